@@ -188,7 +188,7 @@ def _periodic_jobs(
         *sweeps.values(),
         gauges_job(gauges),
         uses_job(broker),
-        consumers_job(broker),
+        consumers_job(broker.leases),
         stages_job(writer),
         optimize_job(writer),
     ]

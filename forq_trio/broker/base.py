@@ -2,6 +2,8 @@
 
 from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known
+from forq_trio.broker.leases import Leases
+from forq_trio.broker.lines import Lines
 from forq_trio.broker.lists import Lists
 from forq_trio.broker.redrives import Redrives
 from forq_trio.broker.sessions import Sessions
@@ -20,5 +22,7 @@ class BrokerBase:
         self.known = Known(writer)
         self.keys = Keys(writer, clock)
         self.sessions = Sessions(writer, clock)
+        self.leases = Leases(writer, clock)
+        self.lines = Lines(writer, readers, clock, self.known)
         self.lists = Lists(readers, clock)
         self.redrive_tasks = Redrives(self.known, self.lists, writer, clock)

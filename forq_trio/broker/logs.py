@@ -1,60 +1,25 @@
 """The two logs, lifecycle events and the history: pages, waits for events, searches, trims. A part of `Broker`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import trio
 
 from forq_trio.broker.dead_letters import DeadLetters
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import limits
-from forq_trio.model.checks import check_range
 from forq_trio.model.commands import PurgeHistory
 from forq_trio.model.errors import (
-    EventsGone,
-    EventsOff,
-    ForqError,
-    HistoryGone,
-    HistoryOff,
     MessageNotFound,
 )
 from forq_trio.model.events import MessageEvent, read_events
 from forq_trio.model.history import FinishedMessage, FinishedPage
-from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.waiters import ALL_QUEUES
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.logs import EventPage, EventRange, HistoryFilter, HistoryPage, HistoryRange
-
-_OFF: Mapping[LogName, type[ForqError]] = {"events": EventsOff, "history": HistoryOff}
-_GONE: Mapping[LogName, type[ForqError]] = {"events": EventsGone, "history": HistoryGone}
 
 
 class Logs(DeadLetters):
     """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
-
-    async def log_lines(
-        self, name: LogName, after: int, until: int | None, limit: int, queue: str | None
-    ) -> LogLines:
-        """A page of a log, as the reader made it: what `events` without a wait, or `history`, returns."""
-        check_range("after", after, 0, limits.SEQUENCE_MAX)
-        check_range("until", 0 if until is None else until, 0, limits.SEQUENCE_MAX)
-        check_range("limit", limit, 1, limits.LOG_PAGE_MAX)
-        if queue is not None:
-            check_queue_name(queue)
-        log = self.known.log(name)
-        if log.first > log.last and not log.enabled:
-            raise _OFF[name]
-        page = await self._read_log(name, after, until, limit, queue)
-        if 0 < after < page.first - 1:
-            raise _GONE[name]
-        return page
-
-    async def _read_log(
-        self, name: LogName, after: int, until: int | None, limit: int, queue: str | None
-    ) -> LogLines:
-        return await self._readers.run(
-            lambda reader: reader.log_lines(name, after, until, limit, queue), long=True
-        )
 
     async def events(
         self,
@@ -71,34 +36,8 @@ class Logs(DeadLetters):
         follow behind its `next`. wait_ms: how long to wait for one (0-30,000). Raises OutOfRange, InvalidQueueName,
         EventsOff where none are kept, and EventsGone where those behind `after` were removed.
         """
-        page = await self.event_lines(after, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
+        page = await self.lines.events(after, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
         return EventPage(read_events(page.lines), *page[1:])
-
-    async def event_lines(
-        self,
-        after: int = 0,
-        *,
-        until: int | None = None,
-        limit: int = limits.LOG_PAGE_DEFAULT,
-        queue: str | None = None,
-        wait_ms: int = 0,
-    ) -> LogLines:
-        """What `events` returns, as the reader made it."""
-        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
-        page = await self.log_lines("events", after, until, limit, queue)
-        if page.lines or not wait_ms:
-            return page
-        watches = self._writer.event_watches
-        with trio.move_on_after(wait_ms / 1_000), watches.on(ALL_QUEUES if queue is None else queue) as watch:
-            stored = watch.event
-            if self.known.log("events").last > page.last:
-                page = await self._read_log("events", page.next, until, limit, queue)
-            while not (page.lines or watches.closed) and (until is None or page.next < until):
-                if page.next >= page.last:
-                    await stored.wait()
-                stored = watch.event
-                page = await self._read_log("events", page.next, until, limit, queue)
-        return page
 
     async def event_range(self) -> EventRange:
         """Whether lifecycle events are kept, and which there are: from the cache, without a query."""
@@ -110,16 +49,7 @@ class Logs(DeadLetters):
 
         Raises InvalidQueueName, MalformedMessageId, and MessageNotFound for one that is not stored and has no event.
         """
-        return read_events(await self.message_event_lines(queue, message_id))
-
-    async def message_event_lines(self, queue: str, message_id: str) -> bytes:
-        """What `message_events` returns, as the reader made it."""
-        check_queue_name(queue)
-        check_message_id(message_id)
-        lines = await self._readers.run(lambda reader: reader.message_events(queue, message_id))
-        if not lines and await self._readers.run(lambda reader: reader.message(queue, message_id)) is None:
-            raise MessageNotFound
-        return lines
+        return read_events(await self.lines.message_events(queue, message_id))
 
     async def history(
         self,
@@ -135,7 +65,7 @@ class Logs(DeadLetters):
         InvalidQueueName; HistoryGone where retention has removed messages behind `after` already, which is not 0;
         HistoryOff where the history is off and empty.
         """
-        page = await self.log_lines("history", after, until, limit, queue)
+        page = await self.lines.log("history", after, until, limit, queue)
         return HistoryPage(read_exported(page.lines), *page[1:])
 
     async def history_range(self) -> HistoryRange:

@@ -1,6 +1,7 @@
 """Stages, publications, and exports of a queue. A part of `Broker`."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import NoReturn
 
 import msgspec
@@ -9,18 +10,16 @@ import trio
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
-from forq_trio.model.checks import check_message, check_range
+from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, PublicationNotFound, PublicationUnfinished, Stopping
 from forq_trio.model.messages import NewMessage, check_queue_name
 from forq_trio.model.publishing import (
-    Published,
     PublishedVersion,
     Stage,
     Staged,
     StagedPart,
     check_pipeline_name,
 )
-from forq_trio.model.searches import ExportRows
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
 
@@ -43,7 +42,7 @@ class Publishing(Sends):
         lines[3].content, say; InvalidName, InvalidQueueName, ProduceToDeadLetterQueue, OutOfRange, StagingFull, and
         what `produce` raises.
         """
-        self.check_producible(queue)
+        check_producible(queue)
         check_pipeline_name(stage, "stage")
         check_range("page", page, 0, limits.STAGE_PAGES_MAX - 1)
         check_range("number of messages", len(messages), 0, limits.STAGE_PAGE_MESSAGES_MAX, "messages")
@@ -77,7 +76,14 @@ class Publishing(Sends):
         await self._writer.execute(commands.DiscardStage(queue, stage))
 
     async def publish(
-        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False
+        self,
+        app: str,
+        version: int,
+        stages: Sequence[Stage],
+        *,
+        once: bool = False,
+        key: Key = SECRET,
+        seconds: float = inf,
     ) -> Publication:
         """Publish these stages (1,000 at most) in this order and in one transaction; returns when all messages are in.
 
@@ -91,31 +97,23 @@ class Publishing(Sends):
         Raises InvalidName, OutOfRange, AppInUse, StageMissing, QueueFull, TooManyApps, and what `produce` raises: then
         nothing is published. And PublicationUnfinished, after 30 seconds in which nothing can be stored: then it is
         published, its messages enter when they can, and to repeat the call is to wait for that.
+
+        key: whose app it is. seconds: after about so long, but not before the first 30, the result may be `moving`: to
+        repeat the call is to wait.
         """
-        outcome = await self._publish(app, version, stages, once)
-        while not await self._moved(outcome.entry):
-            pass
-        return Publication(outcome.published, outcome.messages if outcome.published else None)
-
-    async def publish_for_a_while(
-        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False, key: Key = SECRET
-    ) -> Publication:
-        """`publish` with a key, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`."""
-        outcome = await self._publish(app, version, stages, once, key)
-        moving = not await self._moved(outcome.entry)
-        return Publication(outcome.published, outcome.messages if outcome.published else None, moving)
-
-    async def _publish(
-        self, app: str, version: int, stages: Sequence[Stage], once: bool, key: Key = SECRET
-    ) -> Published:
         check_pipeline_name(app, "app")
         check_range("version", version, 0, limits.SEQUENCE_MAX)
         check_range("number of stages", len(stages), 1, limits.PUBLISH_STAGES_MAX, "stages")
         for each in stages:
-            self.check_producible(each.queue)
+            check_producible(each.queue)
             check_pipeline_name(each.stage, "stage")
             check_range("pages", each.pages, 1, limits.STAGE_PAGES_MAX)
-        return await self._writer.execute(commands.Publish(app, version, tuple(stages), once, key))
+        outcome = await self._writer.execute(commands.Publish(app, version, tuple(stages), once, key))
+        deadline = trio.current_time() + seconds
+        moved = await self._moved(outcome.entry)
+        while not moved and trio.current_time() < deadline:
+            moved = await self._moved(outcome.entry)
+        return Publication(outcome.published, outcome.messages if outcome.published else None, not moved)
 
     async def _moved(self, last: int) -> bool:
         """Wait until no published stage up to this entry number is left; False if that takes too long.
@@ -176,17 +174,8 @@ class Publishing(Sends):
         At most `limit` (1-10,000) and 4 MiB of content, and at least one if there is one. Nothing is changed. Raises
         InvalidQueueName, QueueNotFound or OutOfRange, ReadDeadlineExceeded, StorageUnavailable or Stopping.
         """
-        rows = await self.export_lines(queue, after=after, until=until, limit=limit)
+        rows = await self.lines.export(queue, after=after, until=until, limit=limit)
         return ExportPage(read_exported(rows.lines), rows.next)
-
-    async def export_lines(self, queue: str, *, after: int, until: int | None, limit: int) -> ExportRows:
-        """`export` as lines of JSON."""
-        check_range("limit", limit, 1, limits.EXPORT_PAGE_MAX)
-        check_range("after", after, 0, limits.SEQUENCE_MAX)
-        last = limits.SEQUENCE_MAX if until is None else until
-        check_range("until", last, 0, limits.SEQUENCE_MAX)
-        self.known.check_queue(queue)
-        return await self._readers.run(lambda reader: reader.export(queue, after, last, limit), long=True)
 
     async def export_partitions(
         self, queue: str, count: int = limits.EXPORT_PARTITIONS_DEFAULT

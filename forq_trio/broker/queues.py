@@ -80,6 +80,6 @@ class Administration(Consumers):
         """
         if not await self._writer.execute(commands.ForgetQueue(self.known.check_queue(queue))):
             raise QueueNotEmpty
-        for consumer in self.consumers_of(queue):
+        for consumer in self.leases.of(queue):
             with suppress(ConsumerNotFound):  # somebody else deletes it, too
                 await self.delete_consumer(queue, consumer.name)

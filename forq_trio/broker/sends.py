@@ -5,13 +5,12 @@ from typing import Any, Unpack
 
 from forq_trio.broker.base import BrokerBase
 from forq_trio.model import commands, limits
-from forq_trio.model.checks import check_message, check_range
+from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import (
     CallerError,
     ForqError,
     MessageInFlight,
     MessageNotFound,
-    ProduceToDeadLetterQueue,
     ServiceError,
 )
 from forq_trio.model.messages import (
@@ -22,7 +21,6 @@ from forq_trio.model.messages import (
     check_message_id,
     check_queue_name,
 )
-from forq_trio.model.queue_names import is_dead_letter_queue
 
 
 class Sends(BrokerBase):
@@ -43,8 +41,10 @@ class Sends(BrokerBase):
 
     async def produce_message(self, queue: str, message: NewMessage) -> Produced:
         """Store one message, like `produce`."""
-        self.check_producible(queue)
-        return await self._writer.execute(commands.Produce(queue, self.check_message(message)))
+        check_producible(queue)
+        return await self._writer.execute(
+            commands.Produce(queue, check_message(message, self._clock.now_ms()))
+        )
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
         """Store the valid ones of up to 1,000 messages in one commit, all or none; the others are refused alone.
@@ -52,13 +52,14 @@ class Sends(BrokerBase):
         Results in the order of the messages; for a refused one the error that `produce` would raise. Raises like
         `produce`.
         """
-        self.check_producible(queue)
+        check_producible(queue)
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
         refused: dict[int, CallerError] = {}
         accepted = []
+        now_ms = self._clock.now_ms()
         for index, message in enumerate(messages):
             try:
-                accepted.append(self.check_message(message))
+                accepted.append(check_message(message, now_ms))
             except CallerError as error:
                 refused[index] = error
         produced: tuple[Produced, ...] = ()
@@ -111,12 +112,3 @@ class Sends(BrokerBase):
             raise MessageNotFound
         if status is Status.PROCESSING:
             raise MessageInFlight
-
-    def check_message(self, message: NewMessage) -> NewMessage:
-        """Return `message` if it may be stored; raises what `checks.check_message` raises."""
-        return check_message(message, self._clock.now_ms())
-
-    def check_producible(self, queue: str) -> None:
-        """Raise InvalidQueueName or ProduceToDeadLetterQueue unless messages may be sent to `queue`."""
-        if is_dead_letter_queue(check_queue_name(queue)):
-            raise ProduceToDeadLetterQueue

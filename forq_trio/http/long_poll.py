@@ -79,10 +79,10 @@ async def wait_for_events(
     wait_ms: int,
 ) -> LogLines:
     """A page of events, waiting for the first. Raises like `Broker.events`."""
-    page = await broker.event_lines(after, until=until, limit=limit, queue=queue)
+    page = await broker.lines.events(after, until=until, limit=limit, queue=queue)
     if page.lines or not wait_ms:
         return page
-    wait = partial(broker.event_lines, page.next, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
+    wait = partial(broker.lines.events, page.next, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
     return await _while_connected(request, wait, page)
 
 

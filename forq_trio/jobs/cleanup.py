@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from forq_trio.broker.broker import Broker
+from forq_trio.broker.leases import Leases
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import counted
 from forq_trio.model import commands, limits
@@ -102,14 +103,14 @@ def stages_job(writer: WriterActor) -> Periodic:
     return Periodic("stages", limits.STAGES_LOOK_SECONDS, end, title="End stages that were not published")
 
 
-def consumers_job(broker: Broker) -> Periodic:
+def consumers_job(leases: Leases) -> Periodic:
     """Ends the leases of idle consumers, drops the pages that they keep, and ends what interrupted calls left.
 
     Without such consumers it writes nothing.
     """
 
     async def settle() -> str:
-        return counted(await broker.settle_unused(), "lease ended", "leases ended")
+        return counted(await leases.settle_unused(), "lease ended", "leases ended")
 
     return Periodic("consumers", limits.CONSUMER_JOB_SECONDS, settle, title="End leases of unused consumers")
 

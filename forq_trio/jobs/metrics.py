@@ -28,7 +28,7 @@ class QueueGauges:
         self._ages = ages
         self._counters = counters
         self._commits_seen = -1
-        counters.consumers = broker.consumer_gauges
+        counters.consumers = broker.leases.gauges
         counters.quotas = broker.quotas
 
     async def refresh(self) -> str:

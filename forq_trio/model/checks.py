@@ -14,9 +14,11 @@ from forq_trio.model.errors import (
     OutOfRange,
     ProcessAfterInPast,
     ProcessAfterTooFar,
+    ProduceToDeadLetterQueue,
 )
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.new_message import OPTIONS, NewMessage, Option
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.values import json_name
 
 
@@ -214,3 +216,9 @@ _CHECKS = tuple(_OF_KIND[option.kind] for option in _OPTIONS)
 _options_of = attrgetter(*OPTIONS)
 _WITHOUT = _options_of(NewMessage(""))
 """The options of a message without any."""
+
+
+def check_producible(queue: str) -> None:
+    """Raise InvalidQueueName or ProduceToDeadLetterQueue unless messages may be sent to `queue`."""
+    if is_dead_letter_queue(check_queue_name(queue)):
+        raise ProduceToDeadLetterQueue

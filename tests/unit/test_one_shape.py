@@ -16,26 +16,8 @@ FOR_DIALECTS = {
     "produce_across": "Sasquatch sends to several queues at once",
     "produce_message": "the message was read from a request",
     "change_settings": "the change was read from a request",
-    "check_message": "a message is checked before it is stored",
-    "check_producible": "a queue is checked before the body is read",
     "undeliver": "the consumer disconnected",
-    "event_lines": "the page as the reader made it",
-    "message_event_lines": "the same",
-    "log_lines": "the page as the reader made it",
-    "settle_unused": "a job",
-    "consumer_gauges": "the metrics",
     "quotas": "the metrics",
-    "consumers_of": "the admin UI",
-    **dict.fromkeys(
-        (
-            *("lease_for_a_while", "acknowledge_for_a_while", "release_for_a_while", "delete_for_a_while"),
-            "publish_for_a_while",
-        ),
-        "over HTTP a request ends after a while",
-    ),
-    "consumers_page": "a page as it goes over HTTP",
-    "lease_lines": "the lines of a page as they are stored",
-    "export_lines": "lines as the reader makes them are the answer",
 }
 """What only the Broker has, with the reason: dialects and jobs call it, not programs."""
 
@@ -44,9 +26,10 @@ MORE_PARAMETERS = {
     ("purge", "on_step"): "the admin UI shows how far it is",
     ("purge_history", "on_step"): "the same",
     ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
+    ("publish", "seconds"): "over HTTP a request ends after a while",
     **{
         (method, "key"): "over HTTP it is that of the request"
-        for method in ("stage", "publication", "apps", "delete_app", "open_consumer")
+        for method in ("stage", "publish", "publication", "apps", "delete_app", "open_consumer")
     },
     ("start_compaction", "started_by"): "the same",
 }

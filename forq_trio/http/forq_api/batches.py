@@ -13,6 +13,7 @@ from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import Request, Response, encode_json, json_response, nothing_done
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
+from forq_trio.model.checks import check_producible
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
@@ -29,7 +30,7 @@ class BatchEndpoints:
 
     async def send(self, request: Request, queue: str) -> Response:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
-        self._broker.check_producible(queue)
+        check_producible(queue)
         entries = await read_messages(request.body)
         check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", _TOO_MANY)
         messages = [entry for entry in entries if isinstance(entry, NewMessage)]

@@ -26,20 +26,20 @@ class ConsumerEndpoints:
         """A page of the consumers of all queues that the key covers, by queue and name."""
         after, limit = query_page(request.query)
         await trio.lowlevel.checkpoint()
-        page, last = self._broker.consumers_page(
+        page, last = self._broker.leases.page(
             after, limit, lambda queue: request.principal.may(Scope.BROWSE, queue)
         )
         return json_response(ConsumerList(page, last))
 
     async def delete(self, request: Request, queue: str, name: str) -> Response:
         """204: what it had leased is given back, and it is forgotten; 202 after a second that was too short."""
-        return NO_CONTENT if await self._broker.delete_for_a_while(queue, name) else _NOT_YET
+        return NO_CONTENT if await self._broker.leases.delete(queue, name) else _NOT_YET
 
     async def read(self, request: Request, queue: str, name: str, number: str) -> Response:
         """Lines of messages; the header X-Forq-Next has the page to go on with."""
         page = query_number(request.query, "page", 0, 0, limits.SEQUENCE_MAX)
         pages = query_number(request.query, "pages", 1, 1, limits.CONSUMER_READ_PAGES_MAX)
-        body, after = await self._broker.lease_lines(queue, name, number_of_path(number), page, pages)
+        body, after = await self._broker.lines.lease(queue, name, number_of_path(number), page, pages)
         return lines_answer(body, after)
 
 
@@ -52,8 +52,8 @@ def consumer_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         calling(route, api.OPEN_CONSUMER, broker.open_consumer, about_caller=with_key),
         calling(route, api.SHOW_CONSUMER, broker.consumer),
         route(api.DELETE_CONSUMER, consumers.delete),
-        calling(route, api.LEASE_MESSAGES, broker.lease_for_a_while),
+        calling(route, api.LEASE_MESSAGES, broker.leases.lease),
         route(api.READ_LEASE, consumers.read),
-        calling(route, api.ACKNOWLEDGE_LEASE, broker.acknowledge_for_a_while),
-        calling(route, api.RELEASE_CONSUMER, broker.release_for_a_while),
+        calling(route, api.ACKNOWLEDGE_LEASE, broker.leases.acknowledge),
+        calling(route, api.RELEASE_CONSUMER, broker.leases.release),
     ]

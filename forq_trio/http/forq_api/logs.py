@@ -38,7 +38,7 @@ class LogEndpoints:
         after, until = query_range(query)
         limit = query_limit(query, limits.LOG_PAGE_MAX)
         if log == "history":
-            return lines_answer(*await self._broker.log_lines(log, after, until, limit, queue))
+            return lines_answer(*await self._broker.lines.log(log, after, until, limit, queue))
         wait_ms = query_number(query, "waitMs", 0, 0, limits.WAIT_MS_MAX)
         page = await wait_for_events(
             self._broker, request, after, until=until, limit=limit, queue=queue, wait_ms=wait_ms
@@ -47,7 +47,7 @@ class LogEndpoints:
 
     async def events_of_message(self, request: Request, queue: str, message_id: str) -> Response:
         """The events of one message, in the queues that the key covers."""
-        lines = (await self._broker.message_event_lines(queue, message_id)).splitlines(keepends=True)
+        lines = (await self._broker.lines.message_events(queue, message_id)).splitlines(keepends=True)
         principal = request.principal
         if principal.token is not None:
             lines = [line for line in lines if principal.may(Scope.BROWSE, read_events(line)[0].queue)]

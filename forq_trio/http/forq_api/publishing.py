@@ -16,6 +16,7 @@ from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
+from forq_trio.model.checks import check_producible
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire import publishing as wire
 from forq_trio.wire.endpoints import publishing as api
@@ -35,7 +36,7 @@ class PublishingEndpoints:
 
     async def stage(self, request: Request, queue: str, stage: str, page: str) -> Response:
         """Store a page, all or nothing."""
-        self._broker.check_producible(queue)
+        check_producible(queue)
         number = _number(page, "page")
         is_long = len(request.body) > limits.READ_SLICE_BYTES
         async with self._one_at_a_time(request.caller) if is_long else nullcontext():
@@ -61,8 +62,13 @@ class PublishingEndpoints:
         wanted = _read_publish(request.body)
         for queue in {stage.queue for stage in wanted.stages}:
             request.principal.check(Scope.PRODUCE, queue)
-        published = await self._broker.publish_for_a_while(
-            *(wanted.app, wanted.version, wanted.stages), once=wanted.once, key=request.principal.key
+        published = await self._broker.publish(
+            wanted.app,
+            wanted.version,
+            wanted.stages,
+            once=wanted.once,
+            key=request.principal.key,
+            seconds=limits.PUBLISH_WAIT_SECONDS,
         )
         return json_response(published)
 
@@ -76,7 +82,7 @@ class PublishingEndpoints:
         """A page of messages, as the reader made its lines."""
         after, until = query_range(request.query)
         limit = query_limit(request.query, limits.EXPORT_PAGE_MAX)
-        rows = await self._broker.export_lines(queue, after=after, until=until, limit=limit)
+        rows = await self._broker.lines.export(queue, after=after, until=until, limit=limit)
         return lines_answer(rows.lines, rows.next)
 
     async def partitions(self, request: Request, queue: str) -> Response:

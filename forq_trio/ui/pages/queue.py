@@ -66,7 +66,7 @@ class QueueFacts:
         takes_dead_letters = site.broker.known.takes_dead_letters(queue)
         target = "" if takes_dead_letters else rules.dead_letter_queue
         shows_dead = bool(target) and self.viewer.may_see(target)
-        consumers = site.broker.consumers_of(queue)
+        consumers = site.broker.leases.of(queue)
         return {
             "queue": queue,
             "counts": counts,

@@ -51,23 +51,22 @@ async def test_the_bound_of_pages_is_kept_over_a_restart(url, clock, monkeypatch
         assert (await broker.lease("q", "l", other.generation, 1)).messages == 1
 
 
-async def test_a_request_settles_for_a_while_and_the_next_one_goes_on(broker, monkeypatch):
+async def test_a_request_settles_for_a_while_and_the_next_one_goes_on(broker):
     generation = await leased(broker, "abcde")
-    monkeypatch.setattr(limits, "CONSUMER_REQUEST_SECONDS", 0.0)
-    settling = [await broker.acknowledge_for_a_while("q", "k", generation, 1)]
+    settling = [await broker.leases.acknowledge("q", "k", generation, 1, seconds=0.0)]
     while settling[-1].acknowledged < 1:
-        settling.append(await broker.acknowledge_for_a_while("q", "k", generation, 1))
+        settling.append(await broker.leases.acknowledge("q", "k", generation, 1, seconds=0.0))
     assert len(settling) >= 3
     assert [each.settling for each in settling] == [True] * (len(settling) - 1) + [False]
     await leased(broker, "abc", "l")
-    settling = [await broker.release_for_a_while("q", "l")]
+    settling = [await broker.leases.release("q", "l", seconds=0.0)]
     while settling[-1].settling:
-        settling.append(await broker.release_for_a_while("q", "l"))
+        settling.append(await broker.leases.release("q", "l", seconds=0.0))
     assert len(settling) >= 2
     generation = (await broker.open_consumer("q", "m")).generation
     assert (await broker.lease("q", "m", generation, 1)).messages == 3
     requests = 1
-    while not await broker.delete_for_a_while("q", "m"):
+    while not await broker.leases.delete("q", "m", seconds=0.0):
         requests += 1
     assert requests >= 2
     assert (await broker.queue_stats("q")).ready == 3
@@ -117,7 +116,7 @@ async def test_the_job_goes_on_behind_a_damaged_consumer(broker, url, clock):
         connection.execute("DELETE FROM consumer_pages WHERE consumer = 'a'")
     clock.ms += 60_000
     with pytest.raises(ServiceError):
-        await broker.settle_unused()
+        await broker.leases.settle_unused()
     assert [each.open_messages for each in await broker.consumers("q")] == [1, 0, 0]
 
 
@@ -125,8 +124,8 @@ async def test_the_job_drops_the_kept_pages_of_an_idle_consumer(broker, clock):
     generation = await leased(broker, "abc", idle_seconds=60)
     assert (await broker.acknowledge("q", "k", generation, 1)).oldest_readable == 1
     clock.ms += 59_999
-    await broker.settle_unused()
+    await broker.leases.settle_unused()
     assert (await broker.consumer("q", "k")).oldest_readable == 1
     clock.ms += 1
-    await broker.settle_unused()
+    await broker.leases.settle_unused()
     assert (await broker.consumer("q", "k")).oldest_readable == 0

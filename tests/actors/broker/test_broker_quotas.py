@@ -15,7 +15,7 @@ async def test_what_is_used_in_all_and_by_one_key(broker: Broker):
         await broker.open_consumer("q", name, key=OTHER if name == "c" else MINE)
         await broker.stage("q", name, 0, [NewMessage("x")], key=MINE)
     for name, key in (("a", MINE), ("b", OTHER)):
-        await broker.publish_for_a_while(name, 1, [Stage("q", name, 1)], key=key)
+        await broker.publish(name, 1, [Stage("q", name, 1)], key=key)
     quotas = {quota.name: quota for quota in broker.quotas()}
     assert quotas["consumers"] == Quota("consumers", 3, limits.CONSUMERS_MAX, 2, limits.CONSUMERS_A_KEY_MAX)
     assert quotas["stages"] == Quota("stages", 1, limits.STAGES_MAX, 1, limits.STAGES_A_KEY_MAX)

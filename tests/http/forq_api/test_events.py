@@ -161,14 +161,14 @@ async def test_a_wait_for_a_queue_passes_others_by(api: Api) -> None:
 
 async def test_events_of_other_queues_wake_no_reader(api: Api, monkeypatch) -> None:
     reads = 0
-    read = api.broker._read_log
+    read = api.broker.lines._read_log
 
     async def counted(*wanted: object) -> LogLines:
         nonlocal reads
         reads += 1
         return await read(*wanted)
 
-    monkeypatch.setattr(api.broker, "_read_log", counted)
+    monkeypatch.setattr(api.broker.lines, "_read_log", counted)
     async with trio.open_nursery() as nursery:
         for _ in range(10):
             answers = await waiting(nursery, api, f"?queue=b&waitMs={WAIT_MS_MAX}")

@@ -1,0 +1,257 @@
+"""Leases of pipelines' consumers, made and settled step by step. `Broker.leases`.
+
+A lease of 100,000 messages is leased, and settled, in many small commands, between which the writer runs other
+commands. Each is durable alone, and repeating a call goes on where the one before was stopped: by a deadline, a kill,
+or its client's disconnect. A job ends what was begun and left alone (jobs/cleanup.py).
+"""
+
+import heapq
+from collections.abc import Callable
+from math import inf
+
+import trio
+
+from forq_trio.model import commands, limits
+from forq_trio.model.checks import check_range
+from forq_trio.model.clock import Clock
+from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_consumer_name, consumer_key
+from forq_trio.model.errors import ConsumerNotFound, ServiceError, Stopping
+from forq_trio.model.messages import check_queue_name
+from forq_trio.model.values import seen
+from forq_trio.storage.engine import Snapshot
+from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease
+from forq_trio.writer_actor import WriterActor
+
+
+class Leases:
+    """Errors and cancellation are those of `Broker`'s methods of consumers.
+
+    seconds: a call ends after about so long, also where it is not at its end; repeat it then. None for
+    CONSUMER_REQUEST_SECONDS, so long does a request over HTTP take at most.
+    """
+
+    def __init__(self, writer: WriterActor, clock: Clock) -> None:
+        self._writer = writer
+        self._clock = clock
+
+    async def lease(
+        self,
+        queue: str,
+        name: str,
+        generation: int,
+        number: int,
+        *,
+        acknowledge: int | None = None,
+        max_messages: int = limits.CONSUMER_LEASE_MESSAGES_DEFAULT,
+        max_bytes: int | None = None,
+        wait_ms: int = 0,
+        seconds: float | None = None,
+    ) -> ConsumerLease:
+        """See `Broker.lease`; after `seconds` the result may not be complete."""
+        check_names(queue, name)
+        _check_numbers(generation, number)
+        check_range("max_messages", max_messages, 1, limits.CONSUMER_LEASE_MESSAGES_MAX)
+        bytes_max = limits.CONSUMER_LEASE_BYTES_MAX if max_bytes is None else max_bytes
+        check_range("max_bytes", bytes_max, 1, limits.CONSUMER_LEASE_BYTES_MAX)
+        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        deadline = _deadline(seconds)
+        if acknowledge is not None:
+            check_range("acknowledge", acknowledge, 0, number - 1)
+            consumer = await self._acknowledge(queue, name, generation, acknowledge, deadline)
+            if consumer.acknowledged < acknowledge:
+                return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=consumer.acknowledged)
+        before = self._writer.snapshot().consumers.get(consumer_key(queue, name))
+        if before is not None and before.being_given_back:  # the next lease can be made once this one is gone
+            before = await self._give_back(before, Settling.RELEASE, deadline)
+            if before.being_given_back:
+                return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=before.acknowledged)
+        step = commands.LeaseMessages(queue, name, generation, number, max_messages, bytes_max)
+        return await self._lease_or_wait(step, trio.current_time() + wait_ms / 1000, seconds)
+
+    async def _lease_or_wait(
+        self, step: commands.LeaseMessages, wait_until: float, seconds: float | None
+    ) -> ConsumerLease:
+        """Go on with the lease for `seconds`, once there are messages for it, which are waited for until then."""
+        watches = self._writer.watches
+        with watches.on(step.queue) as watch:
+            while True:
+                ready = watch.event
+                lease = await self._lease_until(step, _deadline(seconds))
+                if lease.pages or trio.current_time() >= wait_until or watches.closed:
+                    return lease
+                with trio.move_on_at(wait_until):
+                    await ready.wait()
+
+    async def _lease_until(self, step: commands.LeaseMessages, deadline: float) -> ConsumerLease:
+        while True:
+            lease = _lease_of(await self._writer.execute(step), step.number)
+            if lease.complete or trio.current_time() >= deadline:
+                return lease
+
+    async def acknowledge(
+        self, queue: str, name: str, generation: int, number: int, *, seconds: float | None = None
+    ) -> ConsumerInfo:
+        """See `Broker.acknowledge`; after `seconds`, `acknowledged` may be below `number`."""
+        check_names(queue, name)
+        _check_numbers(generation, number)
+        deadline = _deadline(seconds)
+        return self.info(await self._acknowledge(queue, name, generation, number, deadline))
+
+    async def _acknowledge(
+        self, queue: str, name: str, generation: int, number: int, deadline: float
+    ) -> Consumer:
+        step = commands.SettleLease(queue, name, generation, number, Settling.ACKNOWLEDGE)
+        while True:
+            consumer = await self._writer.execute(step)
+            if consumer.acknowledged >= number or trio.current_time() >= deadline:
+                return consumer
+
+    async def release(self, queue: str, name: str, *, seconds: float | None = None) -> ConsumerInfo:
+        """See `Broker.release_consumer`; after `seconds` it may be `settling`."""
+        consumer = find_consumer(self._writer.snapshot(), queue, name)
+        deadline = _deadline(seconds)
+        return self.info(await self._give_back(consumer, Settling.RELEASE, deadline))
+
+    async def delete(self, queue: str, name: str, *, seconds: float | None = None) -> bool:
+        """See `Broker.delete_consumer`; False where it is not forgotten after `seconds`."""
+        deadline = _deadline(seconds)
+        consumer: Consumer | None = find_consumer(self._writer.snapshot(), queue, name)
+        generation = None
+        while consumer is not None and (generation is None or trio.current_time() < deadline):
+            forget = commands.ForgetConsumer(queue, name, generation)
+            consumer = await self._writer.execute(forget)
+            if consumer is not None:
+                generation = consumer.generation
+                consumer = await self._give_back(consumer, Settling.RELEASE, deadline, generation)
+        return consumer is None
+
+    async def _give_back(
+        self, consumer: Consumer, how: Settling, deadline: float = inf, generation: int | None = None
+    ) -> Consumer:
+        """Settle the open lease to its end."""
+        lease = consumer.open
+        while lease is not None and consumer.open is not None and consumer.open.number == lease.number:
+            step = commands.SettleLease(consumer.queue, consumer.name, generation, lease.number, how)
+            before, consumer = consumer, await self._writer.execute(step)
+            if trio.current_time() >= deadline or (how is Settling.EXPIRE and consumer == before):
+                break  # time is over, or it is used again
+        return consumer
+
+    def of(self, queue: str | None) -> list[ConsumerInfo]:
+        """The consumers of a queue (None: of all) by queue and name, from the cache."""
+        known = self._writer.snapshot().consumers.values()
+        found = sorted((each for each in known if queue in (None, each.queue)), key=lambda each: each.key)
+        return [self.info(each) for each in found]
+
+    def page(
+        self, after: str, limit: int, may_see: Callable[[str], bool]
+    ) -> tuple[list[ConsumerInfo], str | None]:
+        """The consumers of queues that may be seen, by queue and name, behind the key `after`.
+
+        With the key of the last one if there are more.
+        """
+        known = self._writer.snapshot().consumers
+        behind = (key for key, each in known.items() if key > after and may_see(each.queue))
+        keys = heapq.nsmallest(limit + 1, behind)
+        page = keys[:limit]
+        return [self.info(known[key]) for key in page], page[-1] if len(keys) > limit else None
+
+    def info(self, consumer: Consumer) -> ConsumerInfo:
+        """A consumer as callers see it."""
+        counts = self._writer.snapshot().counts.get(consumer.queue)
+        lease = consumer.open
+        readable = [each.number for each in consumer.kept]
+        if lease is not None and not consumer.being_given_back:
+            readable.append(lease.number)
+        return seen(
+            ConsumerInfo,
+            consumer,
+            complete=lease is None or consumer.complete,
+            open_messages=0 if lease is None else lease.messages,
+            open_bytes=0 if lease is None else lease.bytes,
+            oldest_readable=min(readable, default=0),
+            ready=0 if counts is None else counts.ready,
+            expires_at=None if lease is None else consumer.used_at + consumer.idle_ms,
+            settling=consumer.settling is not None,
+        )
+
+    async def settle_unused(self) -> int:
+        """End the leases of idle consumers, drop the pages that they keep, and end what was left unfinished.
+
+        Returns how many leases ended. One that fails stops no other: its error is raised in the end.
+        """
+        count = 0
+        failed: ServiceError | None = None
+        for consumer in list(self._writer.snapshot().consumers.values()):
+            try:
+                count += await self._settle_idle(consumer)
+            except Stopping:
+                raise
+            except ConsumerNotFound:
+                continue  # it was deleted meanwhile
+            except ServiceError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+        return count
+
+    async def _settle_idle(self, consumer: Consumer) -> bool:
+        """`settle_unused` of one consumer; True if its lease ended."""
+        known: Consumer | None = consumer
+        ended = False
+        if consumer.settling is not None or consumer.open_lease_expired(self._clock.now_ms()):
+            known = await self._give_back(consumer, Settling.EXPIRE)
+            ended = known.open is None
+        while known is not None and (known.dropping or (known.kept and known.is_idle(self._clock.now_ms()))):
+            known = await self._writer.execute(commands.DropPages(known.queue, known.name))
+        return ended
+
+    def gauges(self) -> list[ConsumerGauges]:
+        """What the metrics say of the first METRIC_CONSUMERS_MAX consumers, from the cache."""
+        snapshot, now_ms = self._writer.snapshot(), self._clock.now_ms()
+        gauges = []
+        for _, each in sorted(snapshot.consumers.items())[: limits.METRIC_CONSUMERS_MAX]:
+            counts = snapshot.counts.get(each.queue)
+            open_messages = 0 if each.open is None else each.open.messages
+            unused_seconds = max(now_ms - each.used_at, 0) / limits.SECOND_MS
+            lag = 0 if counts is None else counts.ready
+            gauges.append(ConsumerGauges(each.queue, each.name, lag, open_messages, unused_seconds))
+        return gauges
+
+
+def find_consumer(snapshot: Snapshot, queue: str, name: str) -> Consumer:
+    """The consumer. Raises InvalidQueueName, InvalidName, ConsumerNotFound."""
+    check_names(queue, name)
+    found = snapshot.consumers.get(consumer_key(queue, name))
+    if found is None:
+        raise ConsumerNotFound
+    return found
+
+
+def _deadline(seconds: float | None) -> float:
+    return trio.current_time() + (limits.CONSUMER_REQUEST_SECONDS if seconds is None else seconds)
+
+
+def check_names(queue: str, name: str) -> None:
+    check_queue_name(queue)
+    check_consumer_name(name)
+
+
+def _check_numbers(generation: int, number: int) -> None:
+    check_range("generation", generation, 1, limits.SEQUENCE_MAX)
+    check_range("number", number, 1, limits.SEQUENCE_MAX)
+
+
+def _lease_of(consumer: Consumer, number: int) -> ConsumerLease:
+    lease = consumer.readable(number)
+    if lease is None:  # none was ready
+        return ConsumerLease(number, 0, 0, 0, complete=True, acknowledged=consumer.acknowledged)
+    return ConsumerLease(
+        number,
+        lease.messages,
+        lease.bytes,
+        lease.pages,
+        complete=lease is not consumer.open or consumer.complete,
+        acknowledged=consumer.acknowledged,
+        made_at=lease.made_at,
+    )
