@@ -99,60 +99,63 @@ Operation = Callable[[Transaction, Sequence[Any]], Sequence[Any]]
 Served = list[tuple[int, tuple[Delivery, ...]]]
 
 
-def _optimize(tx: Transaction, commands: Sequence[Optimize]) -> list[None]:
+def _each(operation: Callable[[Transaction, Any], Any]) -> Operation:
+    """An operation that runs its commands one by one."""
+    return lambda tx, commands: [operation(tx, command) for command in commands]
+
+
+def _optimize(tx: Transaction, _: Optimize) -> None:
     tx.query("optimize")
-    return [None] * len(commands)
 
 
-def _ping(tx: Transaction, commands: Sequence[Ping]) -> list[None]:
+def _ping(tx: Transaction, _: Ping) -> None:
     tx.query("ping")
-    return [None] * len(commands)
 
 
 _OPERATIONS: dict[type[Command[Any]], Operation] = {
-    Configure: queues.configure,
-    Pause: queues.pause,
+    Configure: _each(queues.configure),
+    Pause: _each(queues.pause),
     Produce: send.produce,
     ProduceMany: send.produce_many,
     ProduceEach: send.produce_each,
-    Resubmit: moves.resubmit,
+    Resubmit: _each(moves.resubmit),
     Ack: settle.ack,
     AckById: settle.ack_by_id,
     Nack: settle.nack,
     NackById: settle.nack_by_id,
     Extend: settle.extend,
     Release: settle.release,
-    Redrive: moves.redrive,
-    Delete: moves.delete,
+    Redrive: _each(moves.redrive),
+    Delete: _each(moves.delete),
     Cancel: moves.cancel,
-    Purge: queues.purge,
-    ForgetQueue: queues.forget,
-    Sweep: due.sweep,
-    SaveToken: tokens.save,
-    RevokeToken: tokens.revoke,
-    NoteTokenUse: tokens.note_use,
-    SaveSession: sessions.save,
-    EndSessions: sessions.end,
-    NoteSessionUse: sessions.note_use,
-    SaveRedrive: redrives.save,
-    ForgetRedrive: redrives.forget,
-    StagePage: publishing.stage_page,
-    DiscardStage: publishing.discard,
-    EndStages: publishing.end_stages,
-    Publish: publishing.publish,
-    ForgetApp: apps.forget,
-    PurgeHistory: logs.purge_history,
-    TrimHistory: logs.trim_history,
-    OpenConsumer: consumers.open_each,
-    SettleLease: consumers.settle,
-    LeaseMessages: consumers.lease,
-    DropPages: consumers.drop,
-    ForgetConsumer: consumers.forget,
-    NoteConsumerUse: consumers.note_use,
-    TrimEvents: logs.trim_events,
-    Compact: compaction.compact,
-    Optimize: _optimize,
-    Ping: _ping,
+    Purge: _each(queues.purge),
+    ForgetQueue: _each(queues.forget),
+    Sweep: _each(due.sweep),
+    SaveToken: _each(tokens.save),
+    RevokeToken: _each(tokens.revoke),
+    NoteTokenUse: _each(tokens.note_use),
+    SaveSession: _each(sessions.save),
+    EndSessions: _each(sessions.end),
+    NoteSessionUse: _each(sessions.note_use),
+    SaveRedrive: _each(redrives.save),
+    ForgetRedrive: _each(redrives.forget),
+    StagePage: _each(publishing.stage_page),
+    DiscardStage: _each(publishing.discard),
+    EndStages: _each(publishing.end_stages),
+    Publish: _each(publishing.publish),
+    ForgetApp: _each(apps.forget),
+    PurgeHistory: _each(logs.purge_history),
+    TrimHistory: _each(logs.trim_history),
+    OpenConsumer: _each(consumers.open_one),
+    SettleLease: _each(consumers.settle),
+    LeaseMessages: _each(consumers.lease),
+    DropPages: _each(consumers.drop),
+    ForgetConsumer: _each(consumers.forget),
+    NoteConsumerUse: _each(consumers.note_use),
+    TrimEvents: _each(logs.trim_events),
+    Compact: _each(compaction.compact),
+    Optimize: _each(_optimize),
+    Ping: _each(_ping),
 }
 _ORDER = in_order(_OPERATIONS)
 
@@ -273,7 +276,10 @@ class SqliteEngine:
         """Run the batch in a new transaction and leave it open."""
         self._connection.execute(SQL["begin"])
         tx = Transaction(
-            *(self._connection, self._cache, batch.now_ms, self._ids),
+            self._connection,
+            self._cache,
+            batch.now_ms,
+            self._ids,
             isolated=isolated,
             shared=batch.shared,
         )

@@ -7,11 +7,10 @@ is kept. A queue of which nothing is kept has none, and counts from zero again.
 from collections.abc import Sequence
 from typing import Self
 
-from forq_trio.model import limits
 from forq_trio.model.history import HistoryCounts
 from forq_trio.storage.sqlite.cache import Cache, QueueHistory
 from forq_trio.storage.sqlite.changes import Changes
-from forq_trio.storage.sqlite.row import Row
+from forq_trio.storage.sqlite.row import Row, clamped
 
 _NOTHING = QueueHistory(0, 0, HistoryCounts())
 
@@ -37,8 +36,7 @@ class HistoryChanges(Changes[QueueHistory]):
         for message in messages:
             size = message.bytes
             number, total, kept = self.get(message.queue, _NOTHING)
-            # A damaged row may say anything.
-            total = max(-limits.SEQUENCE_MAX, min(total + size, limits.SEQUENCE_MAX))
+            total = clamped(total + size)
             number, last, added = number + 1, last + 1, added + size
             counts = HistoryCounts(kept.messages + 1, kept.bytes + size)
             self[message.queue] = QueueHistory(number, total, counts)

@@ -53,10 +53,8 @@ _SENT_BYTES = 8
 def _delivered(at: int, kind: int, queue: str, row: ReadyRow) -> tuple[Any, ...]:
     process_after, received_at = row[PROCESS_AFTER], row[RECEIVED_AT]
     waited_ms = at - (process_after if process_after > received_at else received_at)
-    return (
-        *(at, kind, queue, row[SEQ], row[ID], row[ATTEMPTS] + 1, None, None),
-        *(received_at, waited_ms, row[BYTES]),
-    )
+    attempt = row[ATTEMPTS] + 1
+    return at, kind, queue, row[SEQ], row[ID], attempt, None, None, received_at, waited_ms, row[BYTES]
 
 
 def _changed(
@@ -65,8 +63,17 @@ def _changed(
     started_at = row.processing_started_at
     took_ms = at - started_at if is_timed and started_at is not None else None
     return (
-        *(at, kind, queue, row.seq, row.id, row.attempts, reason, target),
-        *(row.received_at, took_ms, row.bytes),
+        at,
+        kind,
+        queue,
+        row.seq,
+        row.id,
+        row.attempts,
+        reason,
+        target,
+        row.received_at,
+        took_ms,
+        row.bytes,
     )
 
 

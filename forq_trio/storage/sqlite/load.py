@@ -1,20 +1,17 @@
 """Fills the cache from a file that was just opened."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
 
-from forq_trio.model.access import AccessToken
-from forq_trio.model.consumers import Consumer, ConsumerTotals
+from forq_trio.model.consumers import ConsumerTotals
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import KeyShare, Staging
-from forq_trio.model.queue_settings import QueueSettings
-from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.apps import shares_with
 from forq_trio.storage.engine import EngineSettings
@@ -25,6 +22,8 @@ from forq_trio.storage.sqlite.operations.redrives import read_task
 from forq_trio.storage.sqlite.operations.tokens import read_token
 from forq_trio.storage.sqlite.row import read_settings
 from forq_trio.storage.sqlite.transaction import SQL
+
+T = TypeVar("T")
 
 
 def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Cache:
@@ -47,14 +46,20 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
             cache.unhold_cursors[queue] = unhold_cursor
     cache.take_counts(counted)
     cache.change_settings(
-        {queue: _settings(queue, text, path) for queue, text in connection.execute(SQL["load_settings"])}
+        {
+            queue: _whole(f"the settings of queue {queue}", read_settings, text, path)
+            for queue, text in connection.execute(SQL["load_settings"])
+        }
     )
-    tokens = [_token(row, path) for row in connection.execute(SQL["load_tokens"])]
-    cache.tokens = {token.name: token for token in tokens}
+    cache.tokens = {
+        row[0]: _whole(f"the access token {row[0]}", read_token, row, path)
+        for row in connection.execute(SQL["load_tokens"])
+    }
     sessions = [UiSession(*row) for row in connection.execute(SQL["load_sessions"])]
     cache.sessions = {session.digest: session for session in sessions}
     cache.redrives = {
-        task_id: _task(task_id, text, path) for task_id, text in connection.execute(SQL["load_redrives"])
+        task_id: _whole(f"the redrive {task_id}", read_task, text, path)
+        for task_id, text in connection.execute(SQL["load_redrives"])
     }
     stages, size, in_progress, first_entry, last_entry, apps = next(connection.execute(SQL["load_staging"]))
     cache.staging = Staging(stages, size, in_progress, first_entry, last_entry, apps, _shares(connection))
@@ -63,7 +68,10 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     ((gone, last),) = connection.execute(SQL["load_history_ends"])
     size = sum(each.kept.bytes for each in cache.history.values())
     cache.logs["history"] = Log(defaults.history, gone + 1, last, 0, size)
-    consumers = [_consumer(row, path) for row in connection.execute(SQL["load_consumers"])]
+    consumers = [
+        _whole(f"consumer {name} of queue {queue}", read_consumer, text, path)
+        for queue, name, text in connection.execute(SQL["load_consumers"])
+    ]
     cache.consumers = {consumer.key: consumer for consumer in consumers}
     pages_bytes = sum(consumer.stored_bytes for consumer in consumers)
     (forgotten,) = connection.execute(SQL["load_forgotten_consumers"])
@@ -110,32 +118,9 @@ def _event_log(connection: apsw.Connection, log: Log) -> Log:
     )
 
 
-def _settings(queue: str, text: str, path: str) -> QueueSettings:
+def _whole(what: str, read: Callable[[Any], T], stored: Any, path: str) -> T:
+    """A stored value. Raises StorageOpenError, which says what cannot be read."""
     try:
-        return read_settings(text)
+        return read(stored)
     except (msgspec.MsgspecError, TypeError):
-        raise StorageOpenError(f"{path} is damaged: the settings of queue {queue} cannot be read") from None
-
-
-def _token(row: tuple[Any, ...], path: str) -> AccessToken:
-    try:
-        return read_token(row)
-    except (msgspec.MsgspecError, TypeError):
-        raise StorageOpenError(f"{path} is damaged: the access token {row[0]} cannot be read") from None
-
-
-def _task(task_id: str, text: str, path: str) -> RedriveTask:
-    try:
-        return read_task(text)
-    except (msgspec.MsgspecError, TypeError):
-        raise StorageOpenError(f"{path} is damaged: the redrive {task_id} cannot be read") from None
-
-
-def _consumer(row: tuple[str, str, str], path: str) -> Consumer:
-    queue, name, text = row
-    try:
-        return read_consumer(text)
-    except (msgspec.MsgspecError, TypeError):
-        raise StorageOpenError(
-            f"{path} is damaged: consumer {name} of queue {queue} cannot be read"
-        ) from None
+        raise StorageOpenError(f"{path} is damaged: {what} cannot be read") from None

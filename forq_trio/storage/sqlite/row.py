@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from forq_trio.model import limits
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.rules import failed_again
@@ -77,6 +78,11 @@ class Row(Struct, gc=False):
 def rows_of(rows: Iterable[tuple[Any, ...]]) -> list[Row]:
     """The messages of a statement that returns these columns."""
     return [Row(*row) for row in rows]
+
+
+def clamped(number: int) -> int:
+    """A number that a column can hold: a damaged row may say anything."""
+    return max(-limits.SEQUENCE_MAX, min(number, limits.SEQUENCE_MAX))
 
 
 def read_failures(column: str | None) -> tuple[Failure, ...]:

@@ -14,7 +14,6 @@ from typing import Any
 
 import apsw
 
-from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import Overloaded
@@ -32,7 +31,7 @@ from forq_trio.storage.sqlite.history import HistoryChanges
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.isolation import Isolation
 from forq_trio.storage.sqlite.lifecycle import LOGGED_QUEUE, Noted, note, write
-from forq_trio.storage.sqlite.row import Row, write_settings
+from forq_trio.storage.sqlite.row import Row, clamped, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
@@ -352,11 +351,17 @@ class Transaction(Isolation, Counts):
         self._counts = {queue: self._with_changes(queue, each) for queue, each in self._changes.items()}
         rows = [
             (
-                *(queue, now.ready, now.processing, now.failed, now.delayed, now.held),
-                max(
-                    -limits.SEQUENCE_MAX, min(now.bytes, limits.SEQUENCE_MAX)
-                ),  # a damaged row may say anything
-                *(self.grouped(queue), self.unhold_cursor(queue), self.now_ms, self.last_seq),
+                queue,
+                now.ready,
+                now.processing,
+                now.failed,
+                now.delayed,
+                now.held,
+                clamped(now.bytes),
+                self.grouped(queue),
+                self.unhold_cursor(queue),
+                self.now_ms,
+                self.last_seq,
             )
             for queue, now in self._counts.items()
         ]

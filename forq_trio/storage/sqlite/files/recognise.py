@@ -15,8 +15,18 @@ _SQL = sql.load("recognise")
 
 _FORQ_COLUMNS = frozenset(
     (
-        *("id", "queue", "is_dlq", "content", "status", "attempts", "process_after", "processing_started_at"),
-        *("failure_reason", "received_at", "updated_at", "expires_after"),
+        "id",
+        "queue",
+        "is_dlq",
+        "content",
+        "status",
+        "attempts",
+        "process_after",
+        "processing_started_at",
+        "failure_reason",
+        "received_at",
+        "updated_at",
+        "expires_after",
     )
 )
 _OUR_TABLES = frozenset(("migrations", "queue_counts", "dedup"))

@@ -1,6 +1,6 @@
 """Apps, and the last versions that they published; storage/apps.py has the rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -76,12 +76,9 @@ def _forget(tx: Transaction, number: int, made_by: str) -> None:
     tx.staging = replace(tx.staging, apps=tx.staging.apps - 1, shares=shares)
 
 
-def forget(tx: Transaction, commands: Sequence[ForgetApp]) -> list[bool]:
-    outcomes = []
-    for command in commands:
-        known = map(read_app, tx.query("find_apps", command.app))
-        forgotten = [(number, app) for number, app in known if command.key.covers_all(app.queues)]
-        for number, app in forgotten:
-            _forget(tx, number, app.made_by)
-        outcomes.append(bool(forgotten))
-    return outcomes
+def forget(tx: Transaction, command: ForgetApp) -> bool:
+    known = map(read_app, tx.query("find_apps", command.app))
+    forgotten = [(number, app) for number, app in known if command.key.covers_all(app.queues)]
+    for number, app in forgotten:
+        _forget(tx, number, app.made_by)
+    return bool(forgotten)

@@ -3,7 +3,6 @@
 The file becomes shorter with the checkpoint that moves the commit into it.
 """
 
-from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from time import perf_counter
@@ -15,11 +14,7 @@ STEP_PAGES = 64
 STEP_SECONDS = 0.002
 
 
-def compact(tx: Transaction, commands: Sequence[Compact]) -> list[Compacted]:
-    return [_compact(tx, command) for command in commands]
-
-
-def _compact(tx: Transaction, command: Compact) -> Compacted:
+def compact(tx: Transaction, command: Compact) -> Compacted:
     """SQLite gives a row for each page. A long list of free pages makes pages slow to find, so time is a bound, too."""
     ((before,),) = tx.query("count_free_pages")
     ends_at = perf_counter() + STEP_SECONDS

@@ -1,8 +1,8 @@
 """Consumers: a step leases, settles or drops some pages; storage/consumers.py has the rules."""
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import TypeVar
 
 import msgspec
 
@@ -32,6 +32,7 @@ from forq_trio.storage.sqlite.operations.claim_filter import (
 from forq_trio.storage.sqlite.operations.due import end_leases
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.rate_limit import claimable, spend, wake_queue
+from forq_trio.storage.sqlite.operations.returned import give_back
 from forq_trio.storage.sqlite.operations.settle import remove_acked
 from forq_trio.storage.sqlite.row import (
     ATTEMPTS,
@@ -52,6 +53,8 @@ from forq_trio.storage.sqlite.row import (
 from forq_trio.storage.sqlite.transaction import Transaction
 
 Leased = tuple[ReadyRow, Line]
+CommandT = TypeVar("CommandT")
+OutcomeT = TypeVar("OutcomeT")
 
 read_consumer = msgspec.json.Decoder(Consumer).decode
 _encode = msgspec.json.Encoder().encode
@@ -61,11 +64,23 @@ _READY = int(Status.READY)
 _PROCESSING = int(Status.PROCESSING)
 
 
-def open_each(tx: Transaction, commands: Sequence[OpenConsumer]) -> list[Consumer | ForqError]:
-    return [_refused_or(partial(_open, tx, command)) for command in commands]
+def _refusing(
+    operation: Callable[[Transaction, CommandT], OutcomeT],
+) -> Callable[[Transaction, CommandT], OutcomeT | ForqError]:
+    """Make the error with which an operation refuses, before it changes anything, its outcome."""
+
+    @wraps(operation)
+    def outcome(tx: Transaction, command: CommandT) -> OutcomeT | ForqError:
+        try:
+            return operation(tx, command)
+        except ForqError as error:
+            return error
+
+    return outcome
 
 
-def _open(tx: Transaction, command: OpenConsumer) -> Consumer:
+@_refusing
+def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
     return _save(
         tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_number_of, tx))
     )
@@ -76,11 +91,8 @@ def _number_of(tx: Transaction, key: str) -> int | None:
     return found[0][0] if found else None
 
 
-def lease(tx: Transaction, commands: Sequence[LeaseMessages]) -> list[Consumer | ForqError | Deferred]:
-    return [_refused_or(partial(_lease, tx, command)) for command in commands]
-
-
-def _lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+@_refusing
+def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     """Pages of a lease, as many as the allowance lets."""
     if tx.allowances.used_up(Step.LEASE):
         return DEFERRED
@@ -213,11 +225,8 @@ def _line_bytes(queue: str, row: ReadyRow) -> int:
         return 0  # it is damaged, and set aside
 
 
-def settle(tx: Transaction, commands: Sequence[SettleLease]) -> list[Consumer | ForqError | Deferred]:
-    return [_refused_or(partial(_settle, tx, command)) for command in commands]
-
-
-def _settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+@_refusing
+def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     """Settle pages of a lease, as many as the allowance lets."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
@@ -251,34 +260,22 @@ def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allo
 
 def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
     """Give messages back as if they had never been leased."""
-    status, process_after = after_release(0, tx.now_ms)
+    returned = after_release(0, tx.now_ms)
     tx.run(
         "give_back",
-        [
-            (int(status), uncounted(row.attempts), process_after, None, None, None, None, tx.now_ms, row.seq)
-            for row in still_leased
-        ],
+        [give_back(tx, RELEASED, row, returned, uncounted(row.attempts)) for row in still_leased],
     )
-    for row in still_leased:
-        tx.transition(RELEASED, row.queue, row.status, int(status), (row,), due_ms=row.expires_after)
 
 
-def drop(tx: Transaction, commands: Sequence[DropPages]) -> list[Consumer | None]:
-    outcomes: list[Consumer | None] = []
-    for command in commands:
-        consumer = tx.consumers.get(consumer_key(command.queue, command.name))
-        if consumer is not None:
-            kept = consumer if not consumer.is_idle(tx.now_ms) else rules.without_kept(consumer)
-            consumer = _drop(tx, kept)
-        outcomes.append(consumer)
-    return outcomes
+def drop(tx: Transaction, command: DropPages) -> Consumer | None:
+    consumer = tx.consumers.get(consumer_key(command.queue, command.name))
+    if consumer is None:
+        return None
+    return _drop(tx, rules.without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
 
 
-def forget(tx: Transaction, commands: Sequence[ForgetConsumer]) -> list[Consumer | ForqError | None]:
-    return [_refused_or(partial(_forget, tx, command)) for command in commands]
-
-
-def _forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
+@_refusing
+def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     consumer = rules.to_forget(tx.consumers, command)
     if consumer is None:
         return None
@@ -295,12 +292,10 @@ def _forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     return None
 
 
-def note_use(tx: Transaction, commands: Sequence[NoteConsumerUse]) -> list[None]:
-    for command in commands:
-        consumer = tx.consumers.get(consumer_key(command.queue, command.name))
-        if consumer is not None:
-            _save(tx, msgspec.structs.replace(consumer, used_at=tx.now_ms))
-    return [None] * len(commands)
+def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
+    consumer = tx.consumers.get(consumer_key(command.queue, command.name))
+    if consumer is not None:
+        _save(tx, msgspec.structs.replace(consumer, used_at=tx.now_ms))
 
 
 def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
@@ -321,11 +316,3 @@ def _save(tx: Transaction, consumer: Consumer) -> Consumer:
         size = totals.pages_bytes + consumer.stored_bytes - (0 if known is None else known.stored_bytes)
         tx.consumer_totals = msgspec.structs.replace(totals, pages_bytes=size)
     return consumer
-
-
-def _refused_or(step: Any) -> Any:
-    """The outcome of a step, or the error with which it refuses before it changes anything."""
-    try:
-        return step()
-    except ForqError as error:
-        return error

@@ -5,7 +5,6 @@ one come. The periodic sweeps of contract F13 read the same index again as a saf
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, Sweep, SweepKind
@@ -17,6 +16,7 @@ from forq_trio.storage.rules import after_lease_end
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete
 from forq_trio.storage.sqlite.operations.isolation import settle_each
 from forq_trio.storage.sqlite.operations.rate_limit import next_wake, settle_wakes
+from forq_trio.storage.sqlite.operations.returned import give_back
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import PROMOTED
@@ -59,20 +59,18 @@ def _settle(tx: Transaction, due: Sequence[Row]) -> None:
 
 def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
     """Make messages whose lease ended ready again, their receipts still current; or failed at the last attempt."""
-    returned: list[tuple[Any, ...]] = []
+    rows = []
     for message in due:
         rules = tx.rules(message.queue)
-        target, process_after = after_lease_end(message.attempts, message.max_attempts, tx.now_ms, rules)
-        failed = target is Status.FAILED
-        receipt = None if failed else message.receipt
+        returned = after_lease_end(message.attempts, message.max_attempts, tx.now_ms, rules)
+        receipt = None if returned.status is Status.FAILED else message.receipt
         failures = message.failures_with(tx.now_ms, LEASE_ENDED)
-        error = (None, None, failures)
-        returned.append(
-            (int(target), message.attempts, process_after, receipt, *error, tx.now_ms, message.seq)
+        rows.append(
+            give_back(
+                tx, STALE_RECOVERED, message, returned, message.attempts, failures=failures, receipt=receipt
+            )
         )
-        due_ms = None if failed else message.expires_after
-        tx.transition(STALE_RECOVERED, message.queue, message.status, target, (message,), due_ms=due_ms)
-    tx.run("give_back", returned)
+    tx.run("give_back", rows)
 
 
 def settle_failed(tx: Transaction) -> None:
@@ -85,13 +83,9 @@ def settle_failed(tx: Transaction) -> None:
     tx.failed_queued = settle_each(tx, taken, _dead_letter_failed) < len(failed)
 
 
-def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Removed]:
+def sweep(tx: Transaction, command: Sweep) -> Removed:
     tx.due_settled = True
-    return [_sweep(tx, command.kind) for command in commands]
-
-
-def _sweep(tx: Transaction, kind: SweepKind) -> Removed:
-    bound = limits.SWEEP_BATCH_MAX
+    kind, bound = command.kind, limits.SWEEP_BATCH_MAX
     settle: Callable[[Transaction, Sequence[Row]], None] = _settle
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
         found = _select_failed(tx, kind is SweepKind.FAILED_DLQ, bound)

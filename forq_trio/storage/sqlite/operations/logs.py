@@ -29,11 +29,7 @@ def keep(tx: Transaction, messages: Sequence[Row], change: str, event_reason: st
     tx.run("keep_finished", rows)
 
 
-def trim_events(tx: Transaction, commands: Sequence[TrimEvents]) -> list[Removed]:
-    return [_trim_events(tx, command) for command in commands]
-
-
-def _trim_events(tx: Transaction, command: TrimEvents) -> Removed:
+def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
     """The newest event stays."""
     log = tx.event_log
     if log.first >= log.last:
@@ -51,11 +47,7 @@ def _trim_events(tx: Transaction, command: TrimEvents) -> Removed:
     return Removed(first - log.first, more=not kept)
 
 
-def trim_history(tx: Transaction, commands: Sequence[TrimHistory]) -> list[Removed]:
-    return [_trim_history(tx, command) for command in commands]
-
-
-def _trim_history(tx: Transaction, command: TrimHistory) -> Removed:
+def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     size = tx.history.log.bytes
     steps = retention_steps(size, command.bytes_max)
     rows = tx.query("oldest_finished", steps * limits.HISTORY_STEP_MESSAGES + 1)
@@ -67,11 +59,7 @@ def _trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     return Removed(len(removed), len(removed) < len(wanted))
 
 
-def purge_history(tx: Transaction, commands: Sequence[PurgeHistory]) -> list[Purged]:
-    return [_purge(tx, command) for command in commands]
-
-
-def _purge(tx: Transaction, command: PurgeHistory) -> Purged:
+def purge_history(tx: Transaction, command: PurgeHistory) -> Purged:
     up_to = tx.history.log.last if command.up_to is None else command.up_to
     bound = limits.HISTORY_STEP_MESSAGES + 1
     oldest = [_Finished(*row) for row in tx.query("oldest_finished_of_queue", command.queue, up_to, bound)]

@@ -15,30 +15,25 @@ from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ...] | Overloaded | Deferred]:
+def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | Overloaded | Deferred:
     allowance = tx.allowances.of(Redrive)
-    outcomes: list[tuple[bool, ...] | Overloaded | Deferred] = []
-    for command in commands:
-        if allowance.used_up:
-            outcomes.append(DEFERRED)
-            continue
-        if command.target and (refusal := tx.admit(command.target)):
-            outcomes.append(refusal)
-            continue
-        found = _named(tx, allowance, command.queue, command.message_ids)
-        rows: list[tuple[object, ...]] = []
-        results = []
-        for message_id in command.message_ids:
-            message = found.get(message_id)
-            target = None if message is None else command.target or message.source_queue
-            moved = message is not None and target is not None and target != message.queue
-            if moved:
-                rows.append(_redriven(tx, found.pop(message_id), str(target)))
-            results.append(moved)
-        tx.run("redrive", rows)
-        take_step(tx, command.step, len(rows))
-        outcomes.append(tuple(results))
-    return outcomes
+    if allowance.used_up:
+        return DEFERRED
+    if command.target and (refusal := tx.admit(command.target)):
+        return refusal
+    found = _named(tx, allowance, command.queue, command.message_ids)
+    rows: list[tuple[object, ...]] = []
+    results = []
+    for message_id in command.message_ids:
+        message = found.get(message_id)
+        target = None if message is None else command.target or message.source_queue
+        moved = message is not None and target is not None and target != message.queue
+        if moved:
+            rows.append(_redriven(tx, found.pop(message_id), str(target)))
+        results.append(moved)
+    tx.run("redrive", rows)
+    take_step(tx, command.step, len(rows))
+    return tuple(results)
 
 
 def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
@@ -47,20 +42,16 @@ def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
     return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
 
 
-def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...] | Deferred]:
+def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | Deferred:
     allowance = tx.allowances.of(Delete)
-    outcomes: list[tuple[bool, ...] | Deferred] = []
-    for command in commands:
-        if allowance.used_up:
-            outcomes.append(DEFERRED)
-            continue
-        found = _named(tx, allowance, command.queue, command.message_ids)
-        removed = [found.pop(message_id, None) for message_id in command.message_ids]
-        present = [message for message in removed if message is not None]
-        remove_for_user(tx, present)
-        take_step(tx, command.step, len(present))
-        outcomes.append(tuple(message is not None for message in removed))
-    return outcomes
+    if allowance.used_up:
+        return DEFERRED
+    found = _named(tx, allowance, command.queue, command.message_ids)
+    removed = [found.pop(message_id, None) for message_id in command.message_ids]
+    present = [message for message in removed if message is not None]
+    remove_for_user(tx, present)
+    take_step(tx, command.step, len(present))
+    return tuple(message is not None for message in removed)
 
 
 def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferred | None]:
@@ -96,21 +87,15 @@ def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Seque
     return found
 
 
-def resubmit(
-    tx: Transaction, commands: Sequence[Resubmit]
-) -> list[Produced | ServiceError | Deferred | None]:
-    copying, evicting = tx.allowances.of(Resubmit), tx.allowances.of(Step.EVICT)
-    return [
-        DEFERRED if copying.used_up or evicting.used_up else _resubmit(tx, command) for command in commands
-    ]
-
-
-def _resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | None:
+def resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | Deferred | None:
+    copying = tx.allowances.of(Resubmit)
+    if copying.used_up or tx.allowances.used_up(Step.EVICT):
+        return DEFERRED
     found = rows_of(tx.query("find_by_id", dumps([command.message_id])))
     if not found or found[0].queue != command.queue:
         return None
     original = found[0]
-    tx.allowances.of(Resubmit).charge(1, original.bytes)
+    copying.charge(1, original.bytes)
     target = command.target or original.source_queue
     if target is None or (command.remove and original.status == Status.PROCESSING):
         return None

@@ -34,11 +34,7 @@ from forq_trio.storage.sqlite.transaction import Transaction
 _encode = msgspec.json.Encoder().encode
 
 
-def stage_page(tx: Transaction, commands: Sequence[StagePage]) -> list[Staged | ServiceError]:
-    return [_stage_page(tx, command) for command in commands]
-
-
-def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
+def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     found = tx.query("find_stage", command.queue, command.stage)
     made_by: str = found[0][1] if found else command.key.name
     if found:
@@ -71,11 +67,7 @@ def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     return Staged(messages, size)
 
 
-def publish(tx: Transaction, commands: Sequence[Publish]) -> list[Published | ForqError | Deferred]:
-    return [_publish(tx, command) for command in commands]
-
-
-def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferred:
+def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferred:
     if tx.allowances.used_up(Step.PUBLISH):
         return DEFERRED
     matching = matching_apps(tx, command)
@@ -131,22 +123,16 @@ def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, publis
     )
 
 
-def discard(tx: Transaction, commands: Sequence[DiscardStage]) -> list[bool]:
-    outcomes = []
-    for command in commands:
-        found = tx.query("find_stage", command.queue, command.stage)
-        _queue_stages(tx, found, published=False)
-        outcomes.append(bool(found))
-    return outcomes
+def discard(tx: Transaction, command: DiscardStage) -> bool:
+    found = tx.query("find_stage", command.queue, command.stage)
+    _queue_stages(tx, found, published=False)
+    return bool(found)
 
 
-def end_stages(tx: Transaction, commands: Sequence[EndStages]) -> list[int]:
-    outcomes = []
-    for _ in commands:
-        ended = tx.query("find_expired_stages", tx.now_ms, limits.STAGES_ENDED_MAX)
-        _queue_stages(tx, ended, published=False)
-        outcomes.append(len(ended))
-    return outcomes
+def end_stages(tx: Transaction, _: EndStages) -> int:
+    ended = tx.query("find_expired_stages", tx.now_ms, limits.STAGES_ENDED_MAX)
+    _queue_stages(tx, ended, published=False)
+    return len(ended)
 
 
 def advance(tx: Transaction) -> None:

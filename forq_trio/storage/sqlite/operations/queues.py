@@ -1,7 +1,5 @@
 """Commands on a queue as a whole: change settings, pause, purge, forget."""
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from forq_trio.model import limits
@@ -16,13 +14,7 @@ from forq_trio.storage.sqlite.row import rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def configure(
-    tx: Transaction, commands: Sequence[Configure]
-) -> list[QueueSettings | InvalidSetting | Overloaded]:
-    return [_configure(tx, command) for command in commands]
-
-
-def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting | Overloaded:
+def configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting | Overloaded:
     queue = command.queue
     old = tx.settings(queue)
     new = QueueSettings(paused=old.paused) if command.change is None else old.changed(command.change)
@@ -60,11 +52,8 @@ def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> Invali
     return None
 
 
-def pause(tx: Transaction, commands: Sequence[Pause]) -> list[Overloaded | None]:
-    return [_pause(tx, command.queue, paused=command.paused) for command in commands]
-
-
-def _pause(tx: Transaction, queue: str, *, paused: bool) -> Overloaded | None:
+def pause(tx: Transaction, command: Pause) -> Overloaded | None:
+    queue, paused = command.queue, command.paused
     settings = tx.settings(queue)
     if settings.paused == paused:
         return None
@@ -76,11 +65,7 @@ def _pause(tx: Transaction, queue: str, *, paused: bool) -> Overloaded | None:
     return refusal
 
 
-def purge(tx: Transaction, commands: Sequence[Purge]) -> list[Purged]:
-    return [_purge(tx, command) for command in commands]
-
-
-def _purge(tx: Transaction, command: Purge) -> Purged:
+def purge(tx: Transaction, command: Purge) -> Purged:
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.newest_before if command.up_to is None else command.up_to
     found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
@@ -89,11 +74,8 @@ def _purge(tx: Transaction, command: Purge) -> Purged:
     return Purged(removed, up_to if len(found) > len(purged) and removed else None)
 
 
-def forget(tx: Transaction, commands: Sequence[ForgetQueue]) -> list[bool | InvalidSetting]:
-    return [_forget(tx, command.queue) for command in commands]
-
-
-def _forget(tx: Transaction, queue: str) -> bool | InvalidSetting:
+def forget(tx: Transaction, command: ForgetQueue) -> bool | InvalidSetting:
+    queue = command.queue
     if tx.counted(queue).total:
         return False
     circle = _find_circle(tx, queue, QueueSettings())

@@ -1,7 +1,5 @@
 """Tasks over dead letters: few, all in the cache; a step of one is stored with the messages that it moved."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from forq_trio.model.commands import ForgetRedrive, SaveRedrive
@@ -14,11 +12,8 @@ read_task = msgspec.json.Decoder(RedriveTask).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def save(tx: Transaction, commands: Sequence[SaveRedrive]) -> list[ServiceError | None]:
-    return [_save(tx, command.task) for command in commands]
-
-
-def _save(tx: Transaction, task: RedriveTask) -> ServiceError | None:
+def save(tx: Transaction, command: SaveRedrive) -> ServiceError | None:
+    task = command.task
     if task.id not in tx.redrives:
         forgotten = redrive_to_forget(tx.redrives.values(), task.started_by)
         if isinstance(forgotten, ServiceError):
@@ -29,14 +24,11 @@ def _save(tx: Transaction, task: RedriveTask) -> ServiceError | None:
     return None
 
 
-def forget(tx: Transaction, commands: Sequence[ForgetRedrive]) -> list[bool]:
-    outcomes = []
-    for command in commands:
-        known = command.task_id in tx.redrives
-        if known:
-            _forget(tx, command.task_id)
-        outcomes.append(known)
-    return outcomes
+def forget(tx: Transaction, command: ForgetRedrive) -> bool:
+    known = command.task_id in tx.redrives
+    if known:
+        _forget(tx, command.task_id)
+    return known
 
 
 def take_step(tx: Transaction, step: RedriveStep | None, moved: int) -> None:

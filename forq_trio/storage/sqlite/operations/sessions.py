@@ -9,16 +9,14 @@ from forq_trio.storage.rules import sessions_to_end
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def save(tx: Transaction, commands: Sequence[SaveSession]) -> list[None]:
-    for command in commands:
-        _end(tx, sessions_to_end(tx.sessions.values(), tx.now_ms))
-        tx.query("save_session", *astuple(command.session))
-        tx.sessions[command.session.digest] = command.session
-    return [None] * len(commands)
+def save(tx: Transaction, command: SaveSession) -> None:
+    _end(tx, sessions_to_end(tx.sessions.values(), tx.now_ms))
+    tx.query("save_session", *astuple(command.session))
+    tx.sessions[command.session.digest] = command.session
 
 
-def end(tx: Transaction, commands: Sequence[EndSessions]) -> list[int]:
-    return [_end(tx, list(tx.sessions) if each.digests is None else each.digests) for each in commands]
+def end(tx: Transaction, command: EndSessions) -> int:
+    return _end(tx, list(tx.sessions) if command.digests is None else command.digests)
 
 
 def _end(tx: Transaction, digests: Sequence[str]) -> int:
@@ -30,11 +28,9 @@ def _end(tx: Transaction, digests: Sequence[str]) -> int:
     return len(known)
 
 
-def note_use(tx: Transaction, commands: Sequence[NoteSessionUse]) -> list[None]:
-    for command in commands:
-        for digest, used_at in command.used.items():
-            session = tx.sessions.get(digest)
-            if session is not None and session.last_used_at < used_at:
-                tx.query("note_session_use", used_at, digest)
-                tx.sessions[digest] = replace(session, last_used_at=used_at)
-    return [None] * len(commands)
+def note_use(tx: Transaction, command: NoteSessionUse) -> None:
+    for digest, used_at in command.used.items():
+        session = tx.sessions.get(digest)
+        if session is not None and session.last_used_at < used_at:
+            tx.query("note_session_use", used_at, digest)
+            tx.sessions[digest] = replace(session, last_used_at=used_at)

@@ -16,15 +16,15 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
-from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, HANDLING, NACKED, RELEASED, Deferred
-from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
+from forq_trio.storage.rules import after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.operations.dead_letters import remove
 from forq_trio.storage.sqlite.operations.group_limit import count_in_process
 from forq_trio.storage.sqlite.operations.rate_limit import in_flight_left
+from forq_trio.storage.sqlite.operations.returned import give_back
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
@@ -98,29 +98,6 @@ class _Messages:
 
     def replace(self, found: Row) -> None:
         self._found[found.seq] = found
-
-    def give_back(
-        self,
-        change: str,
-        found: Row,
-        returned: Returned,
-        attempts: int,
-        *,
-        reason: str | None = None,
-        failures: str | None = None,
-        receipt: int | None = None,
-    ) -> None:
-        """Note that a message comes back from its consumer; `write_returned` writes it."""
-        tx = self._tx
-        status, process_after = returned
-        error = (reason, fingerprint_key(reason), failures)
-        self.returned.append((int(status), attempts, process_after, receipt, *error, tx.now_ms, found.seq))
-        due_ms: int | None = None if status is Status.FAILED else found.expires_after
-        if status is Status.DELAYED and process_after is not None:
-            due_ms = min(found.expires_after, process_after)
-        tx.transition(
-            change, found.queue, found.status, int(status), (found,), due_ms=due_ms, nack_reason=reason
-        )
 
     def write_returned(self) -> None:
         self._tx.run("give_back", self.returned)
@@ -209,7 +186,9 @@ def _nack(tx: Transaction, messages: _Messages, found: Row, delay_ms: int | None
     rules = tx.rules(found.queue)
     returned = after_nack(found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules)
     failures = found.failures_with(tx.now_ms, reason)
-    messages.give_back(NACKED, found, returned, found.attempts, reason=reason, failures=failures)
+    messages.returned.append(
+        give_back(tx, NACKED, found, returned, found.attempts, reason=reason, failures=failures)
+    )
 
 
 def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...] | Deferred]:
@@ -272,10 +251,12 @@ def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
     returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
     if returned.status is Status.FAILED:
         messages.forget(found)
-        messages.give_back(SHORTENED, found, returned, found.attempts)
+        messages.returned.append(give_back(tx, SHORTENED, found, returned, found.attempts))
     else:
         messages.replace(replace(found, status=int(Status.READY), processing_started_at=None))
-        messages.give_back(SHORTENED, found, returned, found.attempts, receipt=found.receipt)
+        messages.returned.append(
+            give_back(tx, SHORTENED, found, returned, found.attempts, receipt=found.receipt)
+        )
 
 
 def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...] | Deferred]:
@@ -287,7 +268,7 @@ def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ..
             return False
         messages.forget(found)
         returned = after_release(command.delay_ms, tx.now_ms)
-        messages.give_back(RELEASED, found, returned, uncounted(found.attempts))
+        messages.returned.append(give_back(tx, RELEASED, found, returned, uncounted(found.attempts)))
         return True
 
     outcomes = _each_receipt(messages, commands, settle)

@@ -1,6 +1,5 @@
 """Access tokens: few, all in the cache, so that a request is checked without reading the file."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,11 +21,8 @@ def read_token(row: tuple[Any, ...]) -> AccessToken:
     return AccessToken(name, scopes, queues, created_at, expires_at, last_used_at, Digest(digest))
 
 
-def save(tx: Transaction, commands: Sequence[SaveToken]) -> list[CallerError | None]:
-    return [_save(tx, command.token) for command in commands]
-
-
-def _save(tx: Transaction, token: AccessToken) -> CallerError | None:
+def save(tx: Transaction, command: SaveToken) -> CallerError | None:
+    token = command.token
     if token.name in tx.tokens:
         return TokenExists()
     if len(tx.tokens) >= limits.TOKENS_MAX:
@@ -37,23 +33,18 @@ def _save(tx: Transaction, token: AccessToken) -> CallerError | None:
     return None
 
 
-def revoke(tx: Transaction, commands: Sequence[RevokeToken]) -> list[bool]:
-    outcomes = []
-    for command in commands:
-        known = command.name in tx.tokens
-        if known:
-            tx.query("revoke_token", command.name)
-            del tx.tokens[command.name]
-        outcomes.append(known)
-    return outcomes
+def revoke(tx: Transaction, command: RevokeToken) -> bool:
+    known = command.name in tx.tokens
+    if known:
+        tx.query("revoke_token", command.name)
+        del tx.tokens[command.name]
+    return known
 
 
-def note_use(tx: Transaction, commands: Sequence[NoteTokenUse]) -> list[None]:
-    for command in commands:
-        for name, used_at in command.used.items():
-            token = tx.tokens.get(name)
-            if token is None or (token.last_used_at is not None and token.last_used_at >= used_at):
-                continue
-            tx.query("note_token_use", used_at, name)
-            tx.tokens[name] = replace(token, last_used_at=used_at)
-    return [None] * len(commands)
+def note_use(tx: Transaction, command: NoteTokenUse) -> None:
+    for name, used_at in command.used.items():
+        token = tx.tokens.get(name)
+        if token is None or (token.last_used_at is not None and token.last_used_at >= used_at):
+            continue
+        tx.query("note_token_use", used_at, name)
+        tx.tokens[name] = replace(token, last_used_at=used_at)
