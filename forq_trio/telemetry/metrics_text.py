@@ -6,7 +6,7 @@ long. So label texts are made once, and the text of a histogram only when it has
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from forq_trio.model.engine_facts import REFUSAL_WORDS
@@ -51,31 +51,29 @@ class Exposition:
         yield from self._by_queue(names.WAITING, counters.waiting())
         yield from self._health()
         yield from self._consumers()
-        yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
-        yield _heading(names.SENDS_REFUSED)
+        yield _one(names.INBOX, counters.inbox_calls())
         refusal = counters.sends_refused()
-        for why in REFUSAL_WORDS:
-            yield f'{names.SENDS_REFUSED.name}{{cause="{why}"}} {int(why == refusal)}\n'
-        yield f"{_heading(names.LOG_BYTES)}{names.LOG_BYTES.name} {counters.log_bytes()}\n"
-        failed = int(counters.checkpoint_failed)
-        yield f"{_heading(names.CHECKPOINT_FAILED)}{names.CHECKPOINT_FAILED.name} {failed}\n"
-        for family, value in zip(
-            (names.FILE_BYTES, names.FILE_FREE_BYTES, names.GIVEN_BACK_BYTES),
-            counters.file_space(),
-            strict=True,
-        ):
-            yield f"{_heading(family)}{family.name} {value}\n"
-        yield f"{_heading(names.STAGED_BYTES)}{names.STAGED_BYTES.name} {counters.staged_bytes()}\n"
-        yield from self._quotas()
-        yield f"{_heading(names.PUBLICATIONS)}{names.PUBLICATIONS.name} {counters.publications}\n"
-        yield f"{_heading(names.UI_CONNECTIONS)}{names.UI_CONNECTIONS.name} {counters.ui_connections()}\n"
-        yield _heading(names.UI_LOOP_SECONDS)
-        for share, seconds in counters.ui_loop_seconds().items():
-            yield f'{names.UI_LOOP_SECONDS.name}{{share="{share}"}} {seconds:.6f}\n'
+        yield from _each(names.SENDS_REFUSED, [(why, int(why == refusal)) for why in REFUSAL_WORDS])
+        yield _one(names.LOG_BYTES, counters.log_bytes())
+        yield _one(names.CHECKPOINT_FAILED, int(counters.checkpoint_failed))
+        space = counters.file_space()
+        yield _one(names.FILE_BYTES, space.file_bytes)
+        yield _one(names.FILE_FREE_BYTES, space.free_bytes)
+        yield _one(names.GIVEN_BACK_BYTES, space.given_back_bytes)
+        yield _one(names.STAGED_BYTES, counters.staged_bytes())
+        quotas = counters.quotas()
+        yield from _each(names.QUOTA_USED, [(quota.name, quota.used) for quota in quotas])
+        yield from _each(names.QUOTA_LIMIT, [(quota.name, quota.limit) for quota in quotas])
+        yield from _each(names.QUOTA_KEY_USED, [(quota.name, quota.key_used) for quota in quotas])
+        yield from _each(names.QUOTA_KEY_LIMIT, [(quota.name, quota.key_limit) for quota in quotas])
+        yield _one(names.PUBLICATIONS, counters.publications)
+        yield _one(names.UI_CONNECTIONS, counters.ui_connections())
+        yield from _each(
+            names.UI_LOOP_SECONDS,
+            [(share, f"{seconds:.6f}") for share, seconds in counters.ui_loop_seconds().items()],
+        )
         yield from self._budgets()
-        yield _heading(names.REJECTIONS)
-        for cause, count in counters.rejections.items():
-            yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'
+        yield from _each(names.REJECTIONS, counters.rejections.items())
         yield from self._durations(names.WAIT, "wait")
         yield from self._durations(names.END_TO_END, "end_to_end")
         yield from self._durations(names.HANDLING, "handling")
@@ -85,24 +83,17 @@ class Exposition:
         yield _heading(names.LAST_BACKUP)
         if counters.last_backup_at is not None:
             yield f"{names.LAST_BACKUP.name} {counters.last_backup_at / _MS_PER_SECOND}\n"
-        yield f"{_heading(names.BACKUP_FAILED)}{names.BACKUP_FAILED.name} {int(counters.backup_failed)}\n"
-        for family, value in zip(
-            (names.HISTORY_MESSAGES, names.HISTORY_BYTES), counters.history, strict=True
-        ):
-            yield f"{_heading(family)}{family.name} {value}\n"
+        yield _one(names.BACKUP_FAILED, int(counters.backup_failed))
+        yield _one(names.HISTORY_MESSAGES, counters.history.messages)
+        yield _one(names.HISTORY_BYTES, counters.history.bytes)
         log = counters.event_log()
-        for family, value in (
-            (names.EVENT_BYTES, log.bytes),
-            (names.FIRST_EVENT, log.first),
-            (names.LAST_EVENT, log.last),
-        ):
-            yield f"{_heading(family)}{family.name} {value}\n"
+        yield _one(names.EVENT_BYTES, log.bytes)
+        yield _one(names.FIRST_EVENT, log.first)
+        yield _one(names.LAST_EVENT, log.last)
 
     def _budgets(self) -> Iterator[str]:
         budgets = self._counters.budgets()
-        yield _heading(names.BUDGET_USED)
-        for name, budget in budgets.items():
-            yield f'{names.BUDGET_USED.name}{{budget="{name}"}} {budget.used}\n'
+        yield from _each(names.BUDGET_USED, [(name, budget.used) for name, budget in budgets.items()])
         yield _heading(names.BUDGET_REFUSALS)
         for name, budget in budgets.items():
             for share, count in budget.refused.items():
@@ -113,7 +104,7 @@ class Exposition:
         for series in self._counters.series():
             by_kind[series.kind].append(series)
         for counter in COUNTERS:
-            yield _heading(counter.family)
+            yield _heading(counter)
             sums: dict[str, int] = {}
             for series in by_kind[counter.kind]:
                 labels = series.text
@@ -155,18 +146,6 @@ class Exposition:
             for gauge in gauges:
                 labels = f'queue_name="{gauge.queue}",consumer="{gauge.name}"'
                 yield f"{family.name}{{{labels}}} {getattr(gauge, value)}\n"
-
-    def _quotas(self) -> Iterator[str]:
-        quotas = self._counters.quotas()
-        for family, value in (
-            (names.QUOTA_USED, "used"),
-            (names.QUOTA_LIMIT, "limit"),
-            (names.QUOTA_KEY_USED, "key_used"),
-            (names.QUOTA_KEY_LIMIT, "key_limit"),
-        ):
-            yield _heading(family)
-            for quota in quotas:
-                yield f'{family.name}{{quota="{quota.name}"}} {getattr(quota, value)}\n'
 
     def _durations(self, family: Family, kind: str) -> Iterator[str]:
         yield _heading(family)
@@ -214,6 +193,19 @@ class _HistogramText:
 
 def _heading(family: Family) -> str:
     return f"# HELP {family.name} {family.meaning}\n# TYPE {family.name} {family.type}\n"
+
+
+def _one(family: Family, value: float) -> str:
+    """A family with one series, which has no labels."""
+    return f"{_heading(family)}{family.name} {value}\n"
+
+
+def _each(family: Family, values: Iterable[tuple[str, object]]) -> Iterator[str]:
+    """A family with a series for each value of its one label."""
+    yield _heading(family)
+    (label,) = family.labels
+    for name, value in values:
+        yield f'{family.name}{{{label}="{name}"}} {value}\n'
 
 
 def _of_queue(queue: str, is_dlq: bool) -> str:
