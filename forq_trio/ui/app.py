@@ -4,7 +4,7 @@ Host       one of our names (421)
 session    who is it? else to the login (401 for parts of a page)
 Origin     an unsafe request is from one of our own pages (403)
 CSRF       and that page was made for this session (403)
-scopes     each page and action asks `viewer.require` itself
+scopes     each route says which it takes (routes.py)
 """
 
 import secrets
@@ -87,7 +87,7 @@ def make_app(site: Site, assets: Assets) -> QuartTrio:
     _add_checks(app, site, hosts)
     _add_errors(app, site)
     app.register_blueprint(_static_routes(assets))
-    for blueprint in (login_routes(site), live_routes(site), *(make(site) for make in ALL_PAGES)):
+    for blueprint in (login_routes(site), live_routes(site), *(make(site).blueprint for make in ALL_PAGES)):
         app.register_blueprint(blueprint)
 
     @app.after_request

@@ -1,33 +1,32 @@
 """Give back what a consumer of a pipeline has leased."""
 
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ConsumerNotFound, MessageNotFound
-from forq_trio.model.messages import check_queue_name
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.wire.consumers import ConsumerInfo
 
 
-def consumer_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("consumers", __name__)
+def consumer_routes(site: Site) -> Routes:
+    routes = Routes("consumers", site)
 
     async def find(queue: str, name: str) -> ConsumerInfo:
-        site.viewer.require(Scope.CONSUME, check_queue_name(queue))
         try:
             return await site.broker.consumer(queue, name)
         except ConsumerNotFound:
             raise MessageNotFound(f"there is no consumer called {name}") from None
 
-    @blueprint.get("/queue/<queue>/consumers/<name>/release")
+    @routes.get("/queue/<queue>/consumers/<name>/release", Scope.CONSUME)
     async def ask_release(queue: str, name: str) -> Response:
         consumer = await find(queue, name)
         return await show_dialog(site, "queue/release.html", f"Release {name}", consumer=consumer)
 
-    @blueprint.post("/queue/<queue>/consumers/<name>/release")
+    @routes.post("/queue/<queue>/consumers/<name>/release", Scope.CONSUME)
     async def release(queue: str, name: str) -> Response:
         """Release the lease of the number that the dialog named."""
         consumer = await find(queue, name)
@@ -37,4 +36,4 @@ def consumer_routes(site: Site) -> Blueprint:
         said = f"Gave back {format.plural(consumer.open_messages, 'message')} of {name}"
         return site.done(said, go=back_to(site, queue))
 
-    return blueprint
+    return routes

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.redrives import RedriveInfo
 from forq_trio.ui.directory import Known
 from forq_trio.ui.live.page_view import PageView
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench.filter import read_number
@@ -127,10 +128,10 @@ def dead_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     return PageView(site, viewer, "dead/live.html", read)
 
 
-def dead_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("dead", __name__)
+def dead_routes(site: Site) -> Routes:
+    routes = Routes("dead", site)
 
-    @blueprint.get("/dead")
+    @routes.get("/dead", None)
     async def dead() -> Response:
         viewer = site.viewer
         page = max(1, read_number(request.args, "page", 100_000))
@@ -149,4 +150,4 @@ def dead_routes(site: Site) -> Blueprint:
             **dead_context(site, await queues.rows(names), found),
         )
 
-    return blueprint
+    return routes

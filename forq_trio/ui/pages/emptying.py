@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueNotEmpty, ServiceError
-from forq_trio.model.messages import check_queue_name
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to, check_known
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 
 _COUNT_SHARE_MAX = 0.01
@@ -22,8 +22,8 @@ def is_about(counted: str, count: int) -> bool:
     return abs(int(counted) - count) <= max(1, count) * _COUNT_SHARE_MAX
 
 
-def emptying_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("emptying", __name__)
+def emptying_routes(site: Site) -> Routes:
+    routes = Routes("emptying", site)
 
     async def purge_dialog(queue: str, status: int = 200, error: str = "", typed: str = "") -> Response:
         counts = site.broker.known.counts_of(queue)
@@ -43,15 +43,13 @@ def emptying_routes(site: Site) -> Blueprint:
             has_settings=has_settings,
         )
 
-    @blueprint.get("/queue/<queue>/purge")
+    @routes.get("/queue/<queue>/purge", Scope.ADMIN)
     async def ask_purge(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         check_known(site, queue)
         return await purge_dialog(queue)
 
-    @blueprint.post("/queue/<queue>/purge")
+    @routes.post("/queue/<queue>/purge", Scope.ADMIN)
     async def purge(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         form = await request.form
         total = site.broker.known.counts_of(queue).total
         if form.get("name", "") != queue:
@@ -67,15 +65,13 @@ def emptying_routes(site: Site) -> Blueprint:
             return await purge_dialog(queue, 503, f"{error.message[:1].upper()}{error.message[1:]}.", queue)
         return site.done(f"Purging {format.plural(total, 'message')} of {queue}", go=back_to(site, queue))
 
-    @blueprint.get("/queue/<queue>/delete")
+    @routes.get("/queue/<queue>/delete", Scope.ADMIN)
     async def ask_delete(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         check_known(site, queue)
         return await delete_dialog(queue)
 
-    @blueprint.post("/queue/<queue>/delete")
+    @routes.post("/queue/<queue>/delete", Scope.ADMIN)
     async def delete(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         if (await request.form).get("name", "") != queue:
             return await delete_dialog(queue, 400, "This is not the name of the queue.")
         try:
@@ -84,4 +80,4 @@ def emptying_routes(site: Site) -> Blueprint:
             return await delete_dialog(queue, 400, "The queue is not empty any more.")
         return site.done(f"Deleted {queue}", go=site.url("/"))
 
-    return blueprint
+    return routes

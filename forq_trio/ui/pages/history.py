@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
-from forq_trio.model.messages import check_queue_name
+from forq_trio.model.history import OUTCOMES, Outcome
 from forq_trio.model.searches import MessageFilter
 from forq_trio.ui import content
 from forq_trio.ui.event_timeline import event_timeline
@@ -19,6 +18,7 @@ from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.emptying import is_about
 from forq_trio.ui.pages.message import attachment, events_of
 from forq_trio.ui.pages.message_list import marked
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.workbench.filter import read_number
 
@@ -68,14 +68,13 @@ def preview(text: str, wanted: str) -> str:
     return ("…" if start else "") + text[start : start + limits.PREVIEW_LENGTH_MAX]
 
 
-def history_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("history", __name__)
+def history_routes(site: Site) -> Routes:
+    routes = Routes("history", site)
     base = "/queue/<queue>/history"
 
-    @blueprint.get(base)
+    @routes.get(base, Scope.BROWSE)
     async def page(queue: str) -> Response:
         viewer = site.viewer
-        viewer.require(Scope.BROWSE, check_queue_name(queue))
         wanted = read_wanted(request.args)
         found = await site.broker.lists.find_finished(
             queue, MessageFilter(text=wanted.q or None), outcome=wanted.outcome, before=wanted.before or None
@@ -95,14 +94,10 @@ def history_routes(site: Site) -> Blueprint:
             may_administer=viewer.may(Scope.ADMIN, queue),
         )
 
-    async def find(queue: str, message_id: str) -> FinishedMessage:
-        site.viewer.require(Scope.BROWSE, check_queue_name(queue))
-        return await site.broker.finished_message(queue, message_id)
-
-    @blueprint.get(f"{base}/message/<message_id>")
+    @routes.get(f"{base}/message/<message_id>", Scope.BROWSE)
     async def message(queue: str, message_id: str) -> Response:
         """A page; with part=content only the content in another view."""
-        found = await find(queue, message_id)
+        found = await site.broker.finished_message(queue, message_id)
         text = request.args.get("q", "")[: limits.SEARCH_TEXT_LENGTH_MAX]
         context: dict[str, Any] = {
             "message": found,
@@ -118,19 +113,19 @@ def history_routes(site: Site) -> Blueprint:
         context["forgotten"] = False
         return await site.page("history/message.html", "queues", words=WORDS, marks=MARKS, **context)
 
-    @blueprint.get(f"{base}/message/<message_id>/content")
+    @routes.get(f"{base}/message/<message_id>/content", Scope.BROWSE)
     async def file(queue: str, message_id: str) -> Response:
         """The content as a file, as it was sent."""
-        found = await find(queue, message_id)
+        found = await site.broker.finished_message(queue, message_id)
         return attachment(
             content.to_bytes(found.content), "application/octet-stream", f"message-{found.sequence}.bin"
         )
 
-    _add_purge(blueprint, site, base)
-    return blueprint
+    _add_purge(routes, site, base)
+    return routes
 
 
-def _add_purge(blueprint: Blueprint, site: Site, base: str) -> None:
+def _add_purge(routes: Routes, site: Site, base: str) -> None:
     """Add the purge of a queue's history: the queue's name has to be typed."""
 
     async def dialog(queue: str, status: int = 200, error: str = "") -> Response:
@@ -140,14 +135,12 @@ def _add_purge(blueprint: Blueprint, site: Site, base: str) -> None:
             site, "history/purge.html", title, status, queue=queue, count=count, error=error
         )
 
-    @blueprint.get(f"{base}/purge")
+    @routes.get(f"{base}/purge", Scope.ADMIN)
     async def ask(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         return await dialog(queue)
 
-    @blueprint.post(f"{base}/purge")
+    @routes.post(f"{base}/purge", Scope.ADMIN)
     async def purge(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         form = await request.form
         count = site.broker.known.history_of(queue).messages
         if form.get("name", "") != queue:

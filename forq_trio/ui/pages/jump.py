@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from urllib.parse import urlsplit
 
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import is_message_id
 from forq_trio.model.searches import MessageFilter
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site, see_other
 
 NAMES_MAX = 20
@@ -45,8 +46,8 @@ async def find_names(site: Site, text: str) -> list[str]:
     return await known.answers.once(("names", viewer.sees, text), find)
 
 
-def jump_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("jump", __name__)
+def jump_routes(site: Site) -> Routes:
+    routes = Routes("jump", site)
 
     slices = site.directory.slices
 
@@ -86,7 +87,7 @@ def jump_routes(site: Site) -> Blueprint:
             return None
         return see_other(site.url(f"/queue/{queue}/message/{found.rows[0].id}"))
 
-    @blueprint.get("/go")
+    @routes.get("/go", None)
     async def go() -> Response:
         text = request.args.get("to", "").strip()[:_TEXT_LENGTH_MAX]
         if site.viewer.may_see(text) and site.broker.known.has_queue(text):
@@ -103,9 +104,9 @@ def jump_routes(site: Site) -> Blueprint:
             return see_other(site.url(f"/queue/{matching[0]}"))
         return see_other(site.url("/", q=text))
 
-    @blueprint.get("/go/names")
+    @routes.get("/go/names", None)
     async def suggest() -> Response:
         text = request.args.get("to", "").strip()[:_TEXT_LENGTH_MAX]
         return site.part("go_names.html", names=await find_names(site, text))
 
-    return blueprint
+    return routes

@@ -1,11 +1,11 @@
 """One message: as a page, in place below its row, and its content as a file."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -17,6 +17,7 @@ from forq_trio.ui.curl import curl_command
 from forq_trio.ui.event_timeline import event_timeline, is_whole
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.message_actions import add_actions
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -141,20 +142,16 @@ def version_of(message: MessageInfo) -> str:
     return f"{message.status}-{message.attempts}-{len(message.failures)}-{message.process_after}"
 
 
-def message_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("message", __name__)
+def message_routes(site: Site) -> Routes:
+    routes = Routes("message", site)
     base = "/queue/<queue>/message/<message_id>"
 
-    async def find(queue: str, message_id: str) -> MessageInfo:
-        site.viewer.require(Scope.BROWSE, queue)
-        return await site.broker.message(queue, message_id)
-
-    @blueprint.get(base)
+    @routes.get(base, Scope.BROWSE)
     async def message(queue: str, message_id: str) -> Response:
         """A page; with part=1 the same in place, with part=content only the content in another view."""
         part = request.args.get("part", "")
         try:
-            found = await find(queue, message_id)
+            found = await site.broker.message(queue, message_id)
         except MessageNotFound:
             return await gone(queue, message_id, part)
         events = await events_of(site, site.viewer, queue, message_id)
@@ -201,20 +198,18 @@ def message_routes(site: Site) -> Blueprint:
             return site.part("message/gone_part.html", 404, **context)
         return await site.page("message/gone.html", "dead" if is_dead else "queues", status=404, **context)
 
-    _add_files(blueprint, site, base, find)
-    add_actions(blueprint, site, base, home_of)
-    return blueprint
+    _add_files(routes, site, base)
+    add_actions(routes, site, base, home_of)
+    return routes
 
 
-def _add_files(
-    blueprint: Blueprint, site: Site, base: str, find: Callable[[str, str], Awaitable[MessageInfo]]
-) -> None:
+def _add_files(routes: Routes, site: Site, base: str) -> None:
     """Add what is given as a file."""
 
-    @blueprint.get(f"{base}/content")
+    @routes.get(f"{base}/content", Scope.BROWSE)
     async def file(queue: str, message_id: str) -> Response:
         """The content as a file, as it was sent."""
-        found = await find(queue, message_id)
+        found = await site.broker.message(queue, message_id)
         data = content.to_bytes(found.content)
         if content.is_binary(found.content):
             return attachment(data, "application/octet-stream", f"message-{found.sequence}.bin")
@@ -223,10 +218,10 @@ def _add_files(
             data, "text/plain; charset=utf-8", f"message-{found.sequence}.{'json' if is_json else 'txt'}"
         )
 
-    @blueprint.get(f"{base}/curl")
+    @routes.get(f"{base}/curl", Scope.BROWSE)
     async def curl(queue: str, message_id: str) -> Response:
         """The command that sends it again."""
-        found = await find(queue, message_id)
+        found = await site.broker.message(queue, message_id)
         target = home_of(site, found) or found.queue.removesuffix("-dlq")
         command = curl_command(found, target, site.api_url, site.clock.now_ms())
         return attachment(

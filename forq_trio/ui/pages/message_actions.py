@@ -1,15 +1,17 @@
 """What can be done with one message: redrive it, edit and redrive it, send an edited copy, delete or cancel it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound
 from forq_trio.model.messages import MessageInfo, NewMessage, Produced, check_queue_name
 from forq_trio.ui import attributes as attribute_texts
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -88,12 +90,10 @@ class _Actions:
 
     async def form(self, queue: str, message_id: str, *, moves: bool) -> Response:
         """The dialog. moves: the original is removed."""
-        self._require(queue, moves)
         message = await self._site.broker.message(queue, message_id)
         return self._dialog(message, moves, {}, {})
 
     async def submit(self, queue: str, message_id: str, *, moves: bool) -> Response:
-        self._require(queue, moves)
         form = (await request.form).to_dict()
         message = await self._site.broker.message(queue, message_id)
         edit, errors = read_edit(form, message)
@@ -131,9 +131,6 @@ class _Actions:
             viewer.require(Scope.PRODUCE, copy.dead_letter_queue)
         return await self._site.broker.produce_message(edit.target, copy)
 
-    def _require(self, queue: str, moves: bool) -> None:
-        self._site.viewer.require(Scope.REDRIVE if moves else Scope.BROWSE, queue)
-
     def _dialog(
         self,
         message: MessageInfo,
@@ -170,7 +167,6 @@ class _Actions:
 
     async def redrive(self, queue: str, message_id: str) -> Response:
         site = self._site
-        site.viewer.require(Scope.REDRIVE, queue)
         message = await site.broker.message(queue, message_id)
         (result,) = await site.broker.redrive(queue, [message_id])
         if not result.ok:
@@ -180,7 +176,6 @@ class _Actions:
 
     async def delete(self, queue: str, message_id: str) -> Response:
         site = self._site
-        site.viewer.require(Scope.REDRIVE, queue)
         message = await site.broker.message(queue, message_id)
         (result,) = await site.broker.delete_dead_letters(queue, [message_id])
         if not result.ok:
@@ -190,7 +185,6 @@ class _Actions:
 
     async def cancel(self, queue: str, message_id: str) -> Response:
         site = self._site
-        site.viewer.require(Scope.CANCEL, queue)
         message = await site.broker.message(queue, message_id)
         await site.broker.cancel(queue, message_id)
         go = site.url(f"/queue/{queue}") if _on_page(await request.form) else None
@@ -208,34 +202,12 @@ def _field(error: CallerError) -> str:
     return {"queue": "target"}.get(name, name) if name in ("content", "attributes", "target", "queue") else ""
 
 
-def add_actions(blueprint: Blueprint, site: Site, base: str, home_of: HomeOf) -> None:
+def add_actions(routes: Routes, site: Site, base: str, home_of: HomeOf) -> None:
     """Add the routes below a message's path."""
     actions = _Actions(site, home_of)
-
-    @blueprint.get(f"{base}/edit")
-    async def edit(queue: str, message_id: str) -> Response:
-        return await actions.form(queue, message_id, moves=True)
-
-    @blueprint.post(f"{base}/edit")
-    async def edit_and_redrive(queue: str, message_id: str) -> Response:
-        return await actions.submit(queue, message_id, moves=True)
-
-    @blueprint.get(f"{base}/copy")
-    async def copy(queue: str, message_id: str) -> Response:
-        return await actions.form(queue, message_id, moves=False)
-
-    @blueprint.post(f"{base}/copy")
-    async def send_copy(queue: str, message_id: str) -> Response:
-        return await actions.submit(queue, message_id, moves=False)
-
-    @blueprint.post(f"{base}/redrive")
-    async def redrive(queue: str, message_id: str) -> Response:
-        return await actions.redrive(queue, message_id)
-
-    @blueprint.post(f"{base}/delete")
-    async def delete(queue: str, message_id: str) -> Response:
-        return await actions.delete(queue, message_id)
-
-    @blueprint.post(f"{base}/cancel")
-    async def cancel(queue: str, message_id: str) -> Response:
-        return await actions.cancel(queue, message_id)
+    for path, scope, moves in (("edit", Scope.REDRIVE, True), ("copy", Scope.BROWSE, False)):
+        routes.get(f"{base}/{path}", scope)(partial(actions.form, moves=moves))
+        routes.post(f"{base}/{path}", scope)(partial(actions.submit, moves=moves))
+    routes.post(f"{base}/redrive", Scope.REDRIVE)(actions.redrive)
+    routes.post(f"{base}/delete", Scope.REDRIVE)(actions.delete)
+    routes.post(f"{base}/cancel", Scope.CANCEL)(actions.cancel)

@@ -6,7 +6,7 @@ from typing import cast
 
 from markupsafe import Markup, escape
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
@@ -15,11 +15,11 @@ from forq_trio.model.errors import CallerError, MessageNotFound
 from forq_trio.model.messages import (
     QueueCounts,
     Status,
-    check_queue_name,
     is_message_id,
 )
 from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
 from forq_trio.ui.queue_limits import Held, Limits, limits_of
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -217,14 +217,13 @@ class MessageList:
         return RowsPage(rows, len(rows), len(rows), None, words=wanted.words, searched=total, of=total)
 
 
-def message_list_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("message_list", __name__)
+def message_list_routes(site: Site) -> Routes:
+    routes = Routes("message_list", site)
 
-    @blueprint.get("/queue/<queue>/rows")
+    @routes.get("/queue/<queue>/rows", Scope.BROWSE)
     async def rows(queue: str) -> Response:
         """The next page of the list."""
         viewer = site.viewer
-        viewer.require(Scope.BROWSE, check_queue_name(queue))
         listed = read_listed(request.args)
         page = await MessageList(site, viewer, queue).page(listed)
         return site.part(
@@ -236,12 +235,11 @@ def message_list_routes(site: Site) -> Blueprint:
             is_part=True,
         )
 
-    @blueprint.get("/queue/<queue>/present")
+    @routes.get("/queue/<queue>/present", Scope.BROWSE)
     async def present(queue: str) -> Response:
         """Which of these messages (`seq`, with commas between) the queue still has."""
-        site.viewer.require(Scope.BROWSE, check_queue_name(queue))
         asked = request.args.get("seq", "").split(",")[: limits.PRESENT_MAX]
         found = await site.broker.lists.present(queue, [_number(text) for text in asked])
         return Response(",".join(map(str, sorted(found))), content_type="text/plain; charset=utf-8")
 
-    return blueprint
+    return routes

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
@@ -16,6 +16,7 @@ from forq_trio.monitor.history import Range
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui.directory import Known
 from forq_trio.ui.live.page_view import PageView
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary
 from forq_trio.ui.viewer import Viewer
@@ -312,10 +313,10 @@ def overview_context(site: Site, viewer: Viewer, wanted: QueueListQuery, summary
     }
 
 
-def overview_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("overview", __name__)
+def overview_routes(site: Site) -> Routes:
+    routes = Routes("overview", site)
 
-    @blueprint.get("/")
+    @routes.get("/", None)
     async def overview() -> Response:
         viewer = site.viewer
         wanted = read_wanted(site, request.args)
@@ -350,4 +351,4 @@ def overview_routes(site: Site) -> Blueprint:
             **overview_context(site, viewer, wanted, summary),
         )
 
-    return blueprint
+    return routes

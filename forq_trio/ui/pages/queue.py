@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
@@ -21,6 +21,7 @@ from forq_trio.ui import curl
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
 from forq_trio.ui.queue_limits import limits_of
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.settings_words import default_ones, set_ones
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -168,13 +169,12 @@ def queue_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     return PageView(site, viewer, "queue/live.html", read)
 
 
-def queue_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("queue", __name__)
+def queue_routes(site: Site) -> Routes:
+    routes = Routes("queue", site)
 
-    @blueprint.get("/queue/<queue>")
+    @routes.get("/queue/<queue>", Scope.BROWSE)
     async def page(queue: str) -> Response:
         viewer = site.viewer
-        viewer.require(Scope.BROWSE, check_queue_name(queue))
         if not site.broker.known.has_queue(queue):
             return await _unknown(site, queue)
         listed = read_listed(request.args)
@@ -197,17 +197,16 @@ def queue_routes(site: Site) -> Blueprint:
             **context,
         )
 
-    @blueprint.post("/queue/<queue>/pause")
+    @routes.post("/queue/<queue>/pause", Scope.ADMIN)
     async def pause(queue: str) -> Response:
         """Pause or resume: the form's `paused` says which."""
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         if (await request.form).get("paused") == "1":
             await site.broker.pause(queue)
             return site.done(f"Paused {queue}. Sends go on.", go=back_to(site, queue))
         await site.broker.resume(queue)
         return site.done(f"Resumed {queue}", go=back_to(site, queue))
 
-    return blueprint
+    return routes
 
 
 async def _unknown(site: Site, queue: str) -> Response:

@@ -1,6 +1,6 @@
 """Send a message: to the queue whose page is open, or to one whose name is typed."""
 
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model.access import Scope
@@ -9,12 +9,13 @@ from forq_trio.model.messages import Produced, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.ui import send_form
 from forq_trio.ui.pages.dialogs import show_dialog
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.send_form import Read
 from forq_trio.ui.site import Site
 
 
-def sending_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("sending", __name__)
+def sending_routes(site: Site) -> Routes:
+    routes = Routes("sending", site)
 
     async def form(
         fixed: str | None, texts: dict[str, str], errors: dict[str, str], status: int = 200
@@ -51,25 +52,24 @@ def sending_routes(site: Site) -> Blueprint:
         go = None if fixed else site.url(f"/queue/{queue}")
         return site.done(said, go=go, link="Show it", href=href)
 
-    @blueprint.get("/queue/<queue>/send")
+    @routes.get("/queue/<queue>/send", Scope.PRODUCE)
     async def show_fixed(queue: str) -> Response:
-        site.viewer.require(Scope.PRODUCE, check_queue_name(queue))
         if is_dead_letter_queue(queue):
             raise ProduceToDeadLetterQueue
         return await form(queue, dict.fromkeys(send_form.NAMES, ""), {})
 
-    @blueprint.post("/queue/<queue>/send")
+    @routes.post("/queue/<queue>/send", Scope.PRODUCE)
     async def send_fixed(queue: str) -> Response:
         return await send(queue, send_form.read(await request.form))
 
-    @blueprint.get("/send")
+    @routes.get("/send", None)
     async def show() -> Response:
         texts = dict.fromkeys(send_form.NAMES, "")
         texts["queue"] = request.args.get("queue", "")[:100]
         return await form(None, texts, {})
 
-    @blueprint.post("/send")
+    @routes.post("/send", None)
     async def send_typed() -> Response:
         return await send(None, send_form.read(await request.form))
 
-    return blueprint
+    return routes

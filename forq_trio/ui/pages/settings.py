@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError
-from forq_trio.model.messages import check_queue_name
 from forq_trio.ui import settings_form
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to, check_known
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 
 
-def settings_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("settings", __name__)
+def settings_routes(site: Site) -> Routes:
+    routes = Routes("settings", site)
 
     async def form(queue: str, texts: dict[str, str], status: int = 200, **context: Any) -> Response:
         defaults = settings_form.default_rules(queue, site.config)
@@ -32,10 +32,9 @@ def settings_routes(site: Site) -> Blueprint:
             **values,
         )
 
-    @blueprint.get("/queue/<queue>/settings")
+    @routes.get("/queue/<queue>/settings", Scope.ADMIN)
     async def show(queue: str) -> Response:
         """The dialog. `lease_ms`: what to suggest as the lease; `at`: the field to begin with."""
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         check_known(site, queue)
         texts = settings_form.texts_of(site.broker.known.settings_of(queue))
         lease = request.args.get("lease_ms", "")[:40]
@@ -44,9 +43,8 @@ def settings_routes(site: Site) -> Blueprint:
             texts["lease_ms"], at = lease, "lease_ms"
         return await form(queue, texts, at=at if at in settings_form.NAMES else "")
 
-    @blueprint.post("/queue/<queue>/settings")
+    @routes.post("/queue/<queue>/settings", Scope.ADMIN)
     async def save(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         sent = await request.form
         read = settings_form.read(queue, sent)
         if read.change is None:
@@ -64,10 +62,9 @@ def settings_routes(site: Site) -> Blueprint:
             return await form(queue, read.texts, 400, errors={name: sentence}, at=name)
         return site.done(f"Saved the settings of {queue}", go=back_to(site, queue))
 
-    @blueprint.post("/queue/<queue>/settings/reset")
+    @routes.post("/queue/<queue>/settings/reset", Scope.ADMIN)
     async def reset(queue: str) -> Response:
-        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         await site.broker.reset_settings(queue)
         return site.done(f"{queue} has the default settings again", go=back_to(site, queue))
 
-    return blueprint
+    return routes

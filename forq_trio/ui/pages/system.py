@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response
+from quart import Response
 
 from forq_trio.config.report import shown_value
 from forq_trio.config.settings import SETTINGS
@@ -17,6 +17,7 @@ from forq_trio.model.errors import ServiceError
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui.freeing import what_frees_space
 from forq_trio.ui.live.page_view import PageView
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.wire.compaction import CompactionInfo
@@ -190,70 +191,60 @@ def system_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView
     return PageView(site, viewer, "system/live.html", SystemContext(site, viewer).live)
 
 
-def system_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("system", __name__)
+def system_routes(site: Site) -> Routes:
+    routes = Routes("system", site)
 
-    @blueprint.get("/system")
+    @routes.get("/system", Scope.BROWSE)
     async def system() -> Response:
         viewer = site.viewer
-        viewer.require(Scope.BROWSE)
         context = SystemContext(site, viewer)
         values = await context.live() | await context.fixed()
         return await site.page("system/page.html", "system", live=site.url("/live/system"), **values)
 
-    @blueprint.post("/system/jobs/<name>/run")
+    @routes.post("/system/jobs/<name>/run", Scope.ADMIN)
     async def run_job(name: str) -> Response:
-        site.viewer.require(Scope.ADMIN)
         report = await site.system.jobs.run_now(name)
         return site.done(f"{report.title}: {report.result or 'done'}")
 
-    @blueprint.post("/system/space")
+    @routes.post("/system/space", Scope.ADMIN)
     async def check_space() -> Response:
-        site.viewer.require(Scope.ADMIN)
         if site.system.housekeeping.disk_guard is not None:
             site.system.housekeeping.disk_guard.look()
         refused = site.broker.known.sends_refused
         return site.done("Sends are accepted" if refused is None else REFUSAL_WORDS[refused])
 
-    @blueprint.post("/system/backup")
+    @routes.post("/system/backup", Scope.ADMIN)
     async def back_up() -> Response:
-        site.viewer.require(Scope.ADMIN)
         await site.system.backups.start(site.viewer.started_by)
         return site.done("The backup has begun", go=site.url("/system") + "#backups")
 
-    @blueprint.post("/system/compaction/start")
+    @routes.post("/system/compaction/start", Scope.ADMIN)
     async def start_compaction() -> Response:
-        site.viewer.require(Scope.ADMIN)
         site.system.compaction.start(site.viewer.started_by)
         return site.done("The compaction has begun", go=site.url("/system"))
 
-    @blueprint.post("/system/compaction/pause")
+    @routes.post("/system/compaction/pause", Scope.ADMIN)
     async def pause_compaction() -> Response:
-        site.viewer.require(Scope.ADMIN)
         site.system.compaction.pause()
         return site.done("Paused", go=site.url("/system"))
 
-    @blueprint.post("/system/compaction/stop")
+    @routes.post("/system/compaction/stop", Scope.ADMIN)
     async def stop_compaction() -> Response:
-        site.viewer.require(Scope.ADMIN)
         site.system.compaction.stop()
         return site.done("Stopped; what was given back stays given back", go=site.url("/system"))
 
-    @blueprint.post("/system/sessions/<digest>/end")
+    @routes.post("/system/sessions/<digest>/end", Scope.ADMIN)
     async def end_session(digest: str) -> Response:
-        site.viewer.require(Scope.ADMIN)
         await site.broker.sessions.end(digest)
         return site.done("The session has ended", go=site.url("/system") + "#sessions")
 
-    @blueprint.post("/system/sessions/end")
+    @routes.post("/system/sessions/end", Scope.ADMIN)
     async def end_sessions() -> Response:
-        site.viewer.require(Scope.ADMIN)
         count = await site.broker.sessions.end_all()
         return site.done(f"{format.plural(count, 'session')} ended", go=site.url("/login", ended="1"))
 
-    @blueprint.get("/system/sessions/end")
+    @routes.get("/system/sessions/end", Scope.ADMIN)
     async def ask_end_sessions() -> Response:
-        site.viewer.require(Scope.ADMIN)
         return site.part("system/end_sessions.html", count=len(site.broker.sessions.all()))
 
-    return blueprint
+    return routes

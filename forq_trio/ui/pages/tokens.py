@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.model import limits
 from forq_trio.model.access import ALL_QUEUES, Scope
 from forq_trio.model.errors import CallerError, InvalidToken, TokenExists
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 
 MEANINGS = {
@@ -50,20 +51,18 @@ def read_form(fields: Any) -> TokenForm:
     )
 
 
-def token_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("tokens", __name__)
+def token_routes(site: Site) -> Routes:
+    routes = Routes("tokens", site)
 
     def form_part(form: TokenForm, status: int = 200) -> Response:
         return site.part("system/token_form.html", status, form=form, meanings=MEANINGS)
 
-    @blueprint.get("/system/tokens/new")
+    @routes.get("/system/tokens/new", Scope.ADMIN)
     async def ask() -> Response:
-        site.viewer.require(Scope.ADMIN)
         return form_part(TokenForm())
 
-    @blueprint.post("/system/tokens")
+    @routes.post("/system/tokens", Scope.ADMIN)
     async def create() -> Response:
-        site.viewer.require(Scope.ADMIN)
         form = read_form(await request.form)
         if form.errors:
             return form_part(form, 400)
@@ -78,20 +77,18 @@ def token_routes(site: Site) -> Blueprint:
             return form_part(_with_error(form, error), 400)
         return site.part("system/token_made.html", made=made)
 
-    @blueprint.get("/system/tokens/<name>/revoke")
+    @routes.get("/system/tokens/<name>/revoke", Scope.ADMIN)
     async def ask_revoke(name: str) -> Response:
-        site.viewer.require(Scope.ADMIN)
         found = next((token for token in await site.broker.tokens() if token.name == name), None)
         sessions = sum(session.key_name == name for session in site.broker.sessions.all())
         return site.part("system/revoke.html", name=name, found=found, sessions=sessions)
 
-    @blueprint.post("/system/tokens/<name>/revoke")
+    @routes.post("/system/tokens/<name>/revoke", Scope.ADMIN)
     async def revoke(name: str) -> Response:
-        site.viewer.require(Scope.ADMIN)
         await site.broker.revoke_token(name)
         return site.done(f"{name} is revoked", go=site.url("/system") + "#tokens")
 
-    return blueprint
+    return routes
 
 
 def _with_error(form: TokenForm, error: Exception) -> TokenForm:

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -16,6 +17,7 @@ from forq_trio.model.searches import ErrorTexts, FoundRows
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
 from forq_trio.ui.pages.workbench_actions import add_actions
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site, is_part, see_other
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench import search as searches
@@ -63,14 +65,6 @@ def everything(site: Site, queue: str) -> Search:
     return Search(found=counts.total, held=counts.processing, total=counts.total, begun=True)
 
 
-def require(site: Site, queue: str, scope: Scope = Scope.BROWSE) -> Viewer:
-    """The viewer. Raises Forbidden, InvalidQueueName or DeadLettersOnly."""
-    viewer = site.viewer
-    viewer.require(scope, queue)
-    site.broker.known.check_dead_letter_queue(queue)
-    return viewer
-
-
 async def head_of(site: Site, viewer: Viewer, queue: str) -> DeadRow:
     """What is known about the queue."""
     sources = await site.directory.sources(viewer)
@@ -110,7 +104,7 @@ class Workbench:
 
     async def page(self, queue: str) -> Response:
         site = self._site
-        viewer = require(site, queue)
+        viewer = site.viewer
         wanted = read_filter(request.args, site.clock.now_ms())
         if "attr_name" in request.args:
             return see_other(site.url(f"/dead/{queue}", **wanted.query()))
@@ -145,7 +139,6 @@ class Workbench:
     async def rows(self, queue: str) -> Response:
         """More rows of the list."""
         site = self._site
-        require(site, queue)
         wanted = read_filter(request.args, site.clock.now_ms())
         search = searches.read_search(request.args)
         before = read_number(request.args, "before", limits.SEQUENCE_MAX) or None
@@ -161,7 +154,6 @@ class Workbench:
     async def search(self, queue: str) -> Response:
         """The next step of the search."""
         site = self._site
-        require(site, queue)
         wanted = read_filter(request.args, site.clock.now_ms())
         search = searches.read_search(request.args)
         search = await searches.step(site.broker, queue, wanted, search)
@@ -177,7 +169,6 @@ class Workbench:
     async def groups(self, queue: str) -> Response:
         """The groups, as far as they are counted; the part asks for the next step itself."""
         site = self._site
-        require(site, queue)
         wanted = read_filter(request.args, site.clock.now_ms())
         count = await self._groups.next(queue)
         error = wanted.error_like or wanted.error
@@ -211,18 +202,18 @@ class Workbench:
         }
 
 
-def workbench_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("workbench", __name__)
+def workbench_routes(site: Site) -> Routes:
+    routes = Routes("workbench", site, site.broker.known.check_dead_letter_queue)
     groups = Groups(site.broker)
     workbench = Workbench(site, groups)
-    blueprint.get("/dead/<queue>")(workbench.page)
-    blueprint.get("/dead/<queue>/rows")(workbench.rows)
-    blueprint.get("/dead/<queue>/search")(workbench.search)
-    blueprint.get("/dead/<queue>/groups")(workbench.groups)
-    add_actions(blueprint, site, groups, require)
-    _add_tasks(blueprint, site)
+    routes.get("/dead/<queue>", Scope.BROWSE)(workbench.page)
+    routes.get("/dead/<queue>/rows", Scope.BROWSE)(workbench.rows)
+    routes.get("/dead/<queue>/search", Scope.BROWSE)(workbench.search)
+    routes.get("/dead/<queue>/groups", Scope.BROWSE)(workbench.groups)
+    add_actions(routes, site, groups)
+    _add_tasks(routes, site)
 
-    @blueprint.errorhandler(DeadLettersOnly)
+    @routes.blueprint.errorhandler(DeadLettersOnly)
     async def dead_letters_only(error: DeadLettersOnly) -> Response:
         """As Forq answers, with the code in the text."""
         title, text = "That cannot be done", f"{error.message}. ({error.code})"
@@ -230,44 +221,35 @@ def workbench_routes(site: Site) -> Blueprint:
             return site.part("error_part.html", 400, title=title, text=text)
         return await site.page("error.html", "dead", status=400, title=title, text=text)
 
-    return blueprint
+    return routes
 
 
-def _add_tasks(blueprint: Blueprint, site: Site) -> None:
+def _add_tasks(routes: Routes, site: Site) -> None:
     """Pause, resume, cancel and dismiss a redrive or deletion: each answers with its band as it is then."""
     broker = site.broker
 
     async def change(
         queue: str, task_id: str, work: Callable[[str, str], Awaitable[RedriveInfo]], said: str
     ) -> Response:
-        require(site, queue, Scope.REDRIVE)
         task = await work(queue, task_id)
         if not is_part():
             return site.done(None, go=site.url(f"/dead/{queue}"))
-        response = site.part(
-            "workbench/task_part.html",
-            queue=queue,
-            band=band(task, site.clock.now_ms()),
-            may_change=True,
-        )
+        shown = band(task, site.clock.now_ms())
+        response = site.part("workbench/task_part.html", queue=queue, band=shown, may_change=True)
         response.headers["HX-Trigger"] = json.dumps({"forq:done": {"toast": said, "go": None}})
         return response
 
-    @blueprint.post("/dead/<queue>/tasks/<task_id>/pause")
-    async def pause(queue: str, task_id: str) -> Response:
-        return await change(queue, task_id, broker.pause_redrive, "Paused")
+    for verb, work, said in (
+        ("pause", broker.pause_redrive, "Paused"),
+        ("resume", broker.resume_redrive, "Goes on from where it was"),
+        ("cancel", broker.cancel_redrive, "Cancelled; what was done stays done"),
+    ):
+        routes.post(f"/dead/<queue>/tasks/<task_id>/{verb}", Scope.REDRIVE)(
+            partial(change, work=work, said=said)
+        )
 
-    @blueprint.post("/dead/<queue>/tasks/<task_id>/resume")
-    async def resume(queue: str, task_id: str) -> Response:
-        return await change(queue, task_id, broker.resume_redrive, "Goes on from where it was")
-
-    @blueprint.post("/dead/<queue>/tasks/<task_id>/cancel")
-    async def cancel(queue: str, task_id: str) -> Response:
-        return await change(queue, task_id, broker.cancel_redrive, "Cancelled; what was done stays done")
-
-    @blueprint.post("/dead/<queue>/tasks/<task_id>/dismiss")
+    @routes.post("/dead/<queue>/tasks/<task_id>/dismiss", Scope.REDRIVE)
     async def dismiss(queue: str, task_id: str) -> Response:
-        require(site, queue, Scope.REDRIVE)
         await broker.dismiss_redrive(queue, task_id)
         if not is_part():
             return site.done(None, go=site.url(f"/dead/{queue}"))

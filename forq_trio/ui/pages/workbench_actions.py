@@ -8,11 +8,10 @@ Rules
 """
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import Struct
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
@@ -22,6 +21,7 @@ from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.model.redrives import RedriveInfo
 from forq_trio.ui.pages.dialogs import show_dialog
+from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench import search as searches
@@ -31,7 +31,6 @@ from forq_trio.ui.workbench.search import Search, is_near, read_search
 from forq_trio.ui.workbench.tasks import remaining
 from forq_trio.wire.dead_letters import MoveResult
 
-Require = Callable[[Site, str, Scope], Viewer]
 CONFIRM_TEXT = "Are you sure you want to permanently delete all messages? This cannot be undone."
 """Forq's words, exactly (contract F15)."""
 
@@ -111,15 +110,12 @@ def outcome(results: Sequence[MoveResult], word: str) -> str:
 
 
 class Actions:
-    def __init__(self, site: Site, groups: Groups, require: Require) -> None:
+    def __init__(self, site: Site, groups: Groups) -> None:
         self._site = site
         self._groups = groups
-        self._require = require
 
-    async def _selection(self, queue: str) -> tuple[Viewer, Any, Selection]:
-        viewer = self._require(self._site, queue, Scope.REDRIVE)
-        form = await request.form
-        return viewer, form, read_selection(form, self._site.clock.now_ms())
+    async def _selection(self) -> Selection:
+        return read_selection(await request.form, self._site.clock.now_ms())
 
     async def _recounted(self, queue: str, chosen: Selection) -> Selection | None:
         """None where the count holds; else the selection with the present one."""
@@ -136,7 +132,7 @@ class Actions:
     # Redrive
 
     async def ask_redrive(self, queue: str) -> Response:
-        _, _, chosen = await self._selection(queue)
+        chosen = await self._selection()
         return await self._redrive_dialog(queue, chosen, {}, {})
 
     async def _redrive_dialog(
@@ -156,12 +152,12 @@ class Actions:
         )
 
     async def redrive(self, queue: str) -> Response:
-        viewer, form, chosen = await self._selection(queue)
+        form, chosen = await request.form, await self._selection()
         given = {name: form.get(name, "")[:300] for name in ("target", "rate")}
         errors: dict[str, str] = {}
         target = rate = None
         try:
-            target = read_target(given["target"], queue, viewer)
+            target = read_target(given["target"], queue, self._site.viewer)
         except ValueError as error:
             errors["target"] = str(error)
         try:
@@ -181,7 +177,7 @@ class Actions:
                 chosen.wanted.question(chosen.search.above),
                 target=target,
                 rate_per_second=rate,
-                started_by=viewer.started_by,
+                started_by=self._site.viewer.started_by,
             )
             said = f"Redriving {format.plural(chosen.count, 'message')}"
         else:
@@ -192,14 +188,14 @@ class Actions:
     # Delete
 
     async def ask_delete(self, queue: str) -> Response:
-        _, _, chosen = await self._selection(queue)
+        chosen = await self._selection()
         return self._delete_dialog(queue, chosen, "")
 
     def _delete_dialog(self, queue: str, chosen: Selection, error: str, status: int = 200) -> Response:
         return self._site.part("workbench/delete.html", status, queue=queue, chosen=chosen, error=error)
 
     async def delete(self, queue: str) -> Response:
-        viewer, _, chosen = await self._selection(queue)
+        chosen = await self._selection()
         changed = await self._recounted(queue, chosen)
         if changed is not None:
             return self._delete_dialog(queue, changed, chosen_changed(chosen, changed), 400)
@@ -209,7 +205,7 @@ class Actions:
                 queue,
                 chosen.wanted.question(chosen.search.above),
                 action="delete",
-                started_by=viewer.started_by,
+                started_by=self._site.viewer.started_by,
             )
             said = f"Deleting {format.plural(chosen.count, 'message')}"
         else:
@@ -220,7 +216,6 @@ class Actions:
     # Delete all
 
     async def ask_delete_all(self, queue: str) -> Response:
-        self._require(self._site, queue, Scope.REDRIVE)
         return await self._delete_all_dialog(queue, "", "")
 
     async def _delete_all_dialog(self, queue: str, typed: str, error: str, status: int = 200) -> Response:
@@ -243,7 +238,6 @@ class Actions:
         return [task for task in tasks if task.state in ("running", "paused")]
 
     async def delete_all(self, queue: str) -> Response:
-        viewer = self._require(self._site, queue, Scope.REDRIVE)
         form = await request.form
         typed = form.get("name", "")[:200]
         if typed != queue:
@@ -257,7 +251,7 @@ class Actions:
             return await self._delete_all_dialog(queue, typed, error, 400)
         for task in await self._open_tasks(queue):
             await broker.cancel_redrive(queue, task.id)
-        await broker.redrive_tasks.start(queue, action="delete", started_by=viewer.started_by)
+        await broker.redrive_tasks.start(queue, action="delete", started_by=self._site.viewer.started_by)
         self._groups.forget(queue)
         return self._site.done(
             f"Deleting {format.plural(count, 'message')}", go=self._site.url(f"/dead/{queue}")
@@ -276,19 +270,18 @@ def chosen_changed(before: Selection, now: Selection) -> str:
     )
 
 
-def add_actions(blueprint: Blueprint, site: Site, groups: Groups, require: Require) -> None:
-    actions = Actions(site, groups, require)
-    blueprint.post("/dead/<queue>/redrive/ask")(actions.ask_redrive)
-    blueprint.post("/dead/<queue>/redrive")(actions.redrive)
-    blueprint.post("/dead/<queue>/delete/ask")(actions.ask_delete)
-    blueprint.post("/dead/<queue>/delete")(actions.delete)
-    blueprint.get("/dead/<queue>/delete-all")(actions.ask_delete_all)
-    blueprint.post("/dead/<queue>/delete-all")(actions.delete_all)
+def add_actions(routes: Routes, site: Site, groups: Groups) -> None:
+    actions = Actions(site, groups)
+    routes.post("/dead/<queue>/redrive/ask", Scope.REDRIVE)(actions.ask_redrive)
+    routes.post("/dead/<queue>/redrive", Scope.REDRIVE)(actions.redrive)
+    routes.post("/dead/<queue>/delete/ask", Scope.REDRIVE)(actions.ask_delete)
+    routes.post("/dead/<queue>/delete", Scope.REDRIVE)(actions.delete)
+    routes.get("/dead/<queue>/delete-all", Scope.REDRIVE)(actions.ask_delete_all)
+    routes.post("/dead/<queue>/delete-all", Scope.REDRIVE)(actions.delete_all)
 
-    @blueprint.post("/dead/<queue>/edit")
+    @routes.post("/dead/<queue>/edit", Scope.REDRIVE)
     async def edit(queue: str) -> Response:
         """The dialog that edits the one message that is selected."""
-        require(site, queue, Scope.REDRIVE)
         chosen = read_selection(await request.form, site.clock.now_ms())
         if len(chosen.ids) != 1:
             raise OutOfRange("one message is edited at a time")
