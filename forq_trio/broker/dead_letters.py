@@ -9,6 +9,7 @@ import trio
 
 from forq_trio.broker.looks import Looks
 from forq_trio.broker.parts import execute_in_parts
+from forq_trio.broker.queue_names import name_queues
 from forq_trio.broker.views import redrive_info
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_attributes, check_content, check_range
@@ -63,6 +64,7 @@ class DeadLetters(Looks):
         """
         if target is not None:
             check_queue_name(target, "target")
+            await name_queues(self._writer, target)
         return await self._change(queue, message_ids, lambda ids: commands.Redrive(queue, ids, target))
 
     async def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
@@ -115,6 +117,7 @@ class DeadLetters(Looks):
             target,
             remove,
         )
+        await name_queues(self._writer, target)
         produced = await self._writer.execute(command)
         if produced is None:
             raise MessageNotFound

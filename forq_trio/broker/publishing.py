@@ -7,6 +7,7 @@ from typing import NoReturn
 import msgspec
 import trio
 
+from forq_trio.broker.queue_names import name_queues
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
@@ -108,6 +109,7 @@ class Publishing(Sends):
             check_producible(each.queue)
             check_pipeline_name(each.stage, "stage")
             check_range("pages", each.pages, 1, limits.STAGE_PAGES_MAX)
+        await name_queues(self._writer, *[each.queue for each in stages])
         outcome = await self._writer.execute(commands.Publish(app, version, tuple(stages), once, key))
         deadline = trio.current_time() + seconds
         moved = await self._moved(outcome.entry)

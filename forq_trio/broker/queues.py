@@ -11,6 +11,7 @@ import trio
 
 from forq_trio.broker.consumers import Consumers
 from forq_trio.broker.parts import purge_in_steps
+from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands
 from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
@@ -33,7 +34,9 @@ class Administration(Consumers):
     async def change_settings(self, queue: str, change: SettingsChange) -> QueueConfiguration:
         """`configure` with a change as a value."""
         check_queue_name(queue)
-        await self._writer.execute(commands.Configure(queue, check_change(queue, change)))
+        command = commands.Configure(queue, check_change(queue, change))
+        await name_queues(self._writer, queue, change.dead_letter_queue or None)
+        await self._writer.execute(command)
         return self._configuration(queue)
 
     async def reset_settings(self, queue: str) -> None:

@@ -20,6 +20,13 @@ class Quotas(BrokerBase):
         unfinished = Counter(task.started_by for task in snapshot.redrives.values() if not task.ended)
         return [
             Quota(
+                "queues",
+                len(snapshot.counts),
+                limits.QUEUES_MAX,
+                max(snapshot.queues_made.values(), default=0),
+                limits.QUEUES_A_TOKEN_MAX,
+            ),
+            Quota(
                 "consumers",
                 consumers.total(),
                 limits.CONSUMERS_MAX,

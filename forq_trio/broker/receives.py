@@ -5,6 +5,7 @@ from typing import TypeVar, overload
 
 from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.parts import execute_in_parts
+from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
 from forq_trio.model.commands import Command, RedrivePolicy
@@ -47,6 +48,7 @@ class Receives(BrokerBase):
                 check_range("max_attempts", redrive_policy.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
             if redrive_policy.dead_letter_queue:
                 check_queue_name(redrive_policy.dead_letter_queue, "deadLetterQueue")
+                await name_queues(self._writer, redrive_policy.dead_letter_queue)
         claim = commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, redrive_policy)
         deliveries = await self._writer.execute(claim)
         return list(deliveries)

@@ -30,6 +30,7 @@ import trio
 
 from forq_trio.broker.known import Known
 from forq_trio.broker.lists import Lists, check_filter
+from forq_trio.broker.queue_names import name_queues
 from forq_trio.broker.redrive_walk import Walk
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
@@ -136,6 +137,7 @@ class Redrives:
         if rate_per_second is not None:
             check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
         self._known.check_queue(queue)
+        await name_queues(self._writer, target)
         if self._nursery is None:
             raise Stopping
         counts = self._writer.snapshot().counts.get(queue)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from forq_trio.broker.base import BrokerBase
+from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import (
@@ -42,9 +43,9 @@ class Sends(BrokerBase):
     async def produce_message(self, queue: str, message: NewMessage) -> Produced:
         """Store one message, like `produce`."""
         check_producible(queue)
-        return await self._writer.execute(
-            commands.Produce(queue, check_message(message, self._clock.now_ms()))
-        )
+        command = commands.Produce(queue, check_message(message, self._clock.now_ms()))
+        await name_queues(self._writer, queue, message.dead_letter_queue)
+        return await self._writer.execute(command)
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
         """Store the valid ones of up to 1,000 messages in one commit, all or none; the others are refused alone.
@@ -64,6 +65,7 @@ class Sends(BrokerBase):
                 refused[index] = error
         produced: tuple[Produced, ...] = ()
         if accepted:
+            await name_queues(self._writer, queue, *[message.dead_letter_queue for message in accepted])
             produced = await self._writer.execute(commands.ProduceMany(queue, tuple(accepted)))
         if not refused:
             return list(produced)
@@ -93,6 +95,13 @@ class Sends(BrokerBase):
                 results.append(None)
             except CallerError as error:
                 results.append(error)
+        named = [name for queue, message in accepted for name in (queue, message.dead_letter_queue)]
+        if refused := await refused_queues(self._writer, named):
+            for index, (queue, message) in enumerate(messages):
+                refusal = refused.get(queue) or refused.get(message.dead_letter_queue or "")
+                if results[index] is None and refusal is not None:
+                    results[index] = refusal
+            accepted = [each for each, result in zip(messages, results, strict=True) if result is None]
         stored: tuple[Produced | ServiceError, ...] = ()
         if accepted:
             stored = await self._writer.execute(commands.ProduceEach(tuple(accepted), messages_max))

@@ -266,6 +266,10 @@ class TooManyTokens(CallerError, code="conflict.too_many_tokens", status=409):
     """There are as many tokens as are allowed; revoke some first"""
 
 
+class TooManyQueues(CallerError, code="conflict.too_many_queues", status=409):
+    """The token has made as many queues as one may; delete some first"""
+
+
 class TooManyConsumers(CallerError, code="conflict.too_many_consumers", status=409):
     """There are as many consumers as are allowed; delete some first"""
 

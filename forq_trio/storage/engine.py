@@ -59,7 +59,8 @@ The rules of every engine; the conformance suite checks them on each:
 15. There are at most QUEUES_MAX queues, and as many with settings. A send, a redrive or a setting that would make one
    more, also by the dead-letter queue that it names, is refused; that queue exists once the message is stored. What
    cannot be refused goes to the dead-letter queue of its queue instead: a message whose own one was deleted, or that is
-   published, or for which a receiver names one. Only the default dead-letter queues are not counted.
+   published, or for which a receiver names one. Only the default dead-letter queues are not counted. Of the queues that
+   NameQueues makes, and of those that published messages name, an access token makes at most QUEUES_A_TOKEN_MAX.
 16. Lifecycle events are stored in the batch of their change, with the next ids; those of a message are in order.
 17. A message that fails is moved to its dead-letter queue, or deleted where it has none, in the batch in which it
    fails: after the commands, in the order in which they failed, as far as the allowance goes (rule 12). Those that are
@@ -230,6 +231,11 @@ class Snapshot(Protocol):
     @property
     def queue_names(self) -> Sequence[str]:
         """All known queues by name."""
+        ...
+
+    @property
+    def queues_made(self) -> Mapping[str, int]:
+        """How many queues each access token has made, by its name."""
         ...
 
     @property

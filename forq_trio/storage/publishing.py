@@ -6,7 +6,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import StagePage
-from forq_trio.model.errors import Overloaded, QueueFull, StageMissing, StagingFull
+from forq_trio.model.errors import ForqError, QueueFull, StageMissing, StagingFull
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.publishing import Stage, Staging
 from forq_trio.model.queue_settings import Overflow, QueueRules
@@ -19,19 +19,17 @@ read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
 
 
 def admitted(
-    queue: str,
     messages: Sequence[NewMessage],
-    admit: Callable[[str], Overloaded | None],
-    make_known: Callable[[str], None],
+    name: Callable[[str], ForqError | None],
 ) -> list[NewMessage]:
-    """Messages that enter their queue; those without their dead-letter queue for which that would be one too many."""
-    make_known(queue)
+    """Messages that enter their queue; those without their dead-letter queue for which that would be one too many.
+
+    name: makes a queue known, or says why not.
+    """
     found = []
     for message in messages:
         target = message.dead_letter_queue
-        if target and admit(target) is None:
-            make_known(target)
-        elif target:
+        if target and name(target) is not None:
             message = msgspec.structs.replace(message, dead_letter_queue=None)
         found.append(message)
     return found

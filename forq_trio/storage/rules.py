@@ -14,8 +14,9 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.access import UNKNOWN
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.errors import Overloaded, TooManyRedrives
+from forq_trio.model.errors import Overloaded, TooManyQueues, TooManyRedrives
 from forq_trio.model.history import FinishedMessage
 from forq_trio.model.messages import Failure, MessageInfo, NewMessage, Status
 from forq_trio.model.queue_settings import (
@@ -51,6 +52,20 @@ def check_queues(unknown: int, known: int) -> Overloaded | None:
     if unknown and known + unknown > limits.QUEUES_MAX:
         return Overloaded(f"there are {limits.QUEUES_MAX} queues already")
     return None
+
+
+def has_share_of_queues(made_by: str) -> bool:
+    """False for the server's secret, which may make all queues, and where the key is not known."""
+    return made_by not in ("", UNKNOWN)
+
+
+def check_share_of_queues(made_by: str, made: int) -> TooManyQueues | None:
+    """TooManyQueues if the key may not make one more queue. made_by: an access token; made: how many it has made."""
+    if not has_share_of_queues(made_by) or made < limits.QUEUES_A_TOKEN_MAX:
+        return None
+    return TooManyQueues(
+        f"this token has made {limits.QUEUES_A_TOKEN_MAX:,} queues, the most for one; delete some"
+    )
 
 
 class PageBytes:

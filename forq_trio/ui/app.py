@@ -22,6 +22,7 @@ from forq_trio.http.errors import LockedOut
 from forq_trio.model import limits
 from forq_trio.model.access import CALLER
 from forq_trio.model.errors import CallerError, Forbidden, ForqError, NotFound
+from forq_trio.model.holders import HOLDER
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
 from forq_trio.ui.forms import FormRequest
@@ -125,6 +126,7 @@ def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
         g.viewer = viewer
         if viewer is not None:
             CALLER.set(f"session {viewer.digest}")
+            HOLDER.set(viewer.holder)
         if request.method not in SAFE_METHODS:
             await _check_origin(LOGIN_COOKIE if at_login else COOKIE)
         return None

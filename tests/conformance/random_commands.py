@@ -30,6 +30,7 @@ from forq_trio.model.commands import (
     LeaseMessages,
     Nack,
     NackById,
+    NameQueues,
     NoteConsumerUse,
     NoteSessionUse,
     NoteTokenUse,
@@ -179,6 +180,7 @@ sending = st.one_of(
 )
 administering = st.one_of(
     st.builds(Configure, queues, st.one_of(st.none(), changes, changes, changes)),
+    st.builds(NameQueues, st.lists(queues, max_size=3).map(tuple), st.sampled_from(("token", "other"))),
     st.builds(Pause, queues, st.sampled_from((False, False, True))),
     st.builds(Purge, queues, st.sampled_from((5, 10, 20, 1_000))),
     st.builds(ForgetQueue, queues),

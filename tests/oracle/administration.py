@@ -8,6 +8,7 @@ from forq_trio.model.commands import (
     Configure,
     Delete,
     ForgetQueue,
+    NameQueues,
     NoteTokenUse,
     Pause,
     Purge,
@@ -16,7 +17,7 @@ from forq_trio.model.commands import (
     RevokeToken,
     SaveToken,
 )
-from forq_trio.model.errors import TokenExists, TooManyTokens
+from forq_trio.model.errors import ForqError, TokenExists, TooManyTokens
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage import rules
@@ -40,6 +41,10 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     if changed & {"in_flight_max", "rate"}:
         tx.woken.add(queue)
     return new
+
+
+def name_queues(tx: Transaction, command: NameQueues) -> tuple[ForqError | None, ...]:
+    return tuple([tx.name(queue, command.made_by) for queue in command.queues])
 
 
 def pause(tx: Transaction, command: Pause) -> None:
@@ -80,6 +85,7 @@ def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
     if tx.state.of_queue(queue):
         return False
     tx.state.queues.discard(queue)
+    tx.state.makers.pop(queue, None)
     tx.state.grouped.discard(queue)
     tx.state.unhold_cursors.pop(queue, None)
     tx.state.rounds = {key: position for key, position in tx.state.rounds.items() if key[0] != queue}

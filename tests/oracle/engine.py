@@ -36,6 +36,7 @@ def _nothing(tx: Transaction, command: Command[Any]) -> None:
 
 _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.Configure: memory_admin.configure,
+    commands.NameQueues: memory_admin.name_queues,
     commands.Pause: memory_admin.pause,
     commands.Produce: memory_send.produce,
     commands.ProduceMany: memory_send.produce_many,

@@ -1,5 +1,7 @@
 """The reference engine: stages and publications."""
 
+from functools import partial
+
 from msgspec.structs import replace
 
 from forq_trio.model import limits
@@ -188,7 +190,8 @@ def advance(tx: Transaction) -> None:
                 tx.state.stages[number] = replace(stage, parts=left)
                 return
             if stage.published:
-                for message in admitted(stage.queue, read_part(part.body), tx.admit, tx.state.queues.add):
+                tx.state.queues.add(stage.queue)
+                for message in admitted(read_part(part.body), partial(tx.name, made_by=stage.made_by)):
                     store(tx, stage.queue, message)
             taken += 1
             left = left[1:]

@@ -164,10 +164,11 @@ class State:
     """Everything that is stored, and the notes for the next batch.
 
     queues: every queue ever used, also those that are empty by now. grouped: queues to which messages with a group
-    were sent. rounds: the highest position claimed, by grouped queue and priority. unhold_cursors: queues whose held
-    messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
-    may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
-    by name. stages: by number, of which stages_begun is the last; last_entry: the last entry number that one got.
+    were sent. makers: the names of the tokens that made queues. rounds: the highest position claimed, by grouped
+    queue and priority. unhold_cursors: queues whose held messages are all to become ready, with the sequence that is
+    reached. freed: groups, by queue, whose held messages may become ready, in this order. claim_first: the queue with
+    which the next batch's claims begin, "" for the first by name. stages: by number, of which stages_begun is the
+    last; last_entry: the last entry number that one got.
     apps: by number, the latest last.
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
     the last id that retention removed, and the highest that was given.
@@ -180,6 +181,7 @@ class State:
     rows: dict[int, Row] = field(default_factory=dict)
     first_sends: dict[tuple[str, str], FirstSend] = field(default_factory=dict)
     queues: set[str] = field(default_factory=set)
+    makers: dict[str, str] = field(default_factory=dict)
     settings: dict[str, QueueSettings] = field(default_factory=dict)
     tokens: dict[str, AccessToken] = field(default_factory=dict)
     sessions: dict[str, UiSession] = field(default_factory=dict)
@@ -304,6 +306,10 @@ class Committed:
     @property
     def counts(self) -> dict[str, QueueCounts]:
         return {queue: self._state.counts(queue) for queue in self._state.queues}
+
+    @property
+    def queues_made(self) -> Counter[str]:
+        return Counter(self._state.makers.values())
 
     @property
     def queue_names(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.errors import Overloaded
+from forq_trio.model.errors import Overloaded, TooManyQueues
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage import engine, rules
@@ -84,6 +84,18 @@ class Transaction:
     def admit(self, *queues: str) -> Overloaded | None:
         """Overloaded if these queues would be too many."""
         return rules.check_queues(len({*queues} - self.state.queues), len(self.state.queues))
+
+    def name(self, queue: str, made_by: str) -> Overloaded | TooManyQueues | None:
+        """Make a queue exist; the error if it would be one too many, in all or of those that this key made."""
+        if queue in self.state.queues:
+            return None
+        own = [each for each, maker in self.state.makers.items() if maker == made_by]
+        refusal = self.admit(queue) or rules.check_share_of_queues(made_by, len(own))
+        if refusal is None:
+            self.state.queues.add(queue)
+            if rules.has_share_of_queues(made_by):
+                self.state.makers[queue] = made_by
+        return refusal
 
     def check_admitted(self, *queues: str) -> None:
         if (refusal := self.admit(*queues)) is not None:

@@ -4,13 +4,16 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
+import apsw
 import httpx
 import pytest
 
+from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
 from forq_trio.model.access import Scope
+from support.real_server import SECRET, real_server
 from support.ui_http import Markup, logged_in, until
 
 SEQUENCE = re.compile(r'data-seq="(\d+)"')
@@ -344,3 +347,13 @@ def test_who_may_not_consume_sees_it_and_cannot_release_it(login, client) -> Non
     assert looker.http.get(release).status_code == 403
     assert looker.post(release, number="1").status_code == 403
     client.delete_consumer("watched", "archive")
+
+
+def test_a_queue_that_a_token_makes_in_the_ui_counts_for_the_token(tmp_path) -> None:
+    path = tmp_path / "forq.db"
+    with real_server(path, FORQ_ENV="local") as server, ForqClient(server.url, SECRET) as client:
+        key = client.create_token("maker", scopes=list(Scope)).token
+        with logged_in(server.ui_url, key=key) as http:
+            toast_of(Session(http, server.ui_url).post("/queue/anew/settings", lease_ms="1h"))
+    with closing(apsw.Connection(str(path))) as connection:
+        assert connection.execute("SELECT queue, made_by FROM queue_counts").fetchall() == [("anew", "maker")]

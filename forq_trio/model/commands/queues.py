@@ -4,9 +4,14 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
+from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.model.redrives import RedriveStep, RedriveTask
+
+
+def _count(command: "NameQueues") -> int:
+    return len(command.queues)
 
 
 def _named(command: "Redrive | Delete") -> int:
@@ -23,6 +28,18 @@ class Configure(Command[QueueSettings], frozen=True, gc=False):
 
     queue: str
     change: SettingsChange | None
+
+
+class NameQueues(Command[tuple[ForqError | None, ...]], frozen=True, gc=False):
+    """Make queues exist, before an access token uses them for the first time: it may make only a share of all.
+
+    made_by: the token's name. Outcome per queue: None if it exists now, the error where it may not be made.
+    """
+
+    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=_count)
+
+    queues: tuple[str, ...]
+    made_by: str
 
 
 class Pause(Command[None], frozen=True, gc=False):

@@ -4,6 +4,7 @@ All of it is read from the file again at a start, except the rounds that grouped
 begin with the first ready message (`rules.group_position`).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -36,7 +37,8 @@ class QueueHistory(NamedTuple):
 class Cache:
     """The engine's `Snapshot`. A running batch changes nothing in it; its commit does (`Transaction.adopt`).
 
-    queue_names: those of `counts`, sorted; replaced where it changes. grouped: queues that got messages with a group.
+    queue_names: those of `counts`, sorted; replaced where it changes. makers: of queues that an access token made, its
+    name; queues_made: how many by token. grouped: queues that got messages with a group.
     unhold_cursors: queues whose held messages all become ready, and the
     sequence of the last one that did. rounds: the highest position claimed of a grouped queue
     and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
@@ -51,6 +53,8 @@ class Cache:
         self.next_due_ms: int | None = None
         self.counts: dict[str, QueueCounts] = {}
         self.queue_names: list[str] = []
+        self.makers: dict[str, str] = {}
+        self.queues_made = Counter[str]()
         self.grouped: set[str] = set()
         self.unhold_cursors: dict[str, int] = {}
         self.wake_next: set[str] = set()
@@ -92,10 +96,17 @@ class Cache:
             self.queue_names = sorted(self.queue_names + new)
         self.counts.update(counts)
 
+    def take_makers(self, makers: Mapping[str, str]) -> None:
+        """Store which access tokens made these queues."""
+        self.makers.update(makers)
+        self.queues_made.update(makers.values())
+
     def forget_counts(self, queues: Set[str]) -> None:
         """Remove these queues."""
         for queue in queues:
             self.counts.pop(queue, None)
+            if queue in self.makers:
+                self.queues_made[self.makers.pop(queue)] -= 1
         self.queue_names = [queue for queue in self.queue_names if queue not in queues]
 
     def rules(self, queue: str) -> QueueRules:

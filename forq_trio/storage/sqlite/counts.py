@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from forq_trio.model.errors import Overloaded
+from forq_trio.model.errors import Overloaded, TooManyQueues
 from forq_trio.model.messages import QueueCounts, Status
-from forq_trio.storage.rules import check_queues
+from forq_trio.storage.rules import check_queues, check_share_of_queues, has_share_of_queues
 from forq_trio.storage.sqlite.cache import Cache
 
 _BYTES = len(Status)
@@ -16,7 +16,7 @@ class Counts:
 
     _changes: messages in each status, and bytes, by queue. _forgotten: queues that were forgotten, with what the cache
     says of them. _new_queues: how many of the changed queues are not in the cache. _counts: what is written at the end
-    of the batch.
+    of the batch. _makers: the access tokens that made new queues.
     """
 
     def __init__(self, cache: Cache) -> None:
@@ -25,6 +25,7 @@ class Counts:
         self._forgotten: set[str] = set()
         self._new_queues = 0
         self._counts: dict[str, QueueCounts] = {}
+        self._makers: dict[str, str] = {}
 
     def counted(self, queue: str) -> QueueCounts:
         """The counts of a queue as of the last command."""
@@ -42,12 +43,26 @@ class Counts:
         unknown = {queue for queue in queues if queue not in known and queue not in self._changes}
         return check_queues(len(unknown), len(known) + self._new_queues) if unknown else None
 
+    def name(self, queue: str, made_by: str) -> Overloaded | TooManyQueues | None:
+        """Make a queue known that a key wants to use; the error if there are too many, in all or of the key."""
+        if queue in self._cache.counts or queue in self._changes:
+            return None
+        forgotten = sum([self._cache.makers.get(each) == made_by for each in self._forgotten])
+        made = self._cache.queues_made[made_by] - forgotten + list(self._makers.values()).count(made_by)
+        refusal = self.admit(queue) or check_share_of_queues(made_by, made)
+        if refusal is None:
+            self.make_known(queue)
+            if has_share_of_queues(made_by):
+                self._makers[queue] = made_by
+        return refusal
+
     def make_known(self, queue: str) -> None:
         """A queue exists from now on, although it has no messages yet."""
         self._changes_of(queue)
 
     def _forget_counts(self, queue: str) -> None:
         self._forgotten.add(queue)
+        self._makers.pop(queue, None)
         if self._changes.pop(queue, None) is not None:
             self._new_queues -= queue not in self._cache.counts
 

@@ -36,6 +36,7 @@ from forq_trio.model.commands import (
     LeaseMessages,
     Nack,
     NackById,
+    NameQueues,
     NoteConsumerUse,
     NoteSessionUse,
     NoteTokenUse,
@@ -114,6 +115,7 @@ def _ping(tx: Transaction, _: Ping) -> None:
 
 _OPERATIONS: dict[type[Command[Any]], Operation] = {
     Configure: _each(queues.configure),
+    NameQueues: _each(queues.name),
     Pause: _each(queues.pause),
     Produce: send.produce,
     ProduceMany: send.produce_many,

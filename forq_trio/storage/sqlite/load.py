@@ -36,10 +36,12 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     """
     cache = Cache(defaults)
     counted: dict[str, QueueCounts] = {}
-    for queue, grouped, unhold_cursor, *counts in connection.execute(SQL["load_counts"]):
+    for queue, grouped, unhold_cursor, made_by, *counts in connection.execute(SQL["load_counts"]):
         if not all(type(count) is int for count in counts):
             raise StorageOpenError(f"{path} is damaged: the counts of queue {queue} cannot be read")
         counted[queue] = QueueCounts(*counts)
+        if made_by is not None:
+            cache.take_makers({queue: made_by})
         if grouped:
             cache.grouped.add(queue)
         if unhold_cursor is not None:

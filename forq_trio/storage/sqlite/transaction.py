@@ -366,6 +366,7 @@ class Transaction(Isolation, Counts):
             for queue, now in self._counts.items()
         ]
         self.run("save_counts", rows)
+        self.run("save_maker", [(made_by, queue) for queue, made_by in self._makers.items()])
 
     def adopt(self) -> None:
         """Move the changes of this batch into the cache: it was committed."""
@@ -383,6 +384,7 @@ class Transaction(Isolation, Counts):
             cache.forget_counts(self._forgotten)
             cache.forget_rounds(self._forgotten)
         cache.take_counts(self._counts)
+        cache.take_makers(self._makers)
         cache.grouped |= self._grouped
         for queue, last in self._unhold_cursors.items():
             if last is None:

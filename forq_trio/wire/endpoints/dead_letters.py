@@ -80,7 +80,13 @@ RESUBMIT_DEAD_LETTER = Endpoint(
     summary="Send an edited copy of a dead letter",
     body=wire.Resubmission,
     answers=(Answer(200, "The copy.", Produced),),
-    errors=(errors.DeadLettersOnly, errors.MessageNotFound, errors.QueueFull, *STORE_ERRORS),
+    errors=(
+        errors.DeadLettersOnly,
+        errors.MessageNotFound,
+        errors.TooManyQueues,
+        errors.QueueFull,
+        *STORE_ERRORS,
+    ),
 )
 REDRIVE_DEAD_LETTERS = Endpoint(
     "POST",
@@ -91,7 +97,7 @@ REDRIVE_DEAD_LETTERS = Endpoint(
     summary="Move dead letters back to where they came from",
     body=wire.RedriveMessages,
     answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
-    errors=(errors.DeadLettersOnly, *WRITE_ERRORS),
+    errors=(errors.DeadLettersOnly, errors.TooManyQueues, *WRITE_ERRORS),
 )
 DELETE_DEAD_LETTERS = Endpoint(
     "POST",
@@ -114,7 +120,13 @@ START_REDRIVE = Endpoint(
     description="A task takes those that are there now, one transaction after the other, also over a restart.",
     body=wire.StartRedrive,
     answers=(Answer(202, "The task.", RedriveInfo),),
-    errors=(errors.DeadLettersOnly, errors.QueueNotFound, errors.TooManyRedrives, *WRITE_ERRORS),
+    errors=(
+        errors.DeadLettersOnly,
+        errors.QueueNotFound,
+        errors.TooManyQueues,
+        errors.TooManyRedrives,
+        *WRITE_ERRORS,
+    ),
 )
 LIST_REDRIVES = Endpoint(
     "GET",

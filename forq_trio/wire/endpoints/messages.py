@@ -71,7 +71,7 @@ SEND_MESSAGE = Endpoint(
     body=NewMessage,
     parameters=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably.", NoneType),),
-    errors=(errors.ProduceToDeadLetterQueue, errors.QueueFull, *STORE_ERRORS),
+    errors=(errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS),
 )
 RECEIVE_MESSAGE = Endpoint(
     "GET",
@@ -124,7 +124,7 @@ SEND_MESSAGES = Endpoint(
     description="Each is validated alone: the valid ones are stored, all or none of them.",
     body=NewMessages,
     answers=(Answer(200, "One result per message, in their order.", SendResults),),
-    errors=(errors.ProduceToDeadLetterQueue, errors.QueueFull, *STORE_ERRORS),
+    errors=(errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS),
 )
 RECEIVE_MESSAGES = Endpoint(
     "POST",

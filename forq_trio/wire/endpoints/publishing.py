@@ -66,6 +66,7 @@ PUBLISH = Endpoint(
         errors.ProduceToDeadLetterQueue,
         errors.StageMissing,
         errors.AppInUse,
+        errors.TooManyQueues,
         errors.QueueFull,
         errors.PublicationUnfinished,
         errors.TooManyApps,

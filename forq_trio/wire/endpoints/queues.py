@@ -76,7 +76,7 @@ CHANGE_SETTINGS = Endpoint(
     "apply to messages sent from now on, all others also to those in the queue. It makes a queue that is not known.",
     body=SettingsChange,
     answers=_SETTINGS,
-    errors=WRITE_ERRORS,
+    errors=(errors.TooManyQueues, *WRITE_ERRORS),
 )
 FORGET_SETTINGS = Endpoint(
     "DELETE",

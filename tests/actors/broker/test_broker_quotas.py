@@ -1,10 +1,18 @@
 """Quotas: how much of what all share is used, and how much of it by the key that uses most."""
 
+from collections.abc import Iterator
+
+import pytest
+
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.access import Key
+from forq_trio.model.commands import RedrivePolicy
+from forq_trio.model.errors import TooManyQueues
+from forq_trio.model.holders import HOLDER, Holder, Kind
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.quotas import Quota
+from forq_trio.system import open_broker
 from forq_trio.wire.publishing import Stage
 
 MINE, OTHER = Key("t", "q"), Key("u", "q")
@@ -24,3 +32,66 @@ async def test_what_is_used_in_all_and_by_one_key(broker: Broker):
     assert staged.used == staged.key_used > 0
     assert [quotas[name].used for name in ("redrives_running", "redrives")] == [0, 0]
     assert all(quota.key_limit * 2 <= quota.limit for quota in quotas.values())
+
+
+@pytest.fixture
+def narrow(monkeypatch) -> Iterator[None]:
+    """The test runs for an access token that may make one queue."""
+    monkeypatch.setattr(limits, "QUEUES_A_TOKEN_MAX", 1)
+    token = HOLDER.set(Holder(Kind.TOKEN, "narrow"))
+    yield
+    HOLDER.reset(token)
+
+
+async def test_a_token_makes_a_share_of_the_queues(broker: Broker, narrow, url, clock):
+    await broker.produce("a", "x")
+    await broker.produce("a", "y")
+    with pytest.raises(TooManyQueues, match="this token has made 1 queues"):
+        await broker.produce("b", "x")
+    quota = next(quota for quota in broker.quotas() if quota.name == "queues")
+    assert quota == Quota("queues", 1, limits.QUEUES_MAX, 1, limits.QUEUES_A_TOKEN_MAX)
+    HOLDER.set(Holder(Kind.TOKEN, "other"))
+    await broker.produce("b", "x")
+    HOLDER.set(Holder(Kind.OWNER, ""))
+    for queue in "cde":
+        await broker.produce(queue, "x")
+    assert broker.known.queue_names() == ["a", "b", "c", "d", "e"]
+
+
+async def test_the_share_outlives_a_restart_and_a_deleted_queue_gives_it_back(url, clock, narrow):
+    async with open_broker(url, durability="normal", clock=clock) as first:
+        await first.configure("a", max_attempts=3)
+    async with open_broker(url, durability="normal", clock=clock) as again:
+        with pytest.raises(TooManyQueues):
+            await again.produce("b", "x")
+        await again.delete_queue("a")
+        await again.produce("b", "x")
+
+
+NAMING = {
+    "a batch": lambda broker: broker.produce_many("new", [NewMessage("x")]),
+    "a message": lambda broker: broker.produce("a", "x", dead_letter_queue="new"),
+    "settings": lambda broker: broker.configure("new", max_attempts=3),
+    "a setting": lambda broker: broker.configure("a", dead_letter_queue="new"),
+    "a publication": lambda broker: broker.publish_for_a_while("app", 1, [Stage("new", "s", 1)]),
+    "a redrive": lambda broker: broker.redrive("a-dlq", [], target="new"),
+    "a copy": lambda broker: broker.resubmit("a-dlq", "0199164b-4dea-78d9-9b4c-c699d5037962", target="new"),
+    "a task": lambda broker: broker.start_redrive("a-dlq", target="new"),
+    "a receiver": lambda broker: broker.receive("a", wait_ms=0, redrive_policy=RedrivePolicy(5, "new")),
+}
+
+
+@pytest.mark.parametrize("names", NAMING.values(), ids=NAMING.keys())
+async def test_all_that_names_a_queue_makes_it(broker: Broker, narrow, names):
+    await broker.produce("a", "x")
+    with pytest.raises(TooManyQueues, match="the most for one"):
+        await names(broker)
+    assert not broker.known.has_queue("new")
+
+
+async def test_of_messages_for_several_queues_those_for_new_ones_are_refused(broker: Broker, narrow):
+    to_dead = NewMessage("x", dead_letter_queue="c")
+    messages = [("a", NewMessage("x")), ("b", NewMessage("x")), ("a", NewMessage("y")), ("a", to_dead)]
+    first, second, third, fourth = await broker.produce_across(messages)
+    assert [type(each) for each in (second, fourth)] == [TooManyQueues, TooManyQueues]
+    assert (first.sequence, third.sequence) == (1, 2)

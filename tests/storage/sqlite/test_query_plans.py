@@ -44,6 +44,7 @@ EXPECTED = {
     "load_counts": "SCAN queue_counts",
     "save_counts": "",
     "save_last_sequence": "SCAN forgotten_sequence",
+    "save_maker": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "forget_counts": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "load_settings": "SCAN queues",
     "save_settings": "",

@@ -5,6 +5,7 @@ removes stages that have ended. A part is read, stored and deleted in one transa
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -165,7 +166,8 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
                 break
             if published:
                 part = read_part(tx.query("part_body", rowid)[0][0])
-                part = admitted(queue, part, tx.admit, tx.make_known)
+                tx.make_known(queue)
+                part = admitted(part, partial(tx.name, made_by=made_by))
                 store(tx, queue, part, tx.rules(queue))
             tx.query("remove_part", rowid)
             taken += 1

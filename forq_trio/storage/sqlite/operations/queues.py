@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Configure, ForgetQueue, Pause, Purge, Purged
-from forq_trio.model.errors import InvalidSetting, Overloaded
+from forq_trio.model.commands import Configure, ForgetQueue, NameQueues, Pause, Purge, Purged
+from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.rules import check_dead_letters_end
@@ -50,6 +50,10 @@ def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> Invali
     except InvalidSetting as error:
         return error
     return None
+
+
+def name(tx: Transaction, command: NameQueues) -> tuple[ForqError | None, ...]:
+    return tuple([tx.name(queue, command.made_by) for queue in command.queues])
 
 
 def pause(tx: Transaction, command: Pause) -> Overloaded | None:

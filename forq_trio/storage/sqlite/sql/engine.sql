@@ -29,7 +29,7 @@ SELECT max((SELECT last_seq FROM forgotten_sequence), coalesce((SELECT max(last_
 
 -- name: load_counts
 -- Messages by status of every known queue; letting_go is its unhold cursor.
-SELECT queue, grouped, letting_go, ready, processing, failed, delayed, held, bytes FROM queue_counts;
+SELECT queue, grouped, letting_go, made_by, ready, processing, failed, delayed, held, bytes FROM queue_counts;
 
 -- name: save_counts
 -- Messages by status of one queue, and the last sequence number given out, as of this batch.
@@ -39,6 +39,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (queue) DO UPDATE SET ready = excluded.ready, processing = excluded.processing, failed = excluded.failed,
     delayed = excluded.delayed, held = excluded.held, bytes = excluded.bytes, grouped = excluded.grouped,
     letting_go = excluded.letting_go, updated_at = excluded.updated_at, last_seq = excluded.last_seq;
+
+-- name: save_maker
+-- The access token that made a queue.
+UPDATE queue_counts SET made_by = ? WHERE queue = ?;
 
 -- name: forget_counts
 -- Forget an empty queue.

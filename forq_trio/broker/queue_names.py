@@ -1,0 +1,30 @@
+"""New queues of access tokens, each of which may make a share of all: storage/engine.py's rule 15."""
+
+from collections.abc import Iterable
+
+from forq_trio.model.commands import NameQueues
+from forq_trio.model.errors import ForqError
+from forq_trio.model.holders import HOLDER, Kind
+from forq_trio.writer_actor import WriterActor
+
+
+async def name_queues(writer: WriterActor, *queues: str | None) -> None:
+    """Before a call uses these queues: make those that do not exist, where it runs for an access token.
+
+    Raises TooManyQueues where the token has made as many as it may, and what `WriterActor.execute` raises.
+    """
+    for refusal in (await refused_queues(writer, queues)).values():
+        raise refusal
+
+
+async def refused_queues(writer: WriterActor, queues: Iterable[str | None]) -> dict[str, ForqError]:
+    """`name_queues`; returns the errors of those that may not be made."""
+    holder = HOLDER.get()
+    if holder.kind is not Kind.TOKEN:
+        return {}
+    known = writer.snapshot().counts
+    new = tuple(dict.fromkeys([queue for queue in queues if queue and queue not in known]))
+    if not new:
+        return {}
+    outcomes = await writer.execute(NameQueues(new, holder.name))
+    return {queue: refusal for queue, refusal in zip(new, outcomes, strict=True) if refusal is not None}
