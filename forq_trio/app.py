@@ -68,7 +68,7 @@ OnListening = Callable[[str, str | None], None]
 
 
 def run(config: Config, on_listening: OnListening | None = None) -> int:
-    """Serve until told to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit."""
+    """Serve until a signal to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit."""
     log.configure(config.log_level, config.log_format)
     try:
         trio.run(serve, config, on_listening)
@@ -138,7 +138,7 @@ def _stop_signals() -> list[signal.Signals]:
 
 
 def _url(config: Config, address: Address, port: int) -> str:
-    """Where the address is for who asks from this machine."""
+    """The URL of an address, for clients on this machine."""
     host = "localhost" if address.host in ("", "0.0.0.0", "::") else address.host
     return f"{'http' if config.tls_cert is None else 'https'}://{Address(host, port)}"
 

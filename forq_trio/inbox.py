@@ -3,7 +3,7 @@
 The calls of others wait in a bounded memory channel: when it stays full, the caller gets Overloaded, which is the
 back-pressure of the whole queue. Posted calls, without a caller (the release of an abandoned claim, a tick of the
 timer), may go into `_urgent`, which is taken first. It cannot grow without bound: every entry comes from a call that
-was taken, or from one job. Large calls that small ones have passed are in `_passed`.
+was taken, or from one job. Large calls that small ones have overtaken are in `_passed`.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from forq_trio.model.errors import Overloaded, Stopping
 from forq_trio.waiters import Call
 
 _SHARE_OF_PASSED = 0.75
-"""How much of a commit may be taken by calls that were passed before: the rest is for new ones."""
+"""The share of a commit for calls that were overtaken before; the rest is for new ones."""
 
 
 class PauseWriter(Command[None], frozen=True, gc=False):
@@ -34,7 +34,7 @@ class Tick(Command[None], frozen=True, gc=False):
 
 
 class _CommitCalls:
-    """Calls of one commit, with the messages and bytes that they may come to."""
+    """Calls of one commit, with their most messages and bytes."""
 
     def __init__(self) -> None:
         self.calls: list[Call[Any]] = []
@@ -47,7 +47,7 @@ class _CommitCalls:
         messages = self._messages + call.command.message_count()
         size = self._bytes + call.command.content_bytes()
         if self._bytes == 0:
-            # However large the first one with content is, it fits, and leaves space for others.
+            # The first one with content always fits, and leaves space for others.
             self._bytes_max = max(self._bytes_max, size + (1 - _SHARE_OF_PASSED) * self._bytes_max)
         if self.calls and (messages > share * limits.COMMIT_MESSAGES_MAX or size > share * self._bytes_max):
             return False
@@ -112,10 +112,10 @@ class Inbox:
         self._urgent.append(call)
 
     async def take(self) -> list[Call[Any]] | None:
-        """Wait for a call and take those that wait, up to the bounds of one commit. None: closed and empty.
+        """Wait for a call and take all waiting calls, up to the bounds of one commit. None: closed and empty.
 
-        A large call that does not fit waits for the next commit, and small ones pass it. Those that wait for the second
-        time come first, and leave a part of the commit to others. A call that is itself above a bound is taken anyway.
+        A large call that does not fit waits for the next commit, and small ones overtake it. Overtaken calls come first
+        in the next commit, and leave a part of it to others. A call that is itself above a bound is taken anyway.
         """
         if self._urgent or self._passed:
             await trio.lowlevel.checkpoint()

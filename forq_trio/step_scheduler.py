@@ -1,10 +1,10 @@
 """Splits the loop's time between the steps of long work and the calls of others.
 
-A lease of 100,000 messages, or a publication, is many steps, each of which occupies the loop for a moment. Where others
-have calls in the same batch, the steps wait for the next one, but never twice in a row: so a call waits for one step at
-most, and long work goes on however many calls there are. While others call, steps are short (`Batch.shared`), and a
-batch has one of them. Beside very many calls, which take longer themselves, a step has its full length: else long work
-would stand still where the writer is never idle.
+A lease of 100,000 messages, or a publication, is many steps, each of which occupies the loop for a moment. If a batch
+has other calls, the steps wait for the next batch, but never twice in a row: so a call waits for at most one step, and
+long work makes progress with any number of calls. While others call, steps are short (`Batch.shared`), and a batch has
+one of them. With very many calls, which take longer themselves, a step has its full length: otherwise long work would
+make no progress under constant load.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from forq_trio.waiters import Call
 
 
 class StepScheduler:
-    """Chooses the calls of a batch. put_off: the steps of long work wait for the next batch."""
+    """Chooses the calls of a batch. put_off: the steps of long work are deferred to the next batch."""
 
     def __init__(self) -> None:
         self._others_at = -inf
@@ -25,7 +25,7 @@ class StepScheduler:
         self.put_off = False
 
     def shared(self, now: float) -> bool:
-        """True if steps of this batch are short: for some time after a call of others, but not beside very many."""
+        """True if steps of this batch are short: for some time after another call, but not with very many calls."""
         return self._others < limits.STEP_SHARE_CALLS_MAX and self._called_lately(now)
 
     def _called_lately(self, now: float) -> bool:

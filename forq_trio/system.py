@@ -201,7 +201,7 @@ def _retention_jobs(
     events: Retention | None,
     housekeeping: Housekeeping,
 ) -> list[Periodic]:
-    """The jobs that remove what was kept for long enough; `housekeeping` is to notice where it is too much."""
+    """The jobs that remove old events and finished messages; `housekeeping` notices when a log has too many bytes."""
     retention: dict[LogName, Retention] = {"history": history or Retention(), "events": events or Retention()}
     bounds = {
         "history": BytesBound(retention["history"].mib_max * limits.MIB),  # uses the pages of the message
@@ -236,7 +236,7 @@ def _guards(
 def _compaction(
     engine: Engine, writer: WriterActor, clock: Clock, counters: Counters, checkpointer: Checkpointer | None
 ) -> Compaction:
-    """The job that gives free pages back, of which the metrics tell."""
+    """The job that gives free pages back, with its metrics."""
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
     counters.file_space = compaction.space
     return compaction
@@ -254,7 +254,7 @@ def _board(
     broker: Broker,
     clock: Clock,
 ) -> JobBoard:
-    """The jobs that people see."""
+    """The jobs as the admin UI shows them."""
     jobs: list[tuple[Runs, RunNow | None]] = [(job.runs, job.run_now) for job in periodic]
     if checkpointer is not None:
         jobs.append((checkpointer.runs, checkpointer.run_now))
@@ -284,9 +284,9 @@ async def open_broker(
 
     url: `sqlite:///<path>` (created if missing), or `memory:` for a temporary database. durability: "full" fsyncs
     before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
-    a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve
-    file beside the database, so that all other calls go on when the disk is full; 0 for neither. history: keep
-    finished messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep lifecycle events for
+    a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve file
+    beside the database, so that all other calls work when the disk is full; 0 for neither. history: keep finished
+    messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep lifecycle events for
     `events_hours`, and `events_max_mib` MiB of them. clock: the wall clock for messages, None for the system's.
 
     Raises StorageOpenError, OutOfRange; RuntimeError where no trio runs. Leaving the block finishes what was sent.

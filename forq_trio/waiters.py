@@ -1,8 +1,8 @@
 """Calls on their way through the writer, parked receivers among them, and watches.
 
 A `Call` is one command with the slot for its outcome. Its life: sent -> taken into a batch -> resolved. A claim that
-found nothing is parked in between; a command for which the batch was full is taken again, a claim parked. Its caller
-may be cancelled at any moment; the call is abandoned then:
+found nothing is parked in between; a command for which the batch was full is taken again, or parked if it is a claim.
+Its caller may be cancelled at any moment; the call is abandoned then:
 
 - before it was taken, the writer drops it: nothing happens;
 - while it is parked, it leaves its line at once;
@@ -37,7 +37,7 @@ from forq_trio.storage.engine import Receiver
 
 _UNRESOLVED: Any = object()
 ALL_QUEUES = ""
-"""The queue of a watch that is woken for any."""
+"""The queue of a watch for all queues."""
 
 
 class Call(Generic[OutcomeT]):
@@ -75,7 +75,7 @@ class Call(Generic[OutcomeT]):
         return not self.abandoned
 
     def go_on(self, done: tuple[Any, ...]) -> None:
-        """Leave the receipts to the next batch that follow these outcomes."""
+        """Keep these outcomes, and leave the other receipts to the next batch."""
         if done:
             command: Any = self.command
             self._done += done
@@ -179,7 +179,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
     def add(self, call: Call[Any], claim: Claim, deadline: float) -> bool:
         """Park a call, whose command is `claim`, at the end of its queue's line until `deadline` (trio's clock).
 
-        False, and nothing is done, where there are too many, or too many of its holder.
+        False, and nothing is done, if there are too many, or too many of its holder.
         """
         if not self.budget.take(call.holder):
             return False

@@ -23,12 +23,12 @@ Rules
   that reason runs in the next one. A claim that got nothing for that reason is parked for a moment, whatever its wait.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
-  and tries again later what has no caller: expired timers, and the release of abandoned claims. After a commit that
+  and tries work without a caller again later: expired timers, and the release of abandoned claims. After a commit that
   fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown and the writer ends with CommitFailed,
   which ends the process; the next process reads what was committed.
 - While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
-  StorageLost: sends, settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements go on:
-  no other process can hand out what is stored.
+  StorageLost: sends, settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements still
+  work: no other process can deliver the stored messages.
 - A batch that finds the disk full (StorageFull) runs again without its sends, in the space of the reserve file. From
   then on sends are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """
@@ -172,7 +172,7 @@ class WriterActor:
     async def execute_each(self, commands: Sequence[Command[OutcomeT]]) -> list[OutcomeT]:
         """Have these commands executed, in one batch if it can be, and return their outcomes; raises like `execute`.
 
-        Where it raises or is cancelled, those that were sent are executed all the same. Not for claims.
+        If it raises or is cancelled, commands that were sent are still executed. Not for claims.
         """
         calls = [Call(command) for command in commands]
         try:
@@ -332,7 +332,7 @@ class WriterActor:
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
-            # Trying again helps and ends: each time there are fewer calls, or more space.
+            # This ends: each time there are fewer calls, or more space.
             has_sends = any(call.command.traits.effect in GROWING for call in calls)
             if self.note_storage_full() or has_sends or (first_stage is not None and batch.moves_staged):
                 calls = without(GROWING, calls, StorageFull)

@@ -1,4 +1,4 @@
-"""What the methods of `Broker` reach: declared once, for the files over which they are spread by theme."""
+"""What the methods of `Broker` use: declared once for the parts of `Broker`, one file each."""
 
 from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known

@@ -1,4 +1,4 @@
-"""Giving free pages of the file back, as callers ask for it. A part of `Broker`."""
+"""Compactions on request: free pages of the file are given back. A part of `Broker`."""
 
 from typing import Protocol
 
@@ -21,30 +21,30 @@ class CompactionTask(Protocol):
 
 
 class Compactions(BrokerBase):
-    """Each method returns the compaction as it is then; if a call is cancelled, nothing happens."""
+    """Each method returns the state of the compaction; if a call is cancelled, nothing happens."""
 
     _compaction: CompactionTask
 
     async def compaction_info(self) -> CompactionInfo:
-        """The compaction that runs, or ended last since the start, and how much of the file is free."""
+        """The running compaction, or the last one since the start, and how much of the file is free."""
         await trio.lowlevel.checkpoint()
         return self._compaction.state()
 
     async def start_compaction(self, *, started_by: str | None = None) -> CompactionInfo:
-        """Begin to give all free pages back to the disk, or let a paused compaction go on.
+        """Begin to give all free pages back to the disk, or resume a paused compaction.
 
-        It works in small steps beside everything else, and goes on after this call. started_by: the name of an access
+        It works in small steps between other calls, and continues after this call. started_by: the name of an access
         token, None for the holder of the server's secret. Raises CompactionImpossible, Stopping.
         """
         await trio.lowlevel.checkpoint()
         return self._compaction.start(started_by)
 
     async def pause_compaction(self) -> CompactionInfo:
-        """Pause the compaction until it is started again; one that does not run is unchanged."""
+        """Pause the compaction until it is started again; nothing happens if none runs."""
         await trio.lowlevel.checkpoint()
         return self._compaction.pause()
 
     async def stop_compaction(self) -> CompactionInfo:
-        """End the compaction for good; what it gave back stays given back."""
+        """End the compaction; pages that it gave back stay given back."""
         await trio.lowlevel.checkpoint()
         return self._compaction.stop()

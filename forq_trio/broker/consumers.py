@@ -17,16 +17,16 @@ from forq_trio.wire.export import read_exported
 class Consumers(BrokerBase):
     """All methods raise InvalidQueueName, OutOfRange, and what `WriterActor.execute` raises.
 
-    Cancelled, what was done so far is done; call again to go on.
+    Cancelled, finished steps stay; call again to continue.
     """
 
     async def open_consumer(
         self, queue: str, name: str, *, idle_seconds: int | None = None, key: Key = SECRET
     ) -> ConsumerInfo:
-        """Open a consumer, and make it if there is none. From now on its older generations are refused.
+        """Open a consumer, and create it if there is none. From now on its older generations are refused.
 
-        idle_seconds: its open lease is given back when it is not used for so long (60 s to 366 days); None for what was
-        set before, or a day. key: whose share a new one counts to. Raises TooManyConsumers.
+        idle_seconds: its open lease is given back when the consumer is not used for this long (60 s to 366 days); None
+        for the previous value, or a day. key: whose share a new one counts to. Raises TooManyConsumers.
         """
         check_names(queue, name)
         if idle_seconds is not None:
@@ -50,10 +50,10 @@ class Consumers(BrokerBase):
     ) -> ConsumerLease:
         """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
 
-        Repeatable: the same number has the same messages for ever. It gets `max_messages` (1-1,000,000) at most, and is
-        complete with `max_bytes` (1 GiB at most) of lines, or when no more are ready. Without any it waits up to
-        `wait_ms` (0-30,000) for the first one; then the result has no messages, and the lease is not made. Raises
-        ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull, StorageFull.
+        Repeatable: a number always has the same messages. It gets `max_messages` (1-1,000,000) at most, and is
+        complete with `max_bytes` (1 GiB at most) of lines, or when no more are ready. If none is ready it waits up to
+        `wait_ms` (0-30,000) for the first one; if none comes, the result has no messages, and the lease is not made.
+        Raises ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull, StorageFull.
         """
         return await self.leases.lease(
             queue,
@@ -78,7 +78,7 @@ class Consumers(BrokerBase):
         return LeasePage(read_exported(body), after)
 
     async def acknowledge(self, queue: str, name: str, generation: int, number: int) -> ConsumerInfo:
-        """Remove the messages of the open lease, which is `number`; one that was acknowledged before is left as it is.
+        """Remove the messages of the open lease, which is `number`; does nothing for one that was acknowledged before.
 
         Raises ConsumerNotFound, ConsumerFenced, LeaseGone for one that was given back, and LeaseOutOfOrder for one that
         is not made or not complete.
@@ -86,15 +86,15 @@ class Consumers(BrokerBase):
         return await self.leases.acknowledge(queue, name, generation, number, seconds=inf)
 
     async def release_consumer(self, queue: str, name: str) -> ConsumerInfo:
-        """Give the messages of the open lease back, the attempt uncounted: it can no longer be read or acknowledged.
+        """Give the messages of the open lease back, without counting the attempt; it can no longer be read.
 
-        With an open lease the generation grows: whoever has the consumer open has to open it again. One whose
+        If there is an open lease, the generation grows, and clients have to open the consumer again. A lease whose
         acknowledgement has begun is acknowledged instead. Raises ConsumerNotFound.
         """
         return await self.leases.release(queue, name, seconds=inf)
 
     async def delete_consumer(self, queue: str, name: str) -> None:
-        """Give the messages of the open lease back, and forget the consumer.
+        """Give the messages of the open lease back, and delete the consumer.
 
         From the first moment on its generation is refused, so that nobody goes on with it. Raises ConsumerNotFound, and
         ConsumerFenced if it is opened again before it is forgotten.

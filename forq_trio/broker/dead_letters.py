@@ -59,7 +59,7 @@ class DeadLetters(Looks):
     ) -> list[MoveResult]:
         """Move up to 1,000 dead letters to `target` (None: back to where each came from), attempts and TTL reset.
 
-        A message that is not there, is processing or has no queue to go to is refused alone. Raises InvalidQueueName,
+        A message that does not exist, is processing or has no queue to go to is refused alone. Raises InvalidQueueName,
         DeadLettersOnly, OutOfRange.
         """
         if target is not None:
@@ -132,7 +132,7 @@ class DeadLetters(Looks):
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that moves all dead letters that match and are there now; returns once it is stored.
+        """Start a task that moves all dead letters that match now; returns once it is stored.
 
         target: None moves each back to where it came from. rate_per_second: 1-10,000, None for no limit.
         dry_run: only count. Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes,
@@ -155,10 +155,10 @@ class DeadLetters(Looks):
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that deletes all dead letters that match and are there now, for good.
+        """Start a task that deletes all dead letters that match now.
 
-        It is a redrive with the action "delete": it is seen, paused, resumed and cancelled like one. Members and errors
-        are those of `start_redrive`.
+        It is a redrive with the action "delete": it is listed, paused, resumed and cancelled like one. Members and
+        errors are those of `start_redrive`.
         """
         task = await self.redrive_tasks.start(
             queue,
@@ -170,7 +170,7 @@ class DeadLetters(Looks):
         return redrive_info(task)
 
     async def redrives(self, queue: str | None) -> list[RedriveInfo]:
-        """The redrives of a queue (None: of all) that run or are paused and the latest that ended, the latest first.
+        """The redrives of a queue (None: of all), the latest first: unfinished ones, and the latest that ended.
 
         Raises DeadLettersOnly.
         """
@@ -185,16 +185,16 @@ class DeadLetters(Looks):
         return redrive_info(self._redrive_of(queue, redrive_id))
 
     async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive until it is resumed, also over a restart; a paused one is unchanged.
+        """Pause a redrive until it is resumed, also over a restart; a paused one does not change.
 
-        Raises RedriveNotFound, and RedriveStateConflict if it has ended. If this call is cancelled, it is carried out
-        all the same; so are `resume_redrive` and `cancel_redrive`.
+        Raises RedriveNotFound, and RedriveStateConflict if it has ended. If this call is cancelled, the redrive is
+        still paused; the same applies to `resume_redrive` and `cancel_redrive`.
         """
         self._redrive_of(queue, redrive_id)
         return redrive_info(await self.redrive_tasks.pause(redrive_id))
 
     async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Let a paused or failed redrive go on from where it was; one that runs is unchanged.
+        """Continue a paused or failed redrive; a running one does not change.
 
         Raises RedriveNotFound, TooManyRedrives, and RedriveStateConflict if it is done or cancelled.
         """
@@ -202,7 +202,7 @@ class DeadLetters(Looks):
         return redrive_info(await self.redrive_tasks.resume(redrive_id))
 
     async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive for good; returns once it has ended. What it moved stays moved. Raises RedriveNotFound."""
+        """End a redrive; returns once it has ended. Moved messages stay where they are. Raises RedriveNotFound."""
         self._redrive_of(queue, redrive_id)
         return redrive_info(await self.redrive_tasks.cancel(redrive_id))
 

@@ -1,4 +1,4 @@
-"""Lists and searches that clients have not: by times, without contents, or by sequence. `Broker.lists`."""
+"""Lists and searches for the admin UI and jobs: by times, without contents, or by sequence. `Broker.lists`."""
 
 from collections.abc import Sequence
 
@@ -79,8 +79,8 @@ class Lists:
     ) -> MessagePage:
         """A page (1-100) of the messages in a state: ready ones in claim order, others newest first.
 
-        cursor: the `next` of the page before. Pages are stable: what is sent meanwhile moves nothing. Raises
-        InvalidQueueName, or OutOfRange for a limit or a cursor that cannot be.
+        cursor: the `next` of the page before. Pages are stable: messages that are sent meanwhile do not shift them.
+        Raises InvalidQueueName, or OutOfRange for an invalid limit or cursor.
         """
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.LIST_PAGE_MAX)

@@ -32,9 +32,9 @@ class Logs(DeadLetters):
     ) -> EventPage:
         """Lifecycle events behind the id `after`, oldest first: at most `limit` (1-10,000), and at most 4 MiB.
 
-        until: up to this id; None for all. queue: None means all; of one alone a page may be empty although more
-        follow behind its `next`. wait_ms: how long to wait for one (0-30,000). Raises OutOfRange, InvalidQueueName,
-        EventsOff where none are kept, and EventsGone where those behind `after` were removed.
+        until: up to this id; None for all. queue: None means all; with a queue a page may be empty although more events
+        follow after its `next`. wait_ms: how long to wait for one (0-30,000). Raises OutOfRange, InvalidQueueName,
+        EventsOff if none are stored, and EventsGone if those after `after` were removed.
         """
         page = await self.lines.events(after, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
         return EventPage(read_events(page.lines), *page[1:])

@@ -1,4 +1,4 @@
-"""Commands about many messages, in parts and steps: so that no batch is long because of one of them."""
+"""Commands about many messages, in parts and steps, so that they make no batch long."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -16,9 +16,9 @@ async def execute_in_parts(
     items: Sequence[ItemT],
     command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]],
 ) -> tuple[OutcomeT, ...]:
-    """Have these items dealt with by commands of at most PART_MESSAGES_MAX of them; returns an outcome for each.
+    """Execute commands of at most PART_MESSAGES_MAX of these items each; returns an outcome for each item.
 
-    Raises what `WriterActor.execute` raises. Where that happens, or it is cancelled, some parts may have been executed.
+    Raises what `WriterActor.execute` raises. If it raises or is cancelled, some parts may have been executed.
     """
     size = limits.PART_MESSAGES_MAX
     if len(items) <= size:
@@ -31,7 +31,7 @@ async def execute_in_parts(
 async def purge_in_steps(
     writer: WriterActor, kind: type[Purge] | type[PurgeHistory], queue: str, on_step: Callable[[int], None]
 ) -> int:
-    """Remove what there is now, step by step, and return how many that were. on_step: gets how many so far."""
+    """Remove everything that is there now, step by step, and return the number. on_step: gets the number so far."""
     removed, up_to = 0, None
     while True:
         purged = await writer.execute(kind(queue, up_to))

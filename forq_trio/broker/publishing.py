@@ -35,7 +35,7 @@ class Publishing(Sends):
     ) -> Staged:
         """Store a page of up to 10,000 messages beside the queue, until `publish`; returns once it is durable.
 
-        stage: a unique name of the caller's choice, of the queue's. page: its number, from 0; one that is there already
+        stage: a name of the caller's choice, unique in the queue. page: its number, from 0; a page that exists already
         is ignored, and answered like the first time. A stage ends by itself a day after its last page, and one without
         messages when its key has 2,500. key: whose share it counts to.
 
@@ -71,7 +71,7 @@ class Publishing(Sends):
         return tuple(parts)
 
     async def discard_stage(self, queue: str, stage: str) -> None:
-        """End a stage that is not to be published, if it is there. Raises InvalidName or InvalidQueueName."""
+        """Discard a stage, if it exists. Raises InvalidName or InvalidQueueName."""
         check_queue_name(queue)
         check_pipeline_name(stage, "stage")
         await self._writer.execute(commands.DiscardStage(queue, stage))
@@ -90,14 +90,13 @@ class Publishing(Sends):
 
         once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
 
-        Nothing is done if the app has published this version, or a later one, before: so it can be repeated. An app is
-        known by its name and by the queues that it writes, or by who made it. Once it is
-        committed, nothing loses or repeats a message, also if this call is cancelled or the process ends: the messages
-        enter their queues all the same.
+        Nothing is done if the app has published this version, or a later one, before: so the call can be repeated. An
+        app is known by its name and by the queues that it writes, or by who made it. Once it is committed, no message
+        is lost or repeated: the messages enter their queues even if this call is cancelled or the process ends.
 
         Raises InvalidName, OutOfRange, AppInUse, StageMissing, QueueFull, TooManyApps, and what `produce` raises: then
         nothing is published. And PublicationUnfinished, after 30 seconds in which nothing can be stored: then it is
-        published, its messages enter when they can, and to repeat the call is to wait for that.
+        published, its messages enter when they can, and a repeated call waits for that.
 
         key: whose app it is. seconds: after about so long, but not before the first 30, the result may be `moving`: to
         repeat the call is to wait.
@@ -182,7 +181,7 @@ class Publishing(Sends):
     async def export_partitions(
         self, queue: str, count: int = limits.EXPORT_PARTITIONS_DEFAULT
     ) -> ExportPartitions:
-        """Cut what is stored now into at most `count` (1-1,000) ranges for `export`, to be read side by side.
+        """Divide the stored messages into at most `count` (1-1,000) ranges for parallel exports.
 
         Raises like `export`.
         """

@@ -26,8 +26,9 @@ class Administration(Consumers):
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
 
-        Applies at once to all messages of the queue, but order, delay and time to live only to those sent from now on.
-        Raises InvalidQueueName, InvalidSetting, InvalidRequest (a value of another type), TypeError (no such setting).
+        Applies at once to all messages of the queue; order, delay and time to live apply only to those sent from now
+        on. Raises InvalidQueueName, InvalidSetting, InvalidRequest (a value of another type), TypeError (no such
+        setting).
         """
         return await self.change_settings(queue, read_change(changes))
 
@@ -78,11 +79,11 @@ class Administration(Consumers):
     async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotFound, QueueNotEmpty.
 
-        What an open lease of a consumer holds is stored. Stages are not of the queue until they are published: they end
-        by themselves.
+        What an open lease of a consumer holds is stored. Its stages stay: unless they are published, they end by
+        themselves.
         """
         if not await self._writer.execute(commands.ForgetQueue(self.known.check_queue(queue))):
             raise QueueNotEmpty
         for consumer in self.leases.of(queue):
-            with suppress(ConsumerNotFound):  # somebody else deletes it, too
+            with suppress(ConsumerNotFound):  # another call deletes it, too
                 await self.delete_consumer(queue, consumer.name)

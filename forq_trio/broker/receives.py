@@ -70,7 +70,7 @@ class Receives(BrokerBase):
 
         One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it is
         none. Several: a result for each, in their order, also for those that are refused. Raises OutOfRange for too
-        many, TypeError for what is no receipt, and what `receive` raises.
+        many, TypeError for anything but a receipt, and what `receive` raises.
         """
         return await self._settle(queue, receipts, lambda known: commands.Ack(queue, known))
 

@@ -24,7 +24,7 @@ class Pace:
         await trio.sleep_until(self._free_at)
 
     def charge(self, moved: int) -> None:
-        """Set when the next step may be taken. A delay of up to a step's time is caught up with, a longer one not."""
+        """Set when the next step may be taken. It makes up for a delay of up to a step's time, not for a longer one."""
         if self._rate is not None:
             earliest = trio.current_time() - self.step / self._rate
             self._free_at = max(self._free_at, earliest) + moved / self._rate

@@ -1,7 +1,7 @@
 """The walk of a task through a dead-letter queue, from the newest message to the oldest, step by step.
 
-A step searches a page and has the messages moved (or deleted) that can be, in one transaction that also stores how far
-the task is: `RedriveStep`. A step that changes no message stores that at most once in REDRIVE_CURSOR_SECONDS.
+A step searches a page and moves (or deletes) its messages, in one transaction that also stores the progress of the
+task: `RedriveStep`. A step that changes no message stores that at most once in REDRIVE_CURSOR_SECONDS.
 
 Cancelled, a walk ends between two steps: it waits for the transaction under way, which the writer answers also when it
 stops.
@@ -28,9 +28,9 @@ from forq_trio.writer_actor import WriterActor
 T = TypeVar("T")
 
 TRANSIENT_ERRORS = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
-"""Errors that changed nothing and after which the same call may succeed."""
+"""Errors after which nothing has changed and the same call may succeed later."""
 NOTHING_BELOW = 1
-"""The cursor of a task that came to the end of its queue: the lowest sequence."""
+"""The cursor of a task at the end of its queue: the lowest sequence."""
 
 
 class Walk:
@@ -96,7 +96,7 @@ def _bounded(task: RedriveTask) -> MessageFilter:
 
 
 def _above(found: DeadLetterPage, sequence: int | None) -> DeadLetterPage:
-    """The part of a page above a sequence; it is the last one where it comes to it."""
+    """The part of a page above a sequence; the page is the last one if it reaches that sequence."""
     if sequence is None:
         return found
     messages = [message for message in found.messages if message.sequence > sequence]

@@ -1,23 +1,23 @@
 """Redrives and deletions of all dead letters that match: tasks with a rate and a progress, stored in the database.
 
 A task walks through a dead-letter queue from its newest message to its oldest (redrive_walk.py). It can be paused,
-resumed and cancelled, and goes on after a restart; the pace of one with a rate begins anew then.
+resumed and cancelled, and continues after a restart; its rate starts anew then.
 
 Rules
 - Each move is a transaction, and a walk ends between two of them: every message is in one queue. Messages that were not
-  moved are still in the dead-letter queue, for the next task.
-- The cursor and the counts are stored in the transaction of the move. So after a kill a task goes on below the last
-  message that it moved, and `moved` is exact. What it only looked at since the last save it looks at again, and counts
-  once, because the counts are those of the cursor.
+  moved stay in the dead-letter queue.
+- The cursor and the counts are stored in the transaction of the move. So after a kill a task continues below the last
+  message that it moved, and `moved` is exact. Messages that it only read since the last save are read again and counted
+  once, because the counts belong to the cursor.
 - No task changes a message twice, however soon it fails again and however often the process is killed: a task only goes
-  down in sequence, a message keeps its sequence when it is moved, and the cursor is stored with the move. What became a
-  dead letter after `started_at` is left, also below the cursor and after a restart.
-- Pausing and cancelling wait for the move under way, and are answered once the new state is committed. Where that is
-  refused, the caller is told so and the task goes on as before.
-- A move that the database refuses is tried again a few times; then the task has failed and says why. Resumed, it goes
-  on from its cursor. That it failed or came to its end is posted, not waited for: after a kill before that is stored,
-  the task is running, at its cursor, and does the rest again, which is nothing or fails again.
-- A stopping server stores no state: what was running goes on at the next start.
+  down in sequence, a message keeps its sequence when it is moved, and the cursor is stored with the move. Messages that
+  became dead letters after `started_at` are not moved.
+- Pausing and cancelling wait for the move under way, and are answered once the new state is committed. If that is
+  refused, the caller gets the error and the task continues.
+- A move that the database refuses is tried again a few times; then the task has failed and says why. A resume continues
+  from its cursor. The end of a task is posted, not waited for: if a kill comes before it is stored, the task runs again
+  from its cursor at the next start, and ends again.
+- A stopping server stores no state: running tasks continue at the next start.
 - There are at most REDRIVES_REMEMBERED_MAX tasks; a new one takes the place of the oldest that ended.
 """
 
@@ -121,7 +121,7 @@ class Redrives:
         dry_run: bool = False,
         started_by: str | None = None,
     ) -> RedriveTask:
-        """Start a task over all dead letters that match and are there now; returns once it is stored.
+        """Start a task over all dead letters that match now; returns once it is stored.
 
         action: move them, or delete them. target: None moves each back to where it came from. rate_per_second:
         1-10,000, None for no limit. dry_run: only count. started_by: the name of the access token, None for the holder
@@ -193,7 +193,7 @@ class Redrives:
         return _in(run.task, "paused")
 
     async def resume(self, redrive_id: str) -> RedriveTask:
-        """Let a paused or failed task go on from its cursor; one that runs is unchanged.
+        """Continue a paused or failed task from its cursor; a running one does not change.
 
         Raises RedriveNotFound, RedriveStateConflict if it is done or cancelled, TooManyRedrives, and what
         `WriterActor.execute` raises.
@@ -212,7 +212,7 @@ class Redrives:
         return _in(run.task, "running")
 
     async def cancel(self, redrive_id: str) -> RedriveTask:
-        """Stop a task between two transactions for good, and return it; one that has ended is unchanged.
+        """End a task between two transactions, and return it; one that has ended does not change.
 
         Raises RedriveNotFound, and what `WriterActor.execute` raises.
         """
@@ -281,7 +281,7 @@ class Redrives:
 
     async def _stop(self, run: _Run, state: RedriveState, **members: Any) -> None:
         """Bring a task that has not ended to this state."""
-        with trio.CancelScope(shield=True):  # a walk that was stopped gets its new state, or goes on
+        with trio.CancelScope(shield=True):  # a stopped walk gets its new state, or continues
             if run.running:
                 run.scope.cancel()
                 await run.stopped.wait()

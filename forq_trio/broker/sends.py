@@ -111,9 +111,9 @@ class Sends(BrokerBase):
     async def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
-        Its deduplication id is remembered for its window all the same, so that a repeated send does not bring it back.
-        Raises InvalidQueueName, MalformedMessageId; MessageNotFound for one that is not there, or no longer;
-        MessageInFlight for one that a consumer has; and what `produce` raises where nothing is changed.
+        Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
+        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
+        a consumer has; and what `produce` raises when nothing was changed.
         """
         check_queue_name(queue)
         status = await self._writer.execute(commands.Cancel(queue, check_message_id(message_id)))

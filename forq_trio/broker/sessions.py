@@ -1,4 +1,4 @@
-"""Sessions of the admin UI: opened by a login, found by what the browser's cookie says, ended. `Broker.sessions`.
+"""Sessions of the admin UI: opened by a login, found by the browser's cookie, ended. `Broker.sessions`.
 
 The id of a session leaves this module once, as the result of `open`. Only its hash is stored. A session ends
 SESSION_LIFE_MS after its login, and with the access token that was shown then: once that is revoked or has expired, the
@@ -27,7 +27,7 @@ class Sessions:
         )
 
     async def open(self, key_name: str | None, key_digest: str, client: str, agent: str) -> str:
-        """Open a session for somebody who has shown a key; returns its id, which only the result has.
+        """Open a session for a login with a key; returns its id, which only the result has.
 
         key_name: the name of the access token, None for the server's secret; key_digest: the key's hash. Where there
         are SESSIONS_A_KEY_MAX with this key, or SESSIONS_MAX in all, the one that was used longest ago ends.

@@ -10,9 +10,9 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Uses:
-    """The uses that are not stored yet. A thing is known by the digest of its secret.
+    """The uses of tokens, or of sessions, that are not stored yet, by the digest of their secret.
 
-    note: the command that stores them. names: by which name each thing is stored, of all things that are there.
+    note: the command that stores them. names: the name under which the use of each digest is stored, for all that exist.
     """
 
     def __init__(
@@ -28,13 +28,13 @@ class Uses:
         """Epoch ms by digest."""
 
     def _unsaved(self) -> dict[str, int]:
-        """Epoch ms by name; forgets the uses of what has gone, so that a new thing of the name has none."""
+        """Epoch ms by name; forgets the uses of removed ones, so that a new token of the same name has none."""
         names = self._names()
         self.at = {digest: at for digest, at in self.at.items() if digest in names}
         return {names[digest]: at for digest, at in self.at.items()}
 
     async def save(self) -> int:
-        """Store the uses, and return of how many things; sends no command for none."""
+        """Store the uses, and return how many; sends no command for none."""
         uses = self._unsaved()
         if uses:
             await self._writer.execute(self._note(uses))

@@ -1,8 +1,8 @@
 """The sources of settings: command line options, environment variables, one TOML file.
 
-Each becomes a `Source`, which pydantic-settings merges by precedence. We read them ourselves for the sake of error
-messages: pydantic-settings' own sources ignore unknown variables and a missing file, read only this process's
-environment, and do not say which key of which section a value came from.
+Each becomes a `Source`, which pydantic-settings merges by precedence. We read them ourselves for better error messages:
+pydantic-settings' own sources ignore unknown variables and a missing file, read only this process's environment, and do
+not say which key of which section a value came from.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from forq_trio.config.settings import SETTINGS, Config
 
 PREFIX = "FORQ_"
 NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
-"""Our variables that are no settings: the path of the TOML file, and the URL for the client commands."""
+"""Our variables that are not settings: the path of the TOML file, and the URL for the client commands."""
 
 # Not for us: the variables that Kubernetes sets in every pod for a service called "forq", and those of our tests.
 _FOREIGN = re.compile(

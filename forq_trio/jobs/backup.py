@@ -1,13 +1,13 @@
-"""Backups of the running server: at an interval, or when somebody asks.
+"""Backups of the running server: at an interval, or on request.
 
 Rules
-- One at a time, in a thread with a connection of its own: the writer goes on.
-- Before it begins there has to be space for the whole of it, and for the disk reserve where that is on the same disk.
-- A file gets its name when it is complete, checked and on disk (storage/sqlite/files/copy.py); one that fails or is cut
-  off leaves none, and what a killed process left is removed by the next.
-- Only after one succeeded are the oldest removed, and only files with names that we give (backup_files.py).
-- While pages are copied the log cannot be emptied. By how much it grew is told. When the disk is nearly full a backup
-  gives up, because the log needs the space.
+- One at a time, in a thread with a connection of its own, beside the writer.
+- It needs disk space for the whole backup, and for the disk reserve if that is on the same disk.
+- A file gets its name when it is complete, checked and on disk (storage/sqlite/files/copy.py); one that fails or is
+  interrupted leaves none, and the next backup removes what a killed process left.
+- The oldest are removed only after a backup succeeded, and only files with our names (backup_files.py).
+- While pages are copied the log cannot be emptied; the report says by how much it grew. When the disk is nearly full a
+  backup gives up, because the log needs the space.
 - The interval counts from the latest file, so restarts do not move it. After a failure it is tried again soon.
 """
 
@@ -124,13 +124,13 @@ class Backups:
         return self._begin(started_by, scheduled=scheduled)
 
     async def run_now(self) -> None:
-        """Make a backup, and return when it has ended, well or not. Raises what `start` raises."""
+        """Make a backup, and return when it has ended, also if it failed. Raises what `start` raises."""
         await trio.lowlevel.checkpoint()
         self._begin(None)
         await self.runs.wait_for_next()
 
     async def run(self) -> None:
-        """Make those that are asked for, and those that are due."""
+        """Make requested backups, and those that are due."""
         if self._files is None:
             return
         self._serving = True
@@ -187,7 +187,7 @@ class Backups:
             self.runs.next_when = "when somebody asks"
 
     async def _wait(self) -> None:
-        """Until a backup is asked for or due. The wall clock may be set, so it is looked at now and then."""
+        """Until a backup is requested or due. The wall clock may be set, so it is checked now and then."""
         while not self._woken.is_set():
             seconds = float("inf")
             if self._next_at is not None:

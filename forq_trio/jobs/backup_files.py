@@ -41,7 +41,7 @@ class BackupFiles:
             try:
                 made_at = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC)
             except ValueError:
-                continue  # no time: digits that somebody made up
+                continue  # not a time
             found.append(BackupFile(entry.name, entry.stat().st_size, int(made_at.timestamp()) * 1_000))
         return sorted(found, key=lambda file: file.made_at, reverse=True)
 

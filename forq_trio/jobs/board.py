@@ -1,4 +1,4 @@
-"""All jobs as people see them: what each did last, when it runs next, and a way to have it run now."""
+"""All jobs for the admin UI: the last run of each, the next one, and running it now."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -41,7 +41,7 @@ class JobBoard:
         return [*reports, redrives_report(self._redrives())]
 
     async def run_now(self, name: str) -> JobReport:
-        """Have a job run now, and return its report when that run has ended, well or not.
+        """Have a job run now, and return its report when that run has ended, also if it failed.
 
         Cancelled, the job runs all the same. Raises JobNotFound (also for one that cannot be run), Stopping; for a
         backup also what `Backups.start` raises.
@@ -60,7 +60,7 @@ class JobBoard:
 
 
 def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
-    """The report on redrives: of those that run, else of the one that ended last. tasks: the latest first."""
+    """The report on redrives: of running ones, else of the one that ended last. tasks: the latest first."""
     name, title, when = "redrives", "Redrive dead letters", "when somebody starts one"
     running = [task for task in tasks if task.state == "running"]
     if running:

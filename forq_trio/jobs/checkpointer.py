@@ -1,14 +1,14 @@
 """Moves the write-ahead log into the database file, from a thread and a connection of its own, never inside a commit.
 
 After each commit it measures the log. For every CHECKPOINT_PAGES that were added it runs a passive checkpoint, which
-copies what it can while commits go on; so under steady load some pages are always left, and the log would grow for
-ever. When it has become too long, passive checkpoints are repeated until they leave only a short rest, or
+copies what it can beside commits; so under steady load some pages are always left, and the log would grow without a
+bound. When it has become too long, passive checkpoints are repeated until they leave only a short rest, or
 CHECKPOINT_PASSES_MAX times where commits are always quicker; then the writer is paused between two batches for the
-rest, and the next commit starts the log over. So under load nobody waits for more than the last few commits to be
-moved. A long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not
-paused, because that would not help; it is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was
-committed for a while the log is emptied the same way. While disk space is short, the log is started over as soon as it
-has grown a little, but keeps its length: other programs would take the space, and acks need it.
+rest, and the next commit starts the log over. So under load calls wait only until the last few commits are moved. A
+long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not paused, because
+that would not help; it is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was committed for a
+while the log is emptied the same way. While disk space is short, the log is started over as soon as it has grown a
+little, but keeps its length: other programs would take the space, and acks need it.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ class Checkpointer:
         self._grew.set()
 
     async def run_now(self) -> None:
-        """`hurry`, and return when a checkpoint that begins from now on has ended, well or not. Raises Stopping."""
+        """`hurry`, and return when a checkpoint that begins from now on has ended or failed. Raises Stopping."""
         self.hurry()
         await self.runs.wait_for_next()
 

@@ -1,8 +1,8 @@
 """Jobs that do no more than one call at an interval: the sweeps of contract F13 at Forq's intervals, and others.
 
 The due timer settles expiry, delays and leases on time, and a message that fails is moved in the transaction in which
-it fails, so these sweeps normally find nothing. Where a batch leaves some because very many failed at once, the writer
-nudges the two for failed messages.
+it fails, so these sweeps normally find nothing. If very many fail at once and a batch leaves some, the writer nudges
+the two sweeps for failed messages.
 """
 
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ def optimize_job(writer: WriterActor) -> Periodic:
 def stages_job(writer: WriterActor) -> Periodic:
     """Ends stages that were not published within a day of their last page; the writer then removes them bit by bit.
 
-    Where there is none it asks the writer nothing.
+    Without such stages it sends the writer no command.
     """
 
     async def end() -> str:
@@ -104,7 +104,7 @@ def stages_job(writer: WriterActor) -> Periodic:
 
 
 def consumers_job(leases: Leases) -> Periodic:
-    """Ends the leases of idle consumers, drops the pages that they keep, and ends what interrupted calls left.
+    """Ends the leases of idle consumers, drops their pages, and finishes interrupted calls.
 
     Without such consumers it writes nothing.
     """

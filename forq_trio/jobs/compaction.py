@@ -1,11 +1,11 @@
-"""Gives free pages of the file back to the disk, in small steps beside all other work: when asked, or by itself.
+"""Gives free pages of the file back to the disk, in small steps beside other calls: on request, or by itself.
 
 Rules
 - A step is a command of at most 64 pages and 2 ms, and long work (step_scheduler.py): a call of others waits for one
-  step at most. What a step gave back stays given back, whatever ends the compaction.
-- By itself it begins where much of the file was free for LOOKS looks in a row, and gives back no more than was
-  free in all of them: what steady traffic uses again stays. While sends are refused it does not begin by itself: free
-  pages are the space for them.
+  step at most. A step is final, however the compaction ends.
+- It begins by itself if much of the file was free in LOOKS checks in a row, and gives back at most what was free in all
+  of them: steady traffic uses the rest again. While sends are refused it does not begin by itself: free pages are the
+  space for them.
 - One that somebody asks for gives back all that is free; one that began by itself goes on to that goal then.
 - It is not stored: after a restart it has to be begun again.
 - A file of an earlier version cannot give pages back: then nothing begins.
@@ -33,7 +33,7 @@ LOOK_SECONDS = 60.0
 LOOKS = 10
 BYTES_MIN = 64 * limits.MIB
 SHARE_MIN = 0.25
-"""It begins by itself where so many bytes, and such a share of the file, were free in so many looks in a row."""
+"""It begins by itself if this many bytes, and this share of the file, were free in this many checks in a row."""
 
 
 class Compaction:
@@ -104,13 +104,13 @@ class Compaction:
         return self.state()
 
     def stop(self) -> CompactionInfo:
-        """End a compaction that runs or is paused; what it gave back stays given back."""
+        """End a compaction that runs or is paused; pages that it gave back stay given back."""
         if self._info.state in ("running", "paused"):
             self._end("stopped")
         return self.state()
 
     async def run_now(self) -> None:
-        """`start`, and return when it has ended, well or not. Raises what `start` raises."""
+        """`start`, and return when it has ended, also if it failed. Raises what `start` raises."""
         self.start()
         await self.runs.wait_for_next()
 
@@ -129,7 +129,7 @@ class Compaction:
             self._serving = False
 
     def _look(self) -> None:
-        """Begin where much of the file was free for long."""
+        """Begin if much of the file was free for long."""
         facts = self._facts()
         self._free_bytes.append(facts.free_page_bytes)
         unused = min(self._free_bytes)
@@ -154,7 +154,7 @@ class Compaction:
         self._changed.set()
 
     async def _work(self) -> None:
-        """Give pages back until that is all, or somebody stops it."""
+        """Give pages back until the goal is reached, or somebody stops it."""
         with self.runs.run() as outcome:
             try:
                 while self._info.state in ("running", "paused"):

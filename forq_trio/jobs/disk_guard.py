@@ -9,8 +9,8 @@ Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
   checkpoint lets the log start over. The file is made again when the disk has space for it. It is space that another
   program can take as well once the file is gone.
 
-Between two looks the guard counts what commits write. When that is a quarter of what the last look found for sends, it
-looks again at once, so sends pass the bound by one commit at most, however fast they are. A look costs a few system
+Between two checks the guard counts the bytes of commits. When they reach a quarter of the space that the last check
+found for sends, it checks again at once, so sends exceed the bound by one commit at most. A check costs a few system
 calls and no query.
 """
 
@@ -34,7 +34,7 @@ from forq_trio.writer_actor import WriterActor
 
 
 class SpaceFacts(Struct, frozen=True, kw_only=True):
-    """What the guard knows, for people.
+    """What the guard knows, for the admin UI.
 
     reserve_bytes: of the reserve file; 0 while there is none. free_bytes: of the disk, beside that file, at the last
     look. wanted_disk_bytes, wanted_file_bytes: how much has to be free for sends to be accepted again, of the disk
@@ -51,7 +51,7 @@ class SpaceFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def need(self) -> str:
-        """What sends need, and what an operator can do."""
+        """The space that sends need, and what an operator can do."""
         return (
             f"The disk has {words.size(self.free_bytes)} free; sends need {words.size(self.wanted_disk_bytes)}: "
             "make space or lower FORQ_DISK_RESERVE_MB"
@@ -100,7 +100,7 @@ class DiskGuard:
     async def run(self) -> None:
         try:
             while True:
-                with suppress(FileNotFoundError):  # the directory was moved: the file watch tells of it
+                with suppress(FileNotFoundError):  # the directory was moved: the file watch reports it
                     await self._restore_reserve()
                 self.look()
                 if self._writer.sends_refused and self._wal.space().unmoved_bytes:
@@ -112,7 +112,7 @@ class DiskGuard:
             self._give_up_reserve()  # before the last checkpoint, which may need the space
 
     def note_commit(self) -> None:
-        """A batch was committed: count what it wrote, and look at the disk where that is much of what was left."""
+        """A batch was committed: count its bytes, and check the disk if they are much of the space that was left."""
         pages = self._wal.pages()
         added = pages - self._log_pages if pages >= self._log_pages else pages
         self._log_pages = pages
@@ -124,7 +124,7 @@ class DiskGuard:
             self.look()
 
     def look(self) -> None:
-        """Look at the disk: refuse sends, or accept them again."""
+        """Check the disk: refuse sends, or accept them again."""
         writer = self._writer
         try:
             free_bytes = self._free_bytes(self._reserve.parent)

@@ -1,4 +1,4 @@
-"""How much sends may write before the disk is looked at again, and its inverse: pure functions of what the look saw.
+"""How much sends may write before the next check of the disk, and its inverse: pure functions.
 
 A send writes pages to the log first; a checkpoint copies them into the database file later. So the disk has to give
 
@@ -6,9 +6,9 @@ A send writes pages to the log first; a checkpoint copies them into the database
 - what the database file grows by: its free pages are used first. How many of the log's pages will make it grow is not
   known without a query, so all of them count, those that are not in the database yet included.
 
-Of the free space sends leave `keep_bytes`, the first reserve. Where the free pages of the file hold all that sends
-write, the disk has to give space for the log alone, which starts over: then sends leave a quarter of the first reserve.
-They never count on the reserve file, the second one, and where it is missing they leave the space to make it.
+Of the free space sends leave `keep_bytes`, the first reserve. If the free pages of the file are enough for all sends,
+the disk only needs space for the log, which starts over: then sends leave a quarter of the first reserve. They never
+use the reserve file, the second one, and if it is missing they leave the space to make it.
 """
 
 from forq_trio.storage.engine import LogSpace

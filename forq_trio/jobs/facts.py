@@ -1,4 +1,4 @@
-"""What the server is and how it does, for people: facts of the moment, and the one sentence that they come to.
+"""The state of the server for the admin UI: current facts, and a verdict in one sentence.
 
 Taking the facts costs a few system calls and no query.
 """
@@ -53,7 +53,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
 
     memory_bytes: what the process holds in memory; None where the system does not tell. connections: open to the API;
     None where none is served. inbox_calls: calls that wait to be taken into a commit. files_problem: None, or which
-    file of the database is lost. log_held: a long read keeps the log from being emptied; not told of while a backup
+    file of the database is lost. log_held: a long read keeps the log from being emptied; not reported while a backup
     runs, which is one. space: what the disk guard knows; None without one.
     """
 
@@ -104,7 +104,7 @@ def memory_bytes(statm: Path = Path("/proc/self/statm")) -> int | None:
 
 
 def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Level, str]:
-    """How the server does, in one sentence: the first of these that is true."""
+    """The verdict on the server, in one sentence: the first of these that is true."""
     if facts.files_problem is not None:
         return "broken", REFUSAL_WORDS["storage_lost"]
     if facts.sends_refused:

@@ -1,11 +1,11 @@
 """The file watch: notices when a file of the database is removed, moved, replaced or linked while the server runs.
 
-The server would go on without an error, and a restart would find nothing of what it answered. So sends, settings and
-moves are refused, until the same files are back in their places. Claims and settlements go on: nobody
-else can hand out what is stored, and one that is forgotten is a second delivery at worst. The log is moved into the
-database file at once, as far as both are there: after the end of the process nobody may find it.
+The server would continue without an error, and a restart would not find later changes. So sends, settings and
+moves are refused, until the same files are back in their places. Claims and settlements still work: only this process
+can deliver the stored messages, and a lost one is a second delivery at worst. The log is moved into the database file
+at once, if both exist: after the end of the process nobody may find it.
 
-That costs a few system calls every few seconds, and no query.
+The watch costs a few system calls every few seconds, and no query.
 """
 
 from collections.abc import Callable

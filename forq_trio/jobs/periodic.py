@@ -37,7 +37,7 @@ class Periodic:
         self._nudged.set()
 
     async def run_now(self) -> None:
-        """Nudge, and return when a call that begins from now on has ended, well or not. Raises Stopping."""
+        """Nudge, and return when a call that begins from now on has ended, also if it failed. Raises Stopping."""
         self._asked.set()
         self.nudge()
         await self.runs.wait_for_next()

@@ -1,11 +1,11 @@
 """Retention: removes finished messages and lifecycle events once they are too old, or too many bytes.
 
 Too many bytes are noticed with the commit that stores them: the sums are known without a query. Then the job removes
-them step by step, and other calls run between two steps. The further they are above the bound, the longer is a step
+them step by step, and other calls run between two steps. The further they are above the bound, the longer a step is
 (`retention_steps`), so that more are removed than stored.
 
-While sends are refused because the disk is full, acks and claims go on, and each stores an event. So events may have no
-more bytes then than when the refusals began: the oldest go, and new ones use their pages.
+While sends are refused because the disk is full, acks and claims go on, and each stores an event. So from the beginning
+of the refusals the bytes of events may not grow: the oldest are removed, and new ones use their pages.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Retention(Struct, frozen=True):
-    """How long a log's entries stay, in hours, and how many MiB all of them may take."""
+    """How many hours a log's entries are stored, and how many MiB they may take."""
 
     hours: int = limits.RETENTION_HOURS_DEFAULT
     mib_max: int = limits.RETENTION_MIB_DEFAULT
@@ -57,9 +57,9 @@ class BytesBound:
 
 
 class BytesWatch:
-    """Nudges the jobs that trim the logs when there are more bytes than their bounds by some.
+    """Nudges the jobs that trim the logs when there are clearly more bytes than their bounds.
 
-    So few bytes above a bound are never worth a commit. It is called after each commit, so it does little.
+    A few bytes above a bound are not worth a commit. It is called after each commit, so it does little.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ _JOBS: Mapping[LogName, tuple[str, str, float]] = {
 
 
 async def trim_log(writer: WriterActor, name: LogName, before_ms: int, bytes_max: int) -> Removed:
-    """Remove some of the oldest: see `TrimEvents`, `TrimHistory`. Sends no command where none can go."""
+    """Remove some of the oldest: see `TrimEvents`, `TrimHistory`. Sends no command if none can be removed."""
     log = writer.snapshot().logs[name]
     newest_to_go = log.last - 1 if name == "events" else log.last
     if log.first > newest_to_go:
@@ -100,7 +100,7 @@ async def trim_log(writer: WriterActor, name: LogName, before_ms: int, bytes_max
 def retention_job(
     writer: WriterActor, clock: Clock, log: LogName, retention: Retention, bound: BytesBound | None = None
 ) -> Periodic:
-    """The job that trims a log, also one that is no longer filled; it writes nothing where nothing can go.
+    """The job that trims a log, also one that is turned off; it writes nothing if nothing can be removed.
 
     bound: None for the bytes of `retention`, whether the disk is full or not.
     """

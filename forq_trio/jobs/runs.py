@@ -14,7 +14,7 @@ NOTHING_TO_DO = "nothing to do"
 
 
 class JobReport(Struct, frozen=True, kw_only=True):
-    """A job, for people.
+    """A job, for the admin UI.
 
     last_run_at: when its latest run began, epoch ms; None before the first. took_seconds: how long that took.
     result: in words, or why it failed; a failure stays until a run succeeds. next_run_at: epoch ms;
@@ -63,7 +63,7 @@ class Runs:
 
     @contextmanager
     def run(self) -> Iterator[RunOutcome]:
-        """A run is what the body does. What it raises is its failure; a run that is cancelled, or stopped, is none."""
+        """The body is one run. An exception is its failure; a run that is cancelled or stopped is not counted."""
         began_at = trio.current_time()
         outcome = RunOutcome()
         self._begun += 1
@@ -89,7 +89,7 @@ class Runs:
         self._result, self._failed = result, failed
 
     async def wait_for_next(self) -> None:
-        """Return when a run that begins from now on has ended, well or not. Raises Stopping after `close`."""
+        """Return when a run that begins from now on has ended, also if it failed. Raises Stopping after `close`."""
         wanted = self._begun + 1
         while self._ended < wanted:
             if self._closed:
@@ -106,7 +106,7 @@ class Runs:
         changed.set()
 
     def report(self, clock: Clock, *, runnable: bool = True) -> JobReport:
-        """As of now. Times are told on `clock`, so a clock that was set meanwhile does not make them lie."""
+        """As of now. Times are converted to `clock` now, so they are right if it was set meanwhile."""
         now_ms, now = clock.now_ms(), trio.current_time()
         return JobReport(
             name=self.name,

@@ -36,7 +36,7 @@ class Scope(StrEnum):
 
 
 class Key(NamedTuple):
-    """With what somebody calls. name: of an access token, "" for the server's secret; queues: the token's glob."""
+    """The key of a caller. name: of an access token, "" for the server's secret; queues: the token's glob."""
 
     name: str = ""
     queues: str = ALL_QUEUES
@@ -53,7 +53,7 @@ class Key(NamedTuple):
 SECRET = Key()
 """The server's secret, and applications that embed the queue."""
 UNKNOWN = "?"
-"""In the place of a key's name, for what an earlier version stored without one."""
+"""In place of a key's name, for data that an earlier version stored without one."""
 
 
 class Token(Struct, frozen=True, gc=False, rename="camel"):

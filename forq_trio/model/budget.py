@@ -1,7 +1,7 @@
 """A bound on something that all clients of a server use together, and the share of it that each may use.
 
 Rules
-- The holder of the server's own secret may use whatever is free.
+- The holder of the server's own secret may use everything that is free.
 - A token may use at most BUDGET_SHARE times as much as is free: alone two thirds, two of them two fifths each. So
   the next token always finds something free (dynamic thresholds, Choudhury and Hahne 1998).
 - Requests without a key have a quarter, all together; within it the same rule goes for each address. The other three

@@ -108,7 +108,7 @@ class ConsumerTotals(Struct, frozen=True, gc=False):
 
 
 class ConsumerGauges(NamedTuple):
-    """What the metrics say of a consumer. lag: messages of its queue that it could lease."""
+    """The metrics of a consumer. lag: messages of its queue that it could lease."""
 
     queue: str
     name: str
@@ -118,7 +118,7 @@ class ConsumerGauges(NamedTuple):
 
 
 def consumer_key(queue: str, name: str) -> str:
-    """What names a consumer among those of all queues; neither name has a slash."""
+    """The key of a consumer among those of all queues; neither name has a slash."""
     return f"{queue}/{name}"
 
 

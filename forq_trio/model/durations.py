@@ -78,9 +78,8 @@ def as_option(ms: int) -> str:
 def parse_duration(text: str, *, bare: str = "", rounded: bool = False) -> int:
     """Milliseconds. Parts add up: "1 h 30 min", "1h30". "1,5 min" is "1.5 min".
 
-    bare: the unit of a number without one; "" refuses one that is not 0, because nobody could tell whether seconds or
-    milliseconds are meant. rounded: fractions of a millisecond are, else refused. Raises ValueError with a sentence for
-    what is no duration.
+    bare: the unit of a number without one; "" refuses one that is not 0, because it could mean seconds or milliseconds.
+    rounded: fractions of a millisecond are, else refused. Raises ValueError with a sentence for what is no duration.
     """
     sentence = "Type a number and a unit, as 45 s, 10 min or 1 h 30 min."
     total = unit_ms = 0
@@ -123,7 +122,7 @@ def parse_durations(text: str) -> tuple[int, ...]:
 
 
 def prepared(text: str, sentence: str) -> str:
-    """What somebody typed, in lower case, without separators of thousands, with a point for decimals.
+    """The typed text in lower case, without separators of thousands, with a point for decimals.
 
     Raises ValueError with `sentence` for what is no such text.
     """

@@ -1,4 +1,4 @@
-"""What people may know of a storage engine."""
+"""Facts about a storage engine, for the admin UI."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -14,13 +14,13 @@ REFUSAL_WORDS: Mapping[SendsRefused, str] = {
 
 
 class EngineFacts(Struct, frozen=True, kw_only=True):
-    """What an engine is and how much disk it uses, in bytes; for people.
+    """What an engine is and how much disk it uses, in bytes; for the admin UI.
 
     path: of the database, None for one that is temporary or in memory. file: of the database without its log;
-    free_page_bytes: how much of it holds nothing, as of the last checkpoint; gives_pages_back: whether it can give that
-    back to the disk. log_bytes: what the log holds now, in a file of log_file_bytes; log_bytes_max: how long it becomes
-    before it is started over, if no long read holds it. disk_free_bytes, disk_total_bytes: of the disk of the database;
-    None where that cannot be told.
+    free_page_bytes: its free pages, as of the last checkpoint; gives_pages_back: whether it can give them back to the
+    disk. log_bytes: of the log, in a file of log_file_bytes; log_bytes_max: how long it becomes before it
+    is started over, if no long read holds it. disk_free_bytes, disk_total_bytes: of the disk of the database; None
+    where that cannot be told.
     """
 
     name: str

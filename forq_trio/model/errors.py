@@ -1,7 +1,7 @@
 """The errors of the queue, as one tree: the broker raises them, a server answers them, its clients raise them again.
 
 `CallerError` is the caller's fault, and repeating the same call cannot help; `ServiceError` is ours, and a later try
-may succeed. All that is known of an error is in its class: `code=` in the class statement makes it one that a server
+may succeed. An error is declared in its class: `code=` in the class statement makes it one that a server
 answers, with that word; its docstring is the sentence that says why. Forq's API, its OpenAPI document, the clients and
 docs/api.md follow from it. Another dialect has a table of its own codes.
 """

@@ -1,4 +1,4 @@
-"""What is installed apart from the client: the extras of the package, and the error where one is missing."""
+"""The extras of the package beside the client, and the error when one is missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ class ExtraMissing(ImportError):
 
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
-    """Raises ExtraMissing, which says how `extra` is installed, if the body imports a package that is not here."""
+    """Raises ExtraMissing, which says how to install `extra`, if the body imports a missing package."""
     try:
         yield
     except ModuleNotFoundError as missing:

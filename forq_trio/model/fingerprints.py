@@ -1,4 +1,4 @@
-"""Fingerprints of errors: what errors that differ only by numbers, ids and addresses have in common.
+"""Fingerprints of errors: the same text for errors that differ only by numbers, ids and addresses.
 
 "timed out after 10 s at /hooks/41" and "timed out after 9 s at /hooks/42" have the fingerprint
 "timed out after ‹n› s at /hooks/‹n›". These parts vary:
@@ -6,7 +6,7 @@
 - an e-mail address, and the host of a URL;
 - a word with a digit in it, and such words joined by `.`, `,` or `:` (numbers, ids, dates, times, IP addresses).
 
-An HTTP status is what an error is about, so it stays: three digits at the start, or behind "HTTP", "status" or "code".
+An HTTP status does not vary: three digits at the start, or behind "HTTP", "status" or "code".
 A fingerprint is its own fingerprint. It takes one pass over the text, whatever is in it.
 """
 

@@ -1,13 +1,13 @@
-"""What every error carries: a code, a status, a sentence. `errors` has the errors themselves."""
+"""Every error has a code, a status and a sentence. `errors` has the errors themselves."""
 
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, TypeAlias
 
 
 class Reason(NamedTuple):
-    """Why something is refused. code: Forq's word for it. status: of the answer in HTTP; 503: a later try may succeed.
+    """The reason of a refusal. code: its code in Forq's API. status: of the answer in HTTP; 503: a later try may succeed.
 
-    meaning: a sentence, for the documentation, and for an answer that says no more.
+    meaning: a sentence, for the documentation, and the message of answers without another one.
     """
 
     code: str

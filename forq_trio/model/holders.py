@@ -28,8 +28,10 @@ class Holder(NamedTuple):
 
 OWNER = Holder(Kind.OWNER, "")
 HOLDER: ContextVar[Holder] = ContextVar("holder", default=OWNER)
-"""For whose share the present task uses what all use; OWNER in an application that embeds the queue. Set in the task of
-a request."""
+"""The holder whose budgets the present task uses; OWNER in an application that embeds the queue.
+
+Set in the task of a request.
+"""
 
 
 def network(address: str) -> str:

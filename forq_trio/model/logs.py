@@ -1,5 +1,6 @@
-"""The two logs: lifecycle events, and the history of finished messages. What happens is added at the new end of a log,
-and retention removes at the old one. Ids grow in the order of commits, and none is ever given twice.
+"""The two logs: lifecycle events, and the history of finished messages.
+
+New entries are added at one end of a log, and retention removes at the other. Ids grow in the order of commits, and none is used twice.
 """
 
 from typing import Literal, NamedTuple

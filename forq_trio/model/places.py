@@ -1,4 +1,4 @@
-"""Where a page of a list ended: the `cursor` by which the next one begins, as text that fits into a URL as it is."""
+"""Where a page of a list ended: the `cursor` with which the next one begins, as text for a URL."""
 
 import re
 from typing import NamedTuple, Self

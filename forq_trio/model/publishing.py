@@ -70,7 +70,7 @@ class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class KeyShare(Struct, frozen=True, gc=False):
-    """What of stages and apps one key has made: stages that wait, bytes of its stages as they are stored, apps."""
+    """The stages and apps that one key has made: stages that wait, bytes of its stages as they are stored, apps."""
 
     stages: int = 0
     bytes: int = 0

@@ -21,7 +21,7 @@ from forq_trio.model.declared import Declared, Kind, documented, members_declare
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue, is_lifo_queue
 
 NO_DEAD_LETTERS = ""
-"""The name of a dead-letter queue that says that there is none: failed and expired messages are deleted."""
+"""The name that stands for no dead-letter queue: failed and expired messages are deleted."""
 
 
 class Section(StrEnum):
@@ -42,7 +42,7 @@ class Defaults(Struct, frozen=True, gc=False):
 
 
 class Setting(Declared, frozen=True, kw_only=True):
-    """All that is known about a setting.
+    """The declaration of a setting.
 
     label: in the admin UI. words: the values of a WORD, each with what the admin UI says. default: by the queue's name;
     default_text: the default in words, None where all queues have the same. phrase: the default in the sentence of the
@@ -126,12 +126,12 @@ class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     per: RatePer = RatePer.QUEUE
 
     def turn_ms(self, place: int, full_at_ms: int, now_ms: int) -> int:
-        """In how many ms the token number `place` (from 1) is there, of a bucket that is full at `full_at_ms`."""
+        """In how many ms token number `place` (from 1) comes, of a bucket that is full at `full_at_ms`."""
         empty_ms = max(full_at_ms, now_ms) - now_ms - self.period_ms
         return max(0, empty_ms + -(-place * self.period_ms // self.count))
 
     def holds(self, ready: int, held: int, full_at_ms: int, now_ms: int) -> int:
-        """How many messages wait for it: ready ones for which there is no token, or the held ones of groups."""
+        """How many messages wait for it: ready ones without a token, or held ones of groups."""
         if self.per is RatePer.GROUP:
             return held
         filled_ms = self.period_ms - max(0, full_at_ms - now_ms)

@@ -1,4 +1,4 @@
-"""What a search or a list of messages is asked for, and what it finds."""
+"""Filters and results of searches and lists of messages."""
 
 from typing import Literal, Self
 

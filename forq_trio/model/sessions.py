@@ -1,4 +1,4 @@
-"""Sessions of the admin UI: what a login leaves, stored by the hash of an id that only its browser has."""
+"""Sessions of the admin UI: one for each login, stored by the hash of an id that only its browser has."""
 
 import secrets
 
@@ -50,5 +50,5 @@ def new_session(
 
 
 def _cut(text: str, length_max: int) -> str:
-    """At most so many characters of a text, those that UTF-8 cannot carry replaced."""
+    """The first characters of a text; those that UTF-8 cannot encode are replaced."""
     return text[:length_max].encode(errors="replace").decode()

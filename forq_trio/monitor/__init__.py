@@ -1,1 +1,1 @@
-"""What happens in the queues over time, and how well they are: for the admin UI, the API and /metrics."""
+"""Rates of the queues over time, and their health: for the admin UI, the API and /metrics."""

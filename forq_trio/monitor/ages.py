@@ -1,7 +1,7 @@
 """Since when the oldest ready messages could have been claimed, by queue.
 
-That has to be read from the database, so it is known as of the last look: the job that refreshes the gauges looks every
-30 s, and who shows a queue has it looked at before. Where nothing was committed since, there is nothing to read.
+This is read from the database, so it is as of the last read: the job that refreshes the gauges reads it every 30 s, and
+a page that shows a queue reads it before. If nothing was committed since, nothing is read.
 """
 
 from collections.abc import Container, Sequence

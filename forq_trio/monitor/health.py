@@ -1,8 +1,8 @@
 """The health of each queue: gathers the facts, and holds verdicts so that they do not flicker.
 
-A row of the table that means trouble is shown once its cause has been there for 60 s (broken) or 5 min (attention)
-without a break, and until it has been gone for 60 s. Meanwhile its sentences are those of the last time it held. Every
-row is timed by itself: a cause that comes and goes does not start another one's time anew.
+A row of the levels broken and attention is shown after its cause has lasted 60 s (broken) or 5 min (attention) without
+a break, and until it has been gone for 60 s. Meanwhile its sentences are those of the last time it applied. Every row
+has its own times: a cause that comes and goes does not restart the time of another one.
 """
 
 from math import ceil
@@ -27,7 +27,7 @@ _LATELY_MINUTES = 5
 
 
 class _Cause:
-    """Why a row holds: since when (seconds and epoch ms), until when at least, and what it says."""
+    """Why a row applies: since when (seconds and epoch ms), until when at least, and what it says."""
 
     __slots__ = ("began", "began_ms", "health", "last", "shown")
 

@@ -1,11 +1,11 @@
-"""The monitor: samples the counters once a second, and judges the queues by what it saw.
+"""The monitor: samples the counters once a second, and gives each queue a verdict.
 
 Rules
 - `sample` runs no query and reads no clock but the one it was given. It does a fixed share of its work each second:
   a fifth of the queues are sampled, and of these the ones that were judged longest ago, or in which something happened.
 - At most SERIES_QUEUES_MAX queues are watched, first come first served; a queue that is gone leaves its place.
 - The first fifth of a queue's seconds is its slice: each step of 5 s has one sample of each queue. Seconds that were
-  missed, because the loop was busy, are made up for; a gap of more than a step is a gap in the charts.
+  missed, because the loop was busy, are sampled later; a gap of more than a step is a gap in the charts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class _Judged:
         self.paused = False
 
     def is_due(self, watched: Watched, now: float) -> bool:
-        """A queue that is empty and in which nothing happens is judged less often, one that was paused at once."""
+        """An empty, idle queue is judged less often; a queue that was paused is judged at once."""
         if watched.paused != self.paused:
             return True
         passed = now - self.at
@@ -141,7 +141,7 @@ class Monitor:
     def sample(self) -> int:
         """Note what happened since the last call; returns how many queues were looked at.
 
-        To be called once a second, soon after the second began.
+        Call it once a second, soon after the second began.
         """
         now = self._seconds()
         second = int(now)

@@ -4,7 +4,7 @@ Rules
 - A ring has `length` steps with a value for each column; the step is time divided by the ring's step length. A step of
   which nothing is known has NaN in every column.
 - A coarse step is the mean of the known fine ones in it, made when the first step behind it comes.
-- Time only goes forward: what comes for a step that has passed is left out. A gap is NaN.
+- Time only goes forward: values for a past step are ignored. A gap is NaN.
 """
 
 from array import array

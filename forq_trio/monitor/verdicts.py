@@ -1,11 +1,11 @@
-"""How well a queue is: from facts to a verdict, its explanation and what to do about it. Pure functions, no clock.
+"""The health of a queue: from facts to a verdict, its explanation and a remedy. Pure functions, no clock.
 
-The table is `ROWS`: the first row whose condition holds is the verdict. "Lately" is the last five minutes. Rows of the
-levels broken and attention have to hold for a while before they are shown (health.py). docs/queues.md has the table for
+The table is `ROWS`: the first row that applies is the verdict. "Lately" is the last five minutes. Rows of the levels
+broken and attention have to apply for a while before they are shown (health.py). docs/queues.md has the table for
 people, and a test compares the two.
 
-Dead-letter queues wait for somebody to look at them, so a backlog without consumers is nothing wrong there, and what
-counts is whether they grow. A queue that has both is judged as one of them.
+Dead-letter queues are inspected by people, so a backlog without consumers is normal there; the verdict says whether
+they grow. A queue that is also consumed is judged as a dead-letter queue.
 """
 
 from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def drained_ms(self) -> float:
-        """When it will be empty if it goes on like this, in ms from now; infinity for never."""
+        """In how many ms it will be empty at the present rates; infinity for never."""
         out = self.acked - self.sent
         return self.ready * self.seconds * limits.SECOND_MS / out if out > 0 else float("inf")
 
@@ -180,7 +180,7 @@ def _lease_needed(f: Facts) -> int:
 
 
 def _ago(ms: int | None, watched_ms: int) -> str:
-    """How long; of what was before the start only that it is more."""
+    """How long ago; "more than" for times before the start."""
     return f"more than {durations.about(watched_ms)}" if ms is None else durations.about(ms)
 
 

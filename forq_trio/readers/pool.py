@@ -1,7 +1,8 @@
 """The readers: a bounded pool of read-only connections, each used by one worker thread at a time.
 
-A slow read delays nobody else: reads have slots of their own (`slots.py`), so that they never take a commit's thread,
-and a deadline after which they are interrupted. Whose read it is says the context variable `model.access.CALLER`.
+A slow read does not delay others: reads have slots of their own (`slots.py`), so that they never take a commit's
+thread, and a deadline after which they are interrupted. The context variable `model.access.CALLER` is the caller of a
+read.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ T = TypeVar("T")
 class ReaderPool:
     """Up to `size` connections, opened when first needed. Forq has 2 x cores + 1.
 
-    deadline_seconds: of each read. on_rejected: called for every read that missed it or was refused.
+    deadline_seconds: of each read. on_rejected: called for every read that missed its deadline or was refused.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 Rules
 - A read is short (some rows by an index) or long (it looks at thousands of rows). Long reads hold `long_max` slots at
-  most, so the others serve short reads only, whatever is searched or exported.
-- Where reads wait, callers are served round-robin: one read of each, however many one of them has waiting.
+  most; the others serve short reads only.
+- Waiting reads are served round-robin by caller: one read of each.
 - A caller has a bounded number of reads waiting; one more is refused.
 - A slot that is given back goes to a short read before a long one: short reads hold it for less time.
 """

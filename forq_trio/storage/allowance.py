@@ -1,8 +1,8 @@
 """How much the steps of a batch may do: messages, and bytes of their content.
 
-Every step of a batch that its commands do not bound by themselves has an allowance. A step stops once its allowance is
-used up, and the next batch goes on; the last piece of work, which is not split, may overdraw it. So no request and no
-setting makes a batch long, however much is stored, and both engines stop at the same message.
+Every step of a batch that its commands do not bound has an allowance. A step stops once its allowance is used up, and
+the next batch continues; the last item, which is not split, may overdraw it. So no request and no setting makes a batch
+long, however much is stored, and both engines stop at the same message.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ MessageT = TypeVar("MessageT", bound=Any)
 def within(allowance: Allowance, messages: Sequence[MessageT]) -> Sequence[MessageT]:
     """The first of these messages, up to the one that uses up the allowance; they are charged. Each has `bytes`.
 
-    A damaged one, whose size is no number, is charged without it: it fails where it is settled.
+    A damaged one, whose size is not a number, is charged without it: it fails when it is settled.
     """
     for index, message in enumerate(messages):
         if allowance.used_up:
@@ -90,14 +90,14 @@ def within(allowance: Allowance, messages: Sequence[MessageT]) -> Sequence[Messa
 
 
 def part(most: int) -> int:
-    """What a step of long work does beside others, of what it does alone."""
+    """The part of a step of long work that runs when other calls are waiting."""
     return max(most // limits.STEP_SHARE, 1)
 
 
 class Allowances:
     """The allowances of one batch, by step or kind of command.
 
-    shared: beside others, the steps of long work do a part of what they do alone.
+    shared: other calls are waiting, so the steps of long work are shorter.
     """
 
     def __init__(self, *, shared: bool = False) -> None:
@@ -105,7 +105,7 @@ class Allowances:
         self._by_step: dict[object, Allowance] = {}
 
     def step(self, most: int) -> int:
-        """How much a step of long work does that does `most` alone."""
+        """The size of a step of long work; `most`: its size without other calls."""
         return part(most) if self.shared else most
 
     def renew(self, step: object) -> None:
@@ -113,7 +113,7 @@ class Allowances:
         self._by_step.pop(step, None)
 
     def used_up(self, step: object) -> bool:
-        """Whether a step has used up its allowance; False for one that did nothing yet."""
+        """Whether a step has used up its allowance; False before it began."""
         allowance = self._by_step.get(step)
         return allowance is not None and allowance.used_up
 

@@ -1,14 +1,14 @@
-"""What both engines decide about apps, which publish versions: plain functions over values.
+"""The decisions about apps, which publish versions, for all engines: plain functions over values.
 
 Rules
 - An app belongs to the queues that it writes. There may be several of one name, for different queues.
 - A publication belongs to the apps of its name that wrote one of its queues, with whatever key, and to those that its
   own key made, for whatever queues. They become one app when it is published.
-- It is refused where an app that wrote one of its queues also wrote one that the key may not write: so a key that may
-  not write all queues of an app can neither use up its versions nor block it. It is refused, too, where another key
-  published this version to some of its queues only: it can neither be published again nor be called published.
-- What an app published is forgotten when its time is over, one app with each publication. A key that has as many apps
-  as it may, or all keys together, forgets one that published for one job; another app is never forgotten sooner.
+- It is refused if an app that wrote one of its queues also wrote one that the key may not write: so a key that may not
+  write all queues of an app can neither use up its versions nor block it. It is refused, too, if another key published
+  this version to only some of its queues: it can neither be published again nor count as published.
+- An app is forgotten when its time is over, one app with each publication. At the bound of a key, or of all keys
+  together, an app that published for one job is forgotten; another app is never forgotten sooner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _WILDCARDS = frozenset("*?[")
 
 
 class Full(Enum):
-    """What has as many apps as it may: the key, or all keys together."""
+    """Which bound on apps is reached: the key's, or that of all keys together."""
 
     KEY = "key"
     ALL = "all"
@@ -75,7 +75,7 @@ def full_of_apps(staging: Staging, matching: Sequence[PublishedVersion], key: Ke
 
 
 def refused(full: Full) -> TooManyApps:
-    """The error for one app more than there may be."""
+    """The error when a bound on apps is reached."""
     if full is Full.ALL:
         return TooManyApps()
     return TooManyApps(

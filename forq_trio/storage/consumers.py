@@ -1,4 +1,4 @@
-"""What all engines decide about consumers and their leases: plain functions over values.
+"""The decisions about consumers and their leases, for all engines: plain functions over values.
 
 Rules
 - Leases are numbered one by one. A consumer has at most one open lease; the next one can be made once it is settled.
@@ -6,14 +6,14 @@ Rules
   a read of them needs no message, and gives the same each time.
 - A message is still the lease's while it has the receipt of its page. Settling it otherwise (by id, by a
   purge) fences the lease, which then leaves that message alone.
-- A step makes or settles as many pages as its allowance lets. A settlement keeps the mode it started with, also
+- A step makes or settles as many pages as its allowance permits. A settlement keeps the mode it started with, also
   when another caller continues it after a kill.
 - Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX, until the
-  consumer is idle. When the pages of all consumers are as many bytes as they may be, kept ones are evicted, those of
-  the consumer first that was not used for longest. All other pages are dropped, a few in each step.
-- No generation of a name comes back: a new consumer begins above all generations of those that were forgotten. Nor does
-  a lease number: it begins above that of its name. The numbers of CONSUMER_NUMBERS_MAX names are stored; above the
-  highest of the others begins every name without one.
+  consumer is idle. When the pages of all consumers reach their bound in bytes, pages of acknowledged leases are
+  evicted, first those of the consumer that has been idle for longest. All other pages are dropped, a few in each step.
+- No generation of a name is used twice: a new consumer begins above all generations of forgotten consumers. No lease
+  number is used twice either: it begins above the last one of its name. The numbers of CONSUMER_NUMBERS_MAX names are
+  stored; a name without one begins above the highest of all others.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -55,12 +55,12 @@ encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def first_lines(body: bytes, size: int) -> bytes:
-    """The first of these lines, up to the one with which they have so many bytes."""
+    """The first of these lines, up to and including the one that reaches this many bytes."""
     return body if len(body) <= size else body[: body.index(b"\n", max(size - 1, 0)) + 1]
 
 
 def line_bytes(line: Line) -> int:
-    """The bytes of a line: what a step is charged for a message, which JSON may write six times as long as it is."""
+    """The bytes of a line: what a step is charged for a message. In JSON a message may be six times as long."""
     return len(encode_lines([line]))
 
 
@@ -140,12 +140,12 @@ def with_forgotten(totals: ConsumerTotals, consumer: Consumer, dropped: Iterable
 
 
 def filling(consumer: Consumer) -> bool:
-    """True if the open lease gets more pages."""
+    """True if the open lease is not complete yet."""
     return consumer.open is not None and not consumer.complete and consumer.settling is None
 
 
 def is_full(totals: ConsumerTotals) -> bool:
-    """True if the pages of all consumers are as many bytes as they may be."""
+    """True if the pages of all consumers have reached their bound in bytes."""
     return totals.pages_bytes >= limits.CONSUMER_PAGES_BYTES_MAX
 
 
@@ -170,7 +170,7 @@ def with_page(
 ) -> Consumer:
     """The consumer after a step that leased so many messages; 0: there were no more, and the lease is complete.
 
-    Without a lease the use is stored only now and then, so a consumer that waits for messages writes nothing.
+    Without a lease the use is stored only now and then, so a waiting consumer writes nothing.
     """
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
@@ -233,7 +233,7 @@ def after_settled_page(consumer: Consumer) -> Consumer:
 
 
 def _trimmed(consumer: Consumer) -> Consumer:
-    """The consumer with no more leases kept than may be."""
+    """The consumer with at most as many acknowledged leases as are kept."""
     kept: list[NumberedLease] = []
     size = 0
     for lease in reversed(consumer.kept):
@@ -246,7 +246,7 @@ def _trimmed(consumer: Consumer) -> Consumer:
 
 
 def without_kept(consumer: Consumer) -> Consumer:
-    """The consumer with all leases dropped that it keeps."""
+    """The consumer without acknowledged leases."""
     return replace(consumer, kept=(), dropping=consumer.dropping + consumer.kept)
 
 

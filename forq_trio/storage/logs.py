@@ -1,11 +1,11 @@
-"""What all engines decide alike about the two logs: what is noted of a change, and what a step of a trim removes.
+"""The decisions about the two logs, for all engines: which event a change has, and what a step of a trim removes.
 
-Lifecycle events: one for each change of a message that somebody may want to know of, kept in the order of commits.
+Lifecycle events: one for each change of a message that has a kind, stored in the order of commits.
 Both engines derive them from `transition` and from nothing else. Ids are 1, 2, 3 … without a gap: a batch that is
-rolled back used none. The newest event is never removed, so that no id is given out twice. An event says nothing of a
-content but its size.
+rolled back used none. The newest event is never removed, so that no id is used twice. An event has the size of the
+content, not the content.
 
-The history of a queue is only ever shortened at its old end: by retention, oldest first whatever the queue, and by a
+The history of a queue is shortened only at its old end: by retention, oldest first whatever the queue, and by a
 purge of the queue's own history. Ids are never used twice.
 """
 
@@ -76,7 +76,7 @@ def event_bytes(queue: str, reason: str | None, target: str | None) -> int:
 
 
 def outcome_of(change: str, event_reason: str) -> tuple[Outcome, str | None]:
-    """How a message ended that goes for good, and why it was discarded. change: ACKED or CLEANED_UP."""
+    """How a removed message ended, and why it was discarded. change: ACKED or CLEANED_UP."""
     if change == ACKED:
         return "acked", None
     outcome = _OUTCOMES.get(event_reason, "discarded")
@@ -84,7 +84,7 @@ def outcome_of(change: str, event_reason: str) -> tuple[Outcome, str | None]:
 
 
 class Kept(Protocol):
-    """What a step looks at."""
+    """The limits of a step."""
 
     @property
     def bytes(self) -> int: ...
@@ -131,7 +131,7 @@ def end_of_page(last: int, following: int | None, until: int) -> int:
 def believable_until(before_ms: int, now_ms: int) -> int:
     """The latest date that retention by age believes: as far ahead as it keeps what is behind, or a day.
 
-    While a clock was far ahead, what happened got dates that would keep everything after it from ageing out.
+    While a clock was far ahead, entries got dates that would keep all later ones from being removed by age.
     """
     return max(now_ms, before_ms) + max(now_ms - before_ms, limits.DAY_MS)
 

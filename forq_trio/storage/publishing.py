@@ -1,4 +1,4 @@
-"""What both engines share of stages and publications."""
+"""The decisions about stages and publications, for all engines."""
 
 from collections.abc import Callable, Sequence
 
@@ -36,7 +36,7 @@ def admitted(
 
 
 class PublishStep:
-    """How much one batch moves into queues, or removes: parts up to these bounds, at least one."""
+    """How much one batch moves into queues, or removes: parts up to these bounds, and at least one."""
 
     def __init__(self, *, shared: bool = False) -> None:
         """shared: others are served beside it."""
@@ -85,7 +85,7 @@ def missing(stage: Stage, pages: int) -> StageMissing:
 def check_space(counts: QueueCounts, on_the_way: Space, new: Space, rules: QueueRules) -> QueueFull | None:
     """QueueFull if a queue does not take so many messages. on_the_way: those that are on their way to it.
 
-    A queue that evicts takes what fits into an empty one: later sends evict, the publication does not.
+    A queue that evicts takes as much as an empty one: later sends evict, the publication does not.
     """
     stored = Space(
         counts.total + on_the_way.messages + new.messages, counts.bytes + on_the_way.bytes + new.bytes

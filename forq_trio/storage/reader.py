@@ -27,8 +27,8 @@ from forq_trio.model.searches import (
 class Reader(Protocol):
     """A read-only connection, used by one thread at a time. Every method sees one committed state.
 
-    What returns several messages returns at most `limit` of them, and fewer where they have more than
-    BROWSE_PAGE_BYTES_MAX together; at least one if there is one.
+    A page has at most `limit` messages, and fewer if they have more than BROWSE_PAGE_BYTES_MAX together, but at least
+    one if there is one.
     """
 
     def queues(self) -> dict[str, QueueCounts]:
@@ -109,7 +109,7 @@ class Reader(Protocol):
         ...
 
     def export_bounds(self, queue: str, count: int) -> ExportBounds:
-        """Cut what is stored now into at most `count` ranges of as many messages each."""
+        """Divide the stored messages into at most `count` ranges of equal size."""
         ...
 
     def apps_named(self, app: str) -> list[PublishedVersion]:

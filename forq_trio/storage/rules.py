@@ -100,10 +100,10 @@ def group_position(seq: int, next_round: int | None, last_of_group: int | None) 
     none. last_of_group: the highest position of a stored message of this group, queue and priority, None if there is
     none.
 
-    So a message goes right behind the last one of its group, but not into a round in which its group may have had its
-    turn already, and never behind its own position by arrival: every group gets one message a round however many
-    another one has sent. Between two messages of a group that has some ready, no other group gets more than two: its
-    last of one round and its first of the next.
+    So a message goes into the round after the last one of its group, but not into a round that is being served, and
+    never behind its own sequence number: every group gets one message a round, however many the others have sent.
+    Between two messages of a group with ready messages, no other group gets more than two: its last of one round and
+    its first of the next.
     """
     start = seq if next_round is None else next_round
     if last_of_group is not None:
@@ -146,7 +146,7 @@ def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
 
 
 def message_bytes(content: str, attributes: dict[str, str] | None) -> int:
-    """What a message counts against its queue's bound: the UTF-8 bytes of content, attribute keys and values."""
+    """The size of a message for its queue's bound: the UTF-8 bytes of content, attribute keys and values."""
     size = len(content) if content.isascii() else len(content.encode())
     if attributes:
         size += sum(len(key.encode()) + len(value.encode()) for key, value in attributes.items())
@@ -223,8 +223,8 @@ def above(stored: Space, rules: QueueRules) -> Space:
 def may_overflow(over: Space, new: Space, evicted: Space) -> bool:
     """Whether a send is stored although not enough messages could be evicted for it at once.
 
-    over: by how much the queue is above its bounds before. It may go above them by one send; from then on, and after
-    its bounds were lowered, a send may not make it grow.
+    over: by how much the queue is above its bounds before. One send may exceed them; from then on, and after its bounds
+    were lowered, a send may not make it grow.
     """
     return all(excess <= 0 or size <= freed for excess, size, freed in zip(over, new, evicted, strict=True))
 
@@ -244,10 +244,10 @@ def exhausted(
     rules: QueueRules,
     takes: Callable[[str, int | None], bool],
 ) -> Exhausted | None:
-    """What becomes of a ready message that a claim meets, if it was delivered too often; None: it is handed out.
+    """Where a ready message of a claim goes if it was delivered too often; None: it is delivered.
 
-    The bound and the dead-letter queue of its sender and its queue come first; then those of the claim's redrive
-    policy, which deletes nothing that has a dead-letter queue. own: the message's `dead_letter_target`.
+    The bound and the dead-letter queue of the message and its queue come first; then those of the claim's redrive
+    policy, which deletes no message that has a dead-letter queue. own: the message's `dead_letter_target`.
     default_max_receives: the message's. takes: whether this queue exists or may be made, and has fewer messages than
     this (None: no bound).
     """
@@ -309,7 +309,7 @@ def sessions_to_end(sessions: Iterable[UiSession], now_ms: int) -> list[str]:
 def share(available: int, wanted: Sequence[int]) -> list[int]:
     """How many of `available` messages each claim gets; wanted: the most each one takes, first come first.
 
-    Every claim gets one first, so that none waits while another takes many; the rest fills the earliest claims. The sum
+    Every claim gets one first, so that none waits while another gets many; the earliest claims get the rest. The sum
     is min(available, sum(wanted)).
     """
     given = [0] * len(wanted)
@@ -368,7 +368,7 @@ def redrive_to_forget(tasks: Collection[RedriveTask], started_by: str | None) ->
 
 
 def lines_within(lines: bytes, size: int, *, at_least: Literal[0, 1] = 1) -> bytes:
-    """The first of these lines, as many as have this size together, but `at_least` so many.
+    """The first of these lines, up to this size together, but at least `at_least`.
 
     JSON may write a byte as six, so the bytes of messages do not bound those of their lines.
     """

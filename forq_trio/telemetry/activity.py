@@ -1,8 +1,8 @@
-"""What happens in each queue, for who watches it: counts that only grow, and the latest reasons of nacks.
+"""What happens in each queue, for the monitor: counts that only grow, and the latest reasons of nacks.
 
-It costs the writer nothing beyond what it records for /metrics: an `Activity` holds the very counters that are counted
-up there. Reasons are noted for batches with nacks only. At most SERIES_QUEUES_MAX queues that are there have an
-activity, and those with a label in /metrics keep theirs.
+It costs the writer nothing more than /metrics: an `Activity` has the same counter objects. Reasons are noted for
+batches with nacks only. At most SERIES_QUEUES_MAX queues that are there have an activity, and those with a label in
+/metrics keep theirs.
 """
 
 from collections import Counter, deque

@@ -144,7 +144,7 @@ class Counters:
         return self._by_duration.get((kind, queue))
 
     def total(self, kind: str) -> int:
-        """How many messages of all queues the events of a kind told of since the start."""
+        """How many messages of all queues the events of a kind counted since the start."""
         return sum([series.count for series in self._by_kind.get(kind, {})])
 
     def keep(self, queues: Container[str]) -> None:

@@ -96,7 +96,7 @@ class LastHour:
     60 minutes are kept, whatever comes in. bounds: the upper bound of each bucket, included in it, ascending; one more
     bucket has what is above.
 
-    Times are epoch ms. A clock that is set back makes what came before it count no more, until it is reached again.
+    Times are epoch ms. After the clock is set back, later values are ignored until it has caught up.
     """
 
     def __init__(self, bounds: tuple[float, ...]) -> None:

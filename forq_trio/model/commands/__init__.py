@@ -1,8 +1,8 @@
 """The commands that the writer actor executes. Every command names its outcome: `Command[Outcome]`.
 
 Commands are plain values that have already been validated (the broker does it); the storage engine executes them.
-All commands of one batch were sent before any of them was answered, so the engine may execute them in any order.
-It does, in that of `COMMANDS`. What there is to say of a command is said in its class, in one of these modules.
+All commands of one batch were sent before any of them was answered, so the engine may execute them in any order: that
+of `COMMANDS`. The class of a command declares everything about it, in one of these modules.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""What a command is, and what every command says about itself: its `Traits`.
+"""What a command is, and what every command declares: its `Traits`.
 
 The writer, its inbox and all engines ask a command's traits; an engine's own table says only which function runs it. A
 class of commands without traits cannot be defined.
@@ -62,7 +62,7 @@ class Noted(Enum):
 class Traits(Struct, frozen=True, gc=False):
     """What is known of all commands of a class.
 
-    order: None for one that the writer takes for itself, which is in no batch. weighs: how many messages it can change;
+    order: None for a command of the writer itself, which is in no batch. weighs: how many messages it can change;
     stores: how many bytes of content it stores; at the most, as a number or a function of the command. Their sums bound
     a batch (inbox.py).
     """

@@ -21,12 +21,12 @@ class OpenConsumer(Command[Consumer], frozen=True, gc=False):
 
 
 class SettleLease(Command[Consumer], frozen=True, gc=False):
-    """Settle the next pages of the open lease, and drop some pages that are no longer to be read.
+    """Settle the next pages of the open lease, and drop some pages that can no longer be read.
 
     An acknowledgement names lease `number` and may be repeated. Giving back a lease that is not open does nothing. A
     settlement keeps the mode it started with. generation: None for any; a release without one raises the generation,
-    which fences the client that has the consumer open. EXPIRE: only if the consumer was not used for as long as it
-    may. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
+    which fences the client that has the consumer open. EXPIRE: only if the consumer is idle. Fails with
+    ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
     """
 
     traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG)
@@ -63,7 +63,7 @@ class LeaseMessages(Command[Consumer], frozen=True, gc=False):
 
 
 class DropPages(Command[Consumer | None], frozen=True, gc=False):
-    """Delete some pages that are no longer to be read; of an idle consumer none is. Outcome: the consumer, or None."""
+    """Delete some pages that can no longer be read, of an idle consumer all. Outcome: the consumer, or None."""
 
     traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.LONG)
 
@@ -74,9 +74,9 @@ class DropPages(Command[Consumer | None], frozen=True, gc=False):
 class ForgetConsumer(Command[Consumer | None], frozen=True, gc=False):
     """Delete some pages of a consumer, and with the last of them the consumer, unless it has an open lease.
 
-    generation: the first command has None, which raises it, so that nobody goes on with the consumer; those that follow
-    have the raised one, and fail with ConsumerFenced if it was opened again. Outcome: the consumer while it is there,
-    None when it is gone.
+    generation: the first command has None, which raises it, so that clients have to open the consumer again; those that
+    follow have the raised one, and fail with ConsumerFenced if it was opened again. Outcome: the consumer while it is
+    there, None when it is gone.
     """
 
     traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)

@@ -39,7 +39,7 @@ class DiscardStage(Command[bool], frozen=True, gc=False):
 
 
 class EndStages(Command[int], frozen=True, gc=False):
-    """End the stages whose life is over, at most STAGES_ENDED_MAX; outcome: how many."""
+    """End the stages whose time is over, at most STAGES_ENDED_MAX; outcome: how many."""
 
     traits = Traits(Order.PUBLISH, Effect.REPEATS, weighs=1, work=Work.PIPELINE)
 
@@ -64,7 +64,7 @@ class Publish(Command[Published], frozen=True, gc=False):
 
 
 class ForgetApp(Command[bool], frozen=True, gc=False):
-    """Forget what the apps of this name published whose queues the key all covers; False if there is none."""
+    """Forget the apps of this name all of whose queues the key covers; False if there is none."""
 
     traits = Traits(Order.PUBLISH, Effect.LASTS, weighs=1)
 

@@ -43,7 +43,7 @@ class NameQueues(Command[tuple[ForqError | None, ...]], frozen=True, gc=False):
 
 
 class Pause(Command[None], frozen=True, gc=False):
-    """Stop delivering the messages of a queue, or (paused False) go on and serve parked receivers. Sends go on."""
+    """Stop deliveries of a queue, or (paused False) deliver again and serve parked receivers. Sends still work."""
 
     traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=1)
 
@@ -120,7 +120,7 @@ class ForgetQueue(Command[bool], frozen=True, gc=False):
 
 
 class SaveRedrive(Command[None], frozen=True, gc=False):
-    """Store a task over dead letters, in the place of the one of this id if there is one.
+    """Store a task over dead letters, in place of the one of this id if there is one.
 
     A new one that would be more than REDRIVES_REMEMBERED_MAX takes the place of the one that ended and was stored
     first; it fails with TooManyRedrives if none has ended.

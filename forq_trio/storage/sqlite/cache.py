@@ -1,7 +1,7 @@
-"""The engine's cache: counts, settings, rounds and all that is few, in memory beside the tables, as of the last commit.
+"""The engine's cache: counts, settings, rounds and small tables, in memory, as of the last commit.
 
-All of it is read from the file again at a start, except the rounds that grouped queues have reached: after a start they
-begin with the first ready message (`rules.group_position`).
+A start reads all of it from the file, except the rounds of grouped queues: after a start they begin with the first
+ready message (`rules.group_position`).
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The part of a Transaction that counts: messages by status and queue, as changes of what the cache says."""
+"""The part of a Transaction that counts: messages by status and queue, as changes to the cache."""
 
 from collections.abc import Sequence
 

@@ -208,7 +208,7 @@ class SqliteEngine:
             raise refusal from error
 
     def commit(self) -> bool:
-        """See storage/engine.py. files/faults.py says what is on disk after a failure."""
+        """See storage/engine.py. files/faults.py explains what is on disk after a failure."""
         tx = self._open_transaction
         if tx is None:
             return False

@@ -43,7 +43,7 @@ def note(
 
 
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
-"""What is stored of each kind."""
+"""The stored values of each kind."""
 LOGGED_QUEUE = 2
 """Where an event that is noted has its queue."""
 _SENT_BYTES = 8

@@ -96,7 +96,7 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
 
 
 def _shares(connection: apsw.Connection) -> Mapping[str, KeyShare]:
-    """What of stages and apps each key has made."""
+    """The stages and apps that each key has made."""
     shares: Mapping[str, KeyShare] = {}
     for made_by, waits, size in connection.execute(SQL["load_stages"]):
         shares = shares_with(shares, made_by, stages=waits, size=size)

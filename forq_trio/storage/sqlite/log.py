@@ -2,8 +2,8 @@
 
 SQLite syncs the database only in a checkpoint that reaches the end of the log; one beside commits hardly ever does.
 What it has copied stays in the system's memory, and the one that does reach the end, while the writer is paused, would
-wait until all of it is on disk. So each checkpoint beside commits is followed by a sync of our own. Nothing counts on
-it; it only leaves SQLite's own sync little to do. It brings the pages to the disk little by little (write_back.py):
+wait until all of it is on disk. So each checkpoint beside commits is followed by a sync of our own. It is not needed
+for correctness; it makes SQLite's own sync short. It brings the pages to the disk little by little (write_back.py):
 commits beside it wait for the same disk. Not the few that are left while the writer is paused: that is quicker at once.
 
 A log that starts over is written over. That is quicker than adding pages to a file: its length need not be synced.

@@ -1,4 +1,4 @@
-"""A stored message as the engine looks at it, and how its JSON columns are written and read."""
+"""A stored message as the engine reads it, and how its JSON columns are written and read."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
@@ -92,7 +92,7 @@ def read_failures(column: str | None) -> tuple[Failure, ...]:
 
 
 def shown(read: Callable[[str | None], ShownT], column: str | None) -> ShownT:
-    """What a JSON column says to somebody who looks; nothing where it is damaged, so that the rest can be seen."""
+    """The value of a JSON column for display; empty if it is damaged, so that the rest can be seen."""
     try:
         return read(column)
     except msgspec.MsgspecError:

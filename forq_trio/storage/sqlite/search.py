@@ -1,7 +1,7 @@
-"""Searches: which messages match is decided in one statement, and then told how far it came.
+"""Searches: one statement decides which messages match, and how far the search got.
 
-The statement goes from the newest message down and ends with the page or the scan, so its rows cost nothing else; no
-Python runs for a message that does not match.
+It reads from the newest message down to the end of the page or of the scan; no Python runs for a message that does not
+match.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ class Span(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """How far a search came: the members of `FoundRows`."""
+    """How far a search got: the members of `FoundRows`."""
 
     searched: int
     total: int
@@ -65,12 +65,12 @@ def _bindings(wanted: MessageFilter) -> tuple[Any, ...]:
 
 
 def end_of_page(matches: Sequence[int], limit: int, span: Span) -> int:
-    """The sequence above which a search looked at all messages of its span: a full page ends with its last message."""
+    """The sequence above which a search read all messages of its span: a full page ends with its last message."""
     return matches[-1] - 1 if len(matches) == limit else span.above
 
 
 def look_back(query: Query, queue: str, span: Span, end: int) -> Looked:
-    """How far a search came that looked at the messages of its span above the sequence `end`."""
+    """How far a search got that read the messages of its span above the sequence `end`."""
     ((searched, last),) = query("scanned", queue, span.before, end, span.scan_max)
     total = sum(QueueCounts(*row).total for row in query("queue", queue))
     if last is None:

@@ -1,6 +1,6 @@
 """Reads the named statements of the `.sql` files beside this module.
 
-A file is a list of statements, each opened by `-- name: x` and one line that says what it is for:
+A file is a list of statements, each opened by `-- name: x` and one line with its purpose:
 
     -- name: ping
     -- A read that proves the connection works.

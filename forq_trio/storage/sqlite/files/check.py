@@ -23,7 +23,7 @@ from forq_trio.storage.sqlite.files.open import RESERVE_SUFFIX, has_log, open_al
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
 BESIDE = ("-wal", "-shm", "-journal", LOCK_SUFFIX, RESERVE_SUFFIX)
-"""What the names of the files beside a database end in."""
+"""The suffixes of the files beside a database."""
 
 _COUNT = sql.load("count")
 _CHECK = sql.load("check")
@@ -62,8 +62,8 @@ def check_file(path: str) -> CheckReport:
 def verify_backup(path: str) -> CheckReport:
     """`check_file` for a backup, opened as the single file it has to be: nothing beside it is looked at.
 
-    No backup, and so a StorageOpenError: a file without a queue, which a server would take as a new database; and one
-    with a log beside it, in which there may be more.
+    Raises StorageOpenError also for a file without a queue, which a server would take for a new database, and for one
+    with a log beside it, which may have more commits.
     """
     with _existing(path):
         if has_log(path) or has_log(path, "-journal"):

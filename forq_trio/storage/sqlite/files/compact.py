@@ -4,8 +4,8 @@ A file of an earlier version, or of Forq, cannot give free pages back, and SQLit
 written here can: from then on the server does it beside its work (operations/compaction.py).
 
 The new file is written beside the old one, checked and synced, and takes its name in one step of the file system, when
-nothing but the old file is left under the names that SQLite looks for. So at whatever point this ends, the name leads
-to the old file or to the new one, and each is whole.
+nothing but the old file is left under the names that SQLite looks for. So if this is interrupted at any point, the name
+belongs to the old file or to the new one, each whole.
 """
 
 import os

@@ -37,8 +37,8 @@ def copy_database(
     and on disk, and replaces what had that name. One read transaction lasts for the whole copy. The server goes on, but
     cannot empty its log meanwhile. `source` must be in no transaction.
     progress: called after each step with (pages done, pages in all). naming: entered when the copy is on disk; it gets
-    its name inside. checking: called now and then while the copy is checked. What progress and checking raise comes
-    out.
+    its name inside. checking: called now and then while the copy is checked. Exceptions of progress and checking are
+    raised.
 
     Raises StorageOpenError when the copy cannot be written or turns out damaged; then there is no target.
     """
@@ -50,7 +50,7 @@ def copy_database(
                 problems = _write(source, partial, descriptor, progress, checking)
             if problems != "ok":
                 raise StorageOpenError(f"{target} was not written: the copy is damaged, so its source is")
-            _remove(partial, "-journal", "-wal", "-shm")  # nothing is in them, and closing may fail to
+            _remove(partial, "-journal", "-wal", "-shm")  # nothing is in them, and closing them may fail, too
             size = os.path.getsize(partial)
             sync(partial)
             with naming or nullcontext():
@@ -68,7 +68,7 @@ def _remove(partial: str, *endings: str) -> None:
 
 
 def dated_name(path: str, word: str) -> str:
-    """A free name beside `path` for what is kept of it: `<path>.<word>-<UTC time>`."""
+    """A free name beside `path`: `<path>.<word>-<UTC time>`."""
     name = f"{path}.{word}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     return name if not os.path.lexists(name) else f"{name}-{os.getpid()}"
 

@@ -1,15 +1,15 @@
-"""What an error of SQLite means for a batch: the disk is full, the database is unavailable, or nobody knows.
+"""What an error of SQLite means for a batch: the disk is full, the database is unavailable, or the outcome is unknown.
 
-What happens when a COMMIT fails was found out with a faulty disk (tests/reliability/disk) and by reading SQLite's
-`wal.c`. In WAL mode a commit does, in this order:
+Tests with a faulty disk (tests/reliability/disk) and SQLite's `wal.c` show what happens when a COMMIT fails. In WAL
+mode a commit does, in this order:
 
 1. Writes the changed pages to the log, the last one with the mark that makes the transaction valid, and a checksum over
    all of it. A write that fails (SQLITE_FULL, SQLITE_IOERR_WRITE) leaves the mark unwritten or its checksum wrong: no
    recovery will ever take the transaction for committed, SQLite has rolled it back in memory too, and the next commit
-   writes over what is there. So it is known that nothing was changed, and the engine goes on. (SQLite would write the
+   writes over what is there. So it is known that nothing was changed, and the engine continues. (SQLite would write the
    mark more than once on a disk that tears its neighbours; its VFS for Unix assumes none that does.)
 2. With `full`, syncs the log. A sync that fails (SQLITE_IOERR_FSYNC) rolls back in memory, but the whole transaction
-   is in the log, maybe on disk: if the process dies now, the next one finds it committed. The truth is unknown.
+   is in the log, maybe on disk: if the process dies now, the next one finds it committed. The outcome is unknown.
 3. Notes the pages in the index of the log, a file that is mapped and grows by 32 KiB for every 4,096 pages. When it
    cannot (SQLITE_IOERR_SHMSIZE: a full disk again), SQLite reports failure and rolls back in memory what is synced
    already. Unknown, too; `open.py` gives the index its space beforehand so that it does not happen.

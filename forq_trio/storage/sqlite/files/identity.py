@@ -1,9 +1,9 @@
 """Tells whether the files of an open database still have their names.
 
-A process writes to the files that it opened, whatever becomes of their names. When one of them is removed, moved or
-replaced, everything goes on, and the next process finds something else, or nothing, under the name: what was answered
-as stored is not. Without its log, a database file is as it was at some checkpoint. A second name (a hard link) is as
-bad: who opens the database by it looks for a log beside that name, and finds none.
+A process writes to the files that it opened, whatever happens to their names. When one of them is removed, moved or
+replaced, the process notices nothing, and the next process finds another file, or none, under the name: answered
+changes are lost. Without its log, a database file is as it was at some checkpoint. A second name (a hard link) is as
+bad: a process that opens the database by it looks for a log beside that name, and finds none.
 
 So the device and the number (inode) of each name and of the file that it leads to are kept when the file is opened, and
 compared with what is there. The name counts, too: a symbolic link in its place leads to the same file, but the next
@@ -27,7 +27,7 @@ class FileNames:
         self._opened = {name: _identity(name) for name in names}
 
     def problem(self) -> str | None:
-        """What is wrong with the first file that has lost its name, or has a second one; None if all is well."""
+        """The problem of the first file that has lost its name, or has a second one; None if there is none."""
         for name, opened in self._opened.items():
             try:
                 found, links = _identity(name), os.stat(name).st_nlink

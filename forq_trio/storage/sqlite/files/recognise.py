@@ -1,4 +1,4 @@
-"""Says what a SQLite file is before anything is written to it, or in one sentence why it cannot be used."""
+"""Recognises a SQLite file before anything is written to it, or says in one sentence why it cannot be used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

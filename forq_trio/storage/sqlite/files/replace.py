@@ -37,7 +37,7 @@ def replacing(path: str) -> Iterator[str]:
 
 
 def _check_owner(real_path: str, path: str) -> None:
-    """Raise StorageOpenError where the server could not open what this user makes."""
+    """Raise StorageOpenError if the server could not open a file that this user makes."""
     place = real_path if os.path.exists(real_path) else _nearest_directory(real_path)
     owner = os.stat(place).st_uid
     if owner != os.geteuid() and (place == real_path or os.geteuid() == 0):

@@ -11,8 +11,8 @@ A database is its file and the log beside it, in which the last commits are, and
    itself is left under the names that SQLite looks for.
 5. The copy takes the name of the database, in one step of the file system.
 
-The directory is synced before the next step wherever the order counts. So at whatever point this ends, the name leads
-to the old database or to the new one, and each is whole. Only between 4 and 5 has the old one two names, with which no
+The directory is synced before the next step wherever the order counts. So if this is interrupted at any point, the name
+belongs to the old database or to the new one, each whole. Only between 4 and 5 has the old one two names, with which no
 server opens it: restore again, or remove the second name.
 """
 
@@ -71,7 +71,7 @@ def _check_backup(backup: str, real_path: str) -> None:
 
 @contextmanager
 def _set_aside(real_path: str, aside: str) -> Iterator[None]:
-    """Give what is there a second name, and leave only the file for the body to replace; undone if that fails."""
+    """Give the old database a second name, and leave only the file for the body to replace; undone if that fails."""
     directory = os.path.dirname(real_path)
     endings = [ending for ending in _WITH_CONTENT if has_log(real_path, ending)]
     try:

@@ -1,9 +1,9 @@
 """Writes a file's dirty pages back to the disk little by little: otherwise syncs of other files wait for them.
 
 A sync of 8 MiB hands the disk all of it at once, and the next commit's own sync, of some KiB, waits behind it: 4 to 6
-milliseconds instead of 0.3. Here the file is handed over range by range, each when the one before is on the disk. That
-is no sync (the disk may still have it in its cache, and the file's length is not written): one has to follow, which has
-little left to do.
+milliseconds instead of 0.3. Here the file is written back range by range, each after the one before is on the disk.
+This is not a sync (the disk may still have it in its cache, and the file's length is not written): a sync has to
+follow, which is short then.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ def _sync_file_range() -> Callable[..., int] | None:
 
 
 def write_back(descriptor: int) -> None:
-    """Bring the file's changed pages to the disk, range by range. Nothing happens where the system cannot do that.
+    """Bring the file's changed pages to the disk, range by range. Does nothing if the system cannot do that.
 
     Waits for the disk. Raises OSError when it fails to write: the sync that follows might not report that again.
     """

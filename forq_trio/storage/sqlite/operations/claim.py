@@ -1,6 +1,6 @@
 """Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first.
 
-Splitting the claim into a SELECT and an UPDATE by key is safe because nobody else writes, and costs half of one
+Splitting the claim into a SELECT and an UPDATE by key is safe because there is no other writer, and costs half of one
 UPDATE ... RETURNING, which builds two temporary tables.
 
 Where not every ready message may be handed out (claim_filter.py), the SELECT is repeated for the messages that are
@@ -80,7 +80,7 @@ def claim(
 
 
 def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receivers) -> list[str]:
-    """The queues that somebody claims from, or waits for while something became ready, in their order."""
+    """The queues with claims, or with parked receivers and new ready messages, in their order."""
     queues = {command.queue for command in claims}
     if receivers:
         queues.update(queue for queue in tx.woken if queue in receivers)

@@ -1,7 +1,7 @@
-"""The claim filter: random messages, those below the limit of their group, those not delivered too often.
+"""The claim filter: random messages, messages below the limit of their group, messages not delivered too often.
 
 `select_allowed` reads some candidates and returns those to hand out. The others are filtered out (held, moved or
-deleted) and no longer ready, so the next call goes on behind them.
+deleted) and no longer ready, so the next call continues after them.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from forq_trio.storage.sqlite.row import ATTEMPTS, BYTES, GROUP_ID, SEQ, ReadyRo
 from forq_trio.storage.sqlite.transaction import Transaction
 
 _LOOK_AHEAD = 100
-"""How many candidates to read after one was filtered out: there may be many of its group."""
+"""How many candidates to read after one was filtered out: many may be of its group."""
 
 attempts_of = itemgetter(ATTEMPTS)
 bytes_of = itemgetter(BYTES)

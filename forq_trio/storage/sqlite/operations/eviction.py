@@ -33,8 +33,8 @@ def evict_for(
     bound of this send where the queue has none: it refuses, and never evicts.
 
     A send looks at no more messages than EVICTED_MAX, or as many as it sends, and at no more than STEP_BYTES_MAX bytes.
-    Where these are not enough, `rules.may_overflow` decides; so a queue far above its bounds, because they were
-    lowered, comes down to them with the sends, also with those that are refused.
+    If these are not enough, `rules.may_overflow` decides; so a queue far above its bounds, because they were lowered,
+    shrinks with each send, also with refused ones.
     """
     unknown = _without_duplicates(tx, queue, messages)
     if not unknown:
@@ -102,7 +102,7 @@ class _Victims:
 def _find_victims(
     tx: Transaction, queue: str, order: Order, newest: int, missing: Space, sent: int
 ) -> _Victims | None:
-    """The messages to evict, as many as one send may look at; None if evicting all of them is not enough."""
+    """The messages to evict, up to the bound of one send; None if evicting all of them is not enough."""
     tx.write_inserts()
     victims = _Victims()
     ran_out, looked_at, size = True, 0, 0

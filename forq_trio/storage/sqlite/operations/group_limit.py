@@ -18,7 +18,7 @@ from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
 
 Place = tuple[int, ...]
-"""The less comes first in the claim order."""
+"""The smaller one comes first in the claim order."""
 
 
 class Held(NamedTuple):
@@ -30,7 +30,7 @@ class Held(NamedTuple):
 
 
 class GroupLimit:
-    """What a queue lets go of each group while a batch serves its claims: those in process, and those of its rate.
+    """How many messages of each group a queue may deliver in a batch, by its group limit and its rate.
 
     in_flight_max, rate: None where there is none.
     """
@@ -72,7 +72,7 @@ class GroupLimit:
     def held_before(self, row: ReadyRow, most: int) -> Sequence[Held]:
         """The messages to hand out before this ready one, at most so many: held ones of its group.
 
-        A group is freed for its first token: where nobody took it, others have come, and so may have later messages.
+        A group is freed for its first token: if no claim took it, more tokens have come, and perhaps more messages.
         Nor do all held messages become ready in the batch in which their group is freed or the limit is changed.
         """
         group_id = row[GROUP_ID]

@@ -70,7 +70,7 @@ def purge_history(tx: Transaction, command: PurgeHistory) -> Purged:
 
 
 def _forget(tx: Transaction, removed: Sequence[_Finished], first: int) -> None:
-    """Remove these. first: where the history begins then, if it still has any."""
+    """Remove these. first: the first id of the history afterwards, if it has any."""
     for message in removed:
         tx.history.remove(message.queue, message.bytes)
     tx.query("forget_finished", str([message.id for message in removed]))

@@ -118,7 +118,7 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | De
             remove_for_user(tx, [original])
             tx.forget_positions()
         sent = send(tx, target, (copy,))
-        assert not isinstance(sent, Deferred)  # the allowance was looked at before
+        assert not isinstance(sent, Deferred)  # the allowance was checked before
         if isinstance(sent, ServiceError):
             raise sent
         tx.write_inserts()

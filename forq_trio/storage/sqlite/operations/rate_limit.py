@@ -18,7 +18,7 @@ _WHOLE_QUEUE = ""
 
 
 def claimable(tx: Transaction, queue: str) -> int:
-    """How many messages of a queue could be handed out now, if the limits of their groups let them."""
+    """How many messages of a queue could be delivered now, if their groups' limits permit."""
     ready = tx.ready(queue)
     if ready <= 0:
         return 0
@@ -56,7 +56,7 @@ def spend(tx: Transaction, queue: str, rows: Sequence[ReadyRow]) -> None:
 
 
 def wake_queue(tx: Transaction, queue: str) -> None:
-    """Somebody waits for messages of a queue: where tokens are missing, wake it when the next one is there."""
+    """A claim waits for messages of a queue: if tokens are missing, wake the queue when the next one comes."""
     rules = tx.rules(queue)
     rate = rules.queue_rate
     if rate is None or rules.paused or tx.ready(queue) <= 0:
@@ -67,7 +67,7 @@ def wake_queue(tx: Transaction, queue: str) -> None:
 
 
 def settle_wakes(tx: Transaction) -> None:
-    """Tokens that somebody waits for are there: their queues are woken, their groups freed."""
+    """Wake the queues, and free the groups, whose awaited tokens have come."""
     for queue, group_id in tx.query("take_wakes", tx.now_ms, limits.DUE_BATCH_MAX) if tx.has_buckets else ():
         if group_id == _WHOLE_QUEUE:
             tx.woken.add(queue)
@@ -76,7 +76,7 @@ def settle_wakes(tx: Transaction) -> None:
 
 
 def next_wake(tx: Transaction) -> list[int]:
-    """When the next token is there for which somebody waits; nothing for never."""
+    """When the next awaited token comes; no rows for never."""
     return [at for (at,) in tx.query("next_wake")] if tx.has_buckets else []
 
 
