@@ -12,7 +12,8 @@ from forq_trio.writer_actor import WriterActor
 class Uses:
     """The uses of tokens, or of sessions, that are not stored yet, by the digest of their secret.
 
-    note: the command that stores them. names: the name under which the use of each digest is stored, for all that exist.
+    note: the command that stores them. names: the name under which the use of each digest is stored, for all that
+    exist.
     """
 
     def __init__(

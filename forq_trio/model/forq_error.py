@@ -5,7 +5,9 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 
 class Reason(NamedTuple):
-    """The reason of a refusal. code: its code in Forq's API. status: of the answer in HTTP; 503: a later try may succeed.
+    """The reason of a refusal.
+
+    code: its code in Forq's API. status: of the answer in HTTP; 503: a later try may succeed.
 
     meaning: a sentence, for the documentation, and the message of answers without another one.
     """

@@ -1,6 +1,7 @@
 """The two logs: lifecycle events, and the history of finished messages.
 
-New entries are added at one end of a log, and retention removes at the other. Ids grow in the order of commits, and none is used twice.
+New entries are added at one end of a log, and retention removes at the other. Ids grow in the order of commits, and
+none is used twice.
 """
 
 from typing import Literal, NamedTuple
