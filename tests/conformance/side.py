@@ -5,20 +5,16 @@ from typing import Any, get_args
 import msgspec
 
 from forq_trio.model.commands import (
-    Ack,
     AckById,
     Cancel,
     Claim,
     Compacted,
     Delete,
-    Extend,
-    Nack,
     NackById,
     Produce,
     ProduceEach,
     ProduceMany,
     Redrive,
-    Release,
     Resubmit,
     TrimEvents,
     TrimHistory,
@@ -65,10 +61,6 @@ class Side:
                 changes["messages"] = tuple(_at(message, now_ms) for message in many)
             case ProduceEach(many):
                 changes["messages"] = tuple((queue, _at(message, now_ms)) for queue, message in many)
-            case Ack() | Nack() | Extend() | Release():
-                changes["receipts"] = tuple(self._receipt(receipt.seq) for receipt in command.receipts)
-                if command.queue is not None and self.deliveries and command.receipts[0].seq < 8:
-                    changes["queue"] = self._queue(command.receipts[0].seq, command.queue)
             case Redrive() | Delete():
                 changes["message_ids"] = tuple(self._id(int(age)) for age in command.message_ids)
                 changes["queue"] = self._place(int(command.message_ids[0]), command.queue)
@@ -78,6 +70,10 @@ class Side:
                 changes["before_ms"] = now_ms - command.before_ms
             case Resubmit() | Cancel():
                 changes["queue"] = self._place(int(command.message_id), command.queue)
+        if receipts := getattr(command, "receipts", None):
+            changes["receipts"] = tuple(self._receipt(receipt.seq) for receipt in receipts)
+            if command.queue is not None and self.deliveries and receipts[0].seq < 8:
+                changes["queue"] = self._queue(receipts[0].seq, command.queue)
         if getattr(command, "message_id", None) is not None:
             changes["message_id"] = self._id(int(command.message_id))
         if isinstance(command, AckById | NackById) and command.token is not None:

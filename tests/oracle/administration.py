@@ -22,11 +22,13 @@ from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, within
+from oracle.operations import operation
 from oracle.redrives import take_step
 from oracle.state import Row
 from oracle.transaction import Transaction
 
 
+@operation(Configure)
 def configure(tx: Transaction, command: Configure) -> QueueSettings:
     queue, change = command.queue, command.change
     old = tx.state.settings.get(queue, QueueSettings())
@@ -43,10 +45,12 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     return new
 
 
+@operation(NameQueues)
 def name_queues(tx: Transaction, command: NameQueues) -> tuple[ForqError | None, ...]:
     return tuple([tx.name(queue, command.made_by) for queue in command.queues])
 
 
+@operation(Pause)
 def pause(tx: Transaction, command: Pause) -> None:
     old = tx.state.settings.get(command.queue, QueueSettings())
     if old.paused and not command.paused:
@@ -70,6 +74,7 @@ def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
         raise refusal
 
 
+@operation(Purge)
 def purge(tx: Transaction, command: Purge) -> Purged:
     up_to = tx.newest_before if command.up_to is None else command.up_to
     rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= up_to]
@@ -79,6 +84,7 @@ def purge(tx: Transaction, command: Purge) -> Purged:
     return Purged(len(purged), up_to if len(rows) > len(purged) else None)
 
 
+@operation(ForgetQueue)
 def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
     """Forget an empty queue with its rounds and settings, but not its deduplication ids."""
     queue = command.queue
@@ -101,6 +107,7 @@ def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
     return None
 
 
+@operation(Redrive)
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
     if command.target:
         tx.check_admitted(command.target)
@@ -129,6 +136,7 @@ def _charge(tx: Transaction, command: Redrive | Delete) -> None:
     tx.allowances.of(type(command)).charge(len(found), sum(row.bytes for row in found))
 
 
+@operation(Delete)
 def delete(tx: Transaction, command: Delete) -> tuple[bool, ...]:
     _charge(tx, command)
     outcome = tuple(_delete(tx, _at_rest(tx, command.queue, each)) for each in command.message_ids)
@@ -143,6 +151,7 @@ def _delete(tx: Transaction, row: Row | None) -> bool:
     return True
 
 
+@operation(Cancel)
 def cancel(tx: Transaction, command: Cancel) -> Status | None:
     for row in tx.state.of_queue(command.queue):
         if row.id != command.message_id:
@@ -154,6 +163,7 @@ def cancel(tx: Transaction, command: Cancel) -> Status | None:
     return None
 
 
+@operation(SaveToken)
 def save_token(tx: Transaction, command: SaveToken) -> None:
     if command.token.name in tx.state.tokens:
         raise TokenExists
@@ -162,10 +172,12 @@ def save_token(tx: Transaction, command: SaveToken) -> None:
     tx.state.tokens[command.token.name] = command.token
 
 
+@operation(RevokeToken)
 def revoke_token(tx: Transaction, command: RevokeToken) -> bool:
     return tx.state.tokens.pop(command.name, None) is not None
 
 
+@operation(NoteTokenUse)
 def note_token_use(tx: Transaction, command: NoteTokenUse) -> None:
     for name, used_at in command.used.items():
         token = tx.state.tokens.get(name)

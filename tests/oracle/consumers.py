@@ -32,12 +32,14 @@ from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.claim import QueueClaims
 from oracle.leases import Lease, Page, StoredConsumer
+from oracle.operations import operation
 from oracle.rates import wake_queue
 from oracle.settle import ack_row, release_row
 from oracle.state import Row
 from oracle.transaction import Transaction
 
 
+@operation(OpenConsumer)
 def open_consumer(tx: Transaction, command: OpenConsumer) -> Consumer:
     there = _find(tx, command.queue, command.name)
     if there is None:
@@ -78,6 +80,7 @@ def _made(tx: Transaction, command: OpenConsumer) -> StoredConsumer:
     )
 
 
+@operation(LeaseMessages)
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     """Add pages to a lease until it is complete, or nothing more can be leased in this batch."""
     outcome: Consumer | Deferred = DEFERRED
@@ -189,6 +192,7 @@ def _evict(tx: Transaction) -> bool:
     return False
 
 
+@operation(SettleLease)
 def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
@@ -260,6 +264,7 @@ def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer
     return _without_kept(ended, max(too_many, too_large, 0))
 
 
+@operation(DropPages)
 def drop(tx: Transaction, command: DropPages) -> Consumer | None:
     consumer = _find(tx, command.queue, command.name)
     if consumer is None:
@@ -267,6 +272,7 @@ def drop(tx: Transaction, command: DropPages) -> Consumer | None:
     return _drop(tx, _without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
 
 
+@operation(ForgetConsumer)
 def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     consumer = _find(tx, command.queue, command.name)
     if consumer is None:
@@ -297,6 +303,7 @@ def _remove(tx: Transaction, consumer: StoredConsumer) -> None:
     state.forgotten_numbers = dict(oldest_first)
 
 
+@operation(NoteConsumerUse)
 def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
     consumer = _find(tx, command.queue, command.name)
     if consumer is not None:

@@ -9,6 +9,7 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage import engine
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.transitions import PROMOTED
+from oracle.operations import operation
 from oracle.rates import settle_wakes
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -64,6 +65,7 @@ def settle_failed(tx: Transaction) -> None:
     tx.failed_queued = len(taken) < len(failed)
 
 
+@operation(Sweep)
 def sweep(tx: Transaction, command: Sweep) -> Removed:
     match command.kind:
         case SweepKind.EXPIRED:

@@ -12,80 +12,33 @@ from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.storage.allowance import Allowances, Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
-from oracle import administration as memory_admin
-from oracle import consumers as memory_consumers
 from oracle import due as memory_due
-from oracle import history as memory_history
 from oracle import publishing as memory_publishing
-from oracle import redrives as memory_redrives
-from oracle import send as memory_send
-from oracle import sessions as memory_sessions
-from oracle import settle as memory_settle
 from oracle.claim import serve
-from oracle.events import trim
 from oracle.groups import unhold
+from oracle.operations import OPERATIONS, operation
 from oracle.rates import wake_limited
 from oracle.reader import MemoryReader
 from oracle.state import Committed, State
 from oracle.transaction import Transaction
 
 
+@operation(commands.Optimize)
+@operation(commands.Ping)
 def _nothing(tx: Transaction, command: Command[Any]) -> None:
     """Do nothing: there is no database to check or optimize."""
 
 
-_OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
-    commands.Configure: memory_admin.configure,
-    commands.NameQueues: memory_admin.name_queues,
-    commands.Pause: memory_admin.pause,
-    commands.Produce: memory_send.produce,
-    commands.ProduceMany: memory_send.produce_many,
-    commands.ProduceEach: memory_send.produce_each,
-    commands.Resubmit: memory_send.resubmit,
-    commands.Ack: memory_settle.ack,
-    commands.AckById: memory_settle.ack_by_id,
-    commands.Nack: memory_settle.nack,
-    commands.NackById: memory_settle.nack_by_id,
-    commands.Extend: memory_settle.extend,
-    commands.Release: memory_settle.release,
-    commands.Redrive: memory_admin.redrive,
-    commands.Delete: memory_admin.delete,
-    commands.Cancel: memory_admin.cancel,
-    commands.Purge: memory_admin.purge,
-    commands.ForgetQueue: memory_admin.forget_queue,
-    commands.Sweep: memory_due.sweep,
-    commands.SaveToken: memory_admin.save_token,
-    commands.RevokeToken: memory_admin.revoke_token,
-    commands.NoteTokenUse: memory_admin.note_token_use,
-    commands.SaveSession: memory_sessions.save_session,
-    commands.EndSessions: memory_sessions.end_sessions,
-    commands.NoteSessionUse: memory_sessions.note_session_use,
-    commands.SaveRedrive: memory_redrives.save,
-    commands.ForgetRedrive: memory_redrives.forget,
-    commands.StagePage: memory_publishing.stage_page,
-    commands.DiscardStage: memory_publishing.discard,
-    commands.EndStages: memory_publishing.end_stages,
-    commands.Publish: memory_publishing.publish,
-    commands.ForgetApp: memory_publishing.forget_app,
-    commands.PurgeHistory: memory_history.purge,
-    commands.TrimHistory: memory_history.trim,
-    commands.OpenConsumer: memory_consumers.open_consumer,
-    commands.SettleLease: memory_consumers.settle,
-    commands.LeaseMessages: memory_consumers.lease,
-    commands.DropPages: memory_consumers.drop,
-    commands.ForgetConsumer: memory_consumers.forget,
-    commands.NoteConsumerUse: memory_consumers.note_use,
-    commands.TrimEvents: trim,
-    commands.Compact: lambda tx, command: commands.Compacted(0, 0),
-    commands.Optimize: _nothing,
-    commands.Ping: _nothing,
-}
-_NAMING = (
-    *(commands.Resubmit, commands.Ack, commands.AckById, commands.Nack, commands.NackById, commands.Extend),
-    *(commands.Release, commands.Redrive, commands.Delete, commands.Cancel),
+@operation(commands.Compact)
+def _compact(tx: Transaction, command: commands.Compact) -> commands.Compacted:
+    return commands.Compacted(0, 0)
+
+
+_NAMING = tuple(
+    kind for kind in OPERATIONS if {"receipts", "message_id", "message_ids"} & {*kind.__struct_fields__}
 )
 """Commands that name messages: each kind has an allowance."""
-_ORDER = {kind: index for index, kind in enumerate(commands.in_order(_OPERATIONS))}
+_ORDER = {kind: index for index, kind in enumerate(commands.in_order(OPERATIONS))}
 
 
 class MemoryEngine:
@@ -161,6 +114,6 @@ def _execute(tx: Transaction, command: Command[Any]) -> tuple[Transaction, Any]:
         return tx, DEFERRED
     before = tx.savepoint()
     try:
-        return tx, _OPERATIONS[type(command)](tx, command)
+        return tx, OPERATIONS[type(command)](tx, command)
     except ForqError as error:
         return before, error

@@ -7,10 +7,12 @@ from forq_trio.model.commands import Removed, TrimEvents
 from forq_trio.model.events import MessageEvent
 from forq_trio.model.logs import LogLines
 from forq_trio.storage.logs import believable_until, retention_steps
+from oracle.operations import operation
 from oracle.state import State
 from oracle.transaction import Transaction
 
 
+@operation(TrimEvents)
 def trim(tx: Transaction, command: TrimEvents) -> Removed:
     """Events of this batch are written at its end: they neither count nor go."""
     written = [each for each in tx.state.events if each.event.id <= tx.last_event_before]

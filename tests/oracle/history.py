@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
 from forq_trio.model.history import FinishedMessage
 from forq_trio.storage.logs import one_step, outlived, retention_steps
+from oracle.operations import operation
 from oracle.transaction import Transaction
 
 
+@operation(TrimHistory)
 def trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = list(tx.state.history.values())
     size = sum(message.bytes for message in oldest)
@@ -19,6 +21,7 @@ def trim(tx: Transaction, command: TrimHistory) -> Removed:
     return Removed(len(removed), len(removed) < len(wanted))
 
 
+@operation(PurgeHistory)
 def purge(tx: Transaction, command: PurgeHistory) -> Purged:
     up_to = tx.state.history_last if command.up_to is None else command.up_to
     oldest = [

@@ -23,6 +23,7 @@ from forq_trio.storage.publishing import (
     repeated,
 )
 from forq_trio.storage.rules import Space
+from oracle.operations import operation
 from oracle.send import store
 from oracle.stages import StoredStage, staging_of
 from oracle.transaction import Transaction
@@ -37,6 +38,7 @@ def _find(tx: Transaction, queue: str, name: str) -> int | None:
     return next((number for number, stage in stages if (stage.queue, stage.name) == (queue, name)), None)
 
 
+@operation(StagePage)
 def stage_page(tx: Transaction, command: StagePage) -> Staged:
     number = _find(tx, command.queue, command.stage)
     if number is not None:
@@ -73,6 +75,7 @@ def _end_empty_stage(tx: Transaction, made_by: str) -> None:
         _queue_stage(tx, min(empty), published=False)
 
 
+@operation(Publish)
 def publish(tx: Transaction, command: Publish) -> Published | Deferred:
     if tx.allowances.used_up(Step.PUBLISH):
         return DEFERRED
@@ -133,6 +136,7 @@ def _to_forget(tx: Transaction, key: Key, full: Full | None) -> int | None:
     return None
 
 
+@operation(ForgetApp)
 def forget_app(tx: Transaction, command: ForgetApp) -> bool:
     forgotten = [
         number
@@ -159,6 +163,7 @@ def _queue_stage(tx: Transaction, number: int, *, published: bool) -> None:
     tx.state.stages[number] = replace(tx.state.stages[number], name=None, entry=entry, published=published)
 
 
+@operation(DiscardStage)
 def discard(tx: Transaction, command: DiscardStage) -> bool:
     number = _find(tx, command.queue, command.stage)
     if number is not None:
@@ -166,6 +171,7 @@ def discard(tx: Transaction, command: DiscardStage) -> bool:
     return number is not None
 
 
+@operation(EndStages)
 def end_stages(tx: Transaction, command: EndStages) -> int:
     stages = [
         (stage.expires_at, number) for number, stage in tx.state.stages.items() if stage.name is not None

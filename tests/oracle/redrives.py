@@ -4,9 +4,11 @@ from forq_trio.model.commands import ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.redrives import RedriveStep
 from forq_trio.storage import rules
+from oracle.operations import operation
 from oracle.transaction import Transaction
 
 
+@operation(SaveRedrive)
 def save(tx: Transaction, command: SaveRedrive) -> None:
     redrives = tx.state.redrives
     if command.task.id not in redrives:
@@ -18,6 +20,7 @@ def save(tx: Transaction, command: SaveRedrive) -> None:
     redrives[command.task.id] = command.task
 
 
+@operation(ForgetRedrive)
 def forget(tx: Transaction, command: ForgetRedrive) -> bool:
     return tx.state.redrives.pop(command.task_id, None) is not None
 

@@ -13,19 +13,23 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.groups import group_and_position
+from oracle.operations import operation
 from oracle.state import FirstSend, Row
 from oracle.transaction import Transaction
 
 
+@operation(Produce)
 def produce(tx: Transaction, command: Produce) -> Produced | QueueFull | Deferred:
     sent = _send(tx, command.queue, (command.message,), tx.state.last_seq)
     return sent[0] if isinstance(sent, tuple) else sent
 
 
+@operation(ProduceMany)
 def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | QueueFull | Deferred:
     return _send(tx, command.queue, command.messages, tx.state.last_seq)
 
 
+@operation(ProduceEach)
 def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ServiceError, ...] | Deferred:
     """One that would have to wait is refused if others do not."""
     newest = tx.state.last_seq
@@ -41,6 +45,7 @@ def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
     return tuple(outcomes)
 
 
+@operation(Resubmit)
 def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
     """Remove the original before the send, so it neither takes the space of its copy nor is evicted for it."""
     if tx.allowances.used_up(Step.EVICT):

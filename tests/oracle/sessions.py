@@ -4,15 +4,18 @@ import msgspec
 
 from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
 from forq_trio.storage.rules import sessions_to_end
+from oracle.operations import operation
 from oracle.transaction import Transaction
 
 
+@operation(SaveSession)
 def save_session(tx: Transaction, command: SaveSession) -> None:
     for digest in sessions_to_end(tx.state.sessions.values(), tx.now_ms):
         del tx.state.sessions[digest]
     tx.state.sessions[command.session.digest] = command.session
 
 
+@operation(EndSessions)
 def end_sessions(tx: Transaction, command: EndSessions) -> int:
     digests = set(tx.state.sessions if command.digests is None else command.digests)
     ended = digests & tx.state.sessions.keys()
@@ -21,6 +24,7 @@ def end_sessions(tx: Transaction, command: EndSessions) -> int:
     return len(ended)
 
 
+@operation(NoteSessionUse)
 def note_session_use(tx: Transaction, command: NoteSessionUse) -> None:
     for digest, used_at in command.used.items():
         session = tx.state.sessions.get(digest)

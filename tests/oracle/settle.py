@@ -9,6 +9,7 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
 from oracle.groups import is_queue_full, must_be_held
+from oracle.operations import operation
 from oracle.state import Row
 from oracle.transaction import Transaction
 
@@ -16,6 +17,7 @@ Settled = tuple[Any, ...] | Deferred
 """An outcome for each receipt, or for the first ones."""
 
 
+@operation(Ack)
 def ack(tx: Transaction, command: Ack) -> Settled:
     return _settle_in_order(
         tx,
@@ -24,10 +26,12 @@ def ack(tx: Transaction, command: Ack) -> Settled:
     )
 
 
+@operation(AckById)
 def ack_by_id(tx: Transaction, command: AckById) -> bool:
     return ack_row(tx, _by_id(tx, command))
 
 
+@operation(Nack)
 def nack(tx: Transaction, command: Nack) -> Settled:
     return _settle_in_order(
         tx,
@@ -41,10 +45,12 @@ def nack(tx: Transaction, command: Nack) -> Settled:
     )
 
 
+@operation(NackById)
 def nack_by_id(tx: Transaction, command: NackById) -> bool:
     return _nack(tx, _by_id(tx, command), None, None)
 
 
+@operation(Extend)
 def extend(tx: Transaction, command: Extend) -> Settled:
     return _settle_in_order(
         tx,
@@ -53,6 +59,7 @@ def extend(tx: Transaction, command: Extend) -> Settled:
     )
 
 
+@operation(Release)
 def release(tx: Transaction, command: Release) -> Settled:
     return _settle_in_order(
         tx,

@@ -17,6 +17,7 @@ from forq_trio.model.messages import NewMessage
 from forq_trio.model.values import python_name
 from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
+from forq_trio.wire.receipts import ReceiptResult, ReceiptResults
 
 NO_METHOD = {
     "sendMessage": "sendMessages is answered with ids",
@@ -57,12 +58,7 @@ OTHER_PARAMETERS = {
 """What an endpoint takes and its method does not, what only the method takes, and why."""
 
 _PAGE = "a page of lines, whose headers say where it ends"
-_RECEIPTS = "one result, or a list: `test_one_shape` compares them"
 OTHER_RESULTS = {
-    "ack": _RECEIPTS,
-    "nack": _RECEIPTS,
-    "extend": _RECEIPTS,
-    "release": _RECEIPTS,
     "events": _PAGE,
     "export": _PAGE,
     "history": _PAGE,
@@ -129,11 +125,12 @@ def parameters(name: str) -> set[str]:
 
 
 def result_types(endpoint: Endpoint[Any]) -> list[object]:
-    """The type of the answer, and that of its first member."""
+    """The type of the answer, and that of its first member; a settlement has one result, or a list of them."""
     body = endpoint.answers[0].body
     is_struct = isinstance(body, type) and issubclass(body, msgspec.Struct)
     members = list(get_type_hints(body).values()) if is_struct else []
-    return [body, *members[:1]]
+    settled = [ReceiptResult | list[ReceiptResult]] if body is ReceiptResults else []
+    return [body, *members[:1], *settled]
 
 
 def test_every_endpoint_has_a_method() -> None:

@@ -16,52 +16,10 @@ from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
-    Ack,
-    AckById,
-    Cancel,
     Claim,
     Command,
-    Compact,
-    Configure,
-    Delete,
-    DiscardStage,
-    DropPages,
-    EndSessions,
-    EndStages,
-    Extend,
-    ForgetApp,
-    ForgetConsumer,
-    ForgetQueue,
-    ForgetRedrive,
-    LeaseMessages,
-    Nack,
-    NackById,
-    NameQueues,
-    NoteConsumerUse,
-    NoteSessionUse,
-    NoteTokenUse,
-    OpenConsumer,
     Optimize,
-    Pause,
     Ping,
-    Produce,
-    ProduceEach,
-    ProduceMany,
-    Publish,
-    Purge,
-    PurgeHistory,
-    Redrive,
-    Release,
-    Resubmit,
-    RevokeToken,
-    SaveRedrive,
-    SaveSession,
-    SaveToken,
-    SettleLease,
-    StagePage,
-    Sweep,
-    TrimEvents,
-    TrimHistory,
     in_order,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
@@ -76,90 +34,26 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import (
-    apps,
-    compaction,
-    consumers,
-    due,
-    logs,
-    moves,
-    publishing,
-    queues,
-    redrives,
-    send,
-    sessions,
-    settle,
-    tokens,
-)
+from forq_trio.storage.sqlite.operations import OPERATIONS, Operation, due, operation_on_each, publishing
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.sqlite.operations.group_limit import unhold, wake_limited
 from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
-Operation = Callable[[Transaction, Sequence[Any]], Sequence[Any]]
 Served = list[tuple[int, tuple[Delivery, ...]]]
 
 
-def _each(operation: Callable[[Transaction, Any], Any]) -> Operation:
-    """An operation that runs its commands one by one."""
-    return lambda tx, commands: [operation(tx, command) for command in commands]
-
-
+@operation_on_each(Optimize)
 def _optimize(tx: Transaction, _: Optimize) -> None:
     tx.query("optimize")
 
 
+@operation_on_each(Ping)
 def _ping(tx: Transaction, _: Ping) -> None:
     tx.query("ping")
 
 
-_OPERATIONS: dict[type[Command[Any]], Operation] = {
-    Configure: _each(queues.configure),
-    NameQueues: _each(queues.name),
-    Pause: _each(queues.pause),
-    Produce: send.produce,
-    ProduceMany: send.produce_many,
-    ProduceEach: send.produce_each,
-    Resubmit: _each(moves.resubmit),
-    Ack: settle.ack,
-    AckById: settle.ack_by_id,
-    Nack: settle.nack,
-    NackById: settle.nack_by_id,
-    Extend: settle.extend,
-    Release: settle.release,
-    Redrive: _each(moves.redrive),
-    Delete: _each(moves.delete),
-    Cancel: moves.cancel,
-    Purge: _each(queues.purge),
-    ForgetQueue: _each(queues.forget),
-    Sweep: _each(due.sweep),
-    SaveToken: _each(tokens.save),
-    RevokeToken: _each(tokens.revoke),
-    NoteTokenUse: _each(tokens.note_use),
-    SaveSession: _each(sessions.save),
-    EndSessions: _each(sessions.end),
-    NoteSessionUse: _each(sessions.note_use),
-    SaveRedrive: _each(redrives.save),
-    ForgetRedrive: _each(redrives.forget),
-    StagePage: _each(publishing.stage_page),
-    DiscardStage: _each(publishing.discard),
-    EndStages: _each(publishing.end_stages),
-    Publish: _each(publishing.publish),
-    ForgetApp: _each(apps.forget),
-    PurgeHistory: _each(logs.purge_history),
-    TrimHistory: _each(logs.trim_history),
-    OpenConsumer: _each(consumers.open_one),
-    SettleLease: _each(consumers.settle),
-    LeaseMessages: _each(consumers.lease),
-    DropPages: _each(consumers.drop),
-    ForgetConsumer: _each(consumers.forget),
-    NoteConsumerUse: _each(consumers.note_use),
-    TrimEvents: _each(logs.trim_events),
-    Compact: _each(compaction.compact),
-    Optimize: _each(_optimize),
-    Ping: _each(_ping),
-}
-_ORDER = in_order(_OPERATIONS)
+_ORDER = in_order(OPERATIONS)
 
 
 class SqliteEngine:
@@ -300,7 +194,7 @@ class SqliteEngine:
             if kind in kinds:
                 tx.allowances.renew(Step.EVICT)
                 commands = [batch.commands[index] for index in kinds[kind]]
-                for index, outcome in zip(kinds[kind], run(tx, _OPERATIONS[kind], commands), strict=True):
+                for index, outcome in zip(kinds[kind], run(tx, OPERATIONS[kind], commands), strict=True):
                     outcomes[index] = outcome
         due.settle_failed(tx)
         _unhold(tx)

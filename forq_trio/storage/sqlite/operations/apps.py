@@ -12,6 +12,7 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage import apps as rules
 from forq_trio.storage.apps import Full, shares_with
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.transaction import Transaction
 
 _encode = msgspec.json.Encoder().encode
@@ -76,6 +77,7 @@ def _forget(tx: Transaction, number: int, made_by: str) -> None:
     tx.staging = replace(tx.staging, apps=tx.staging.apps - 1, shares=shares)
 
 
+@operation_on_each(ForgetApp)
 def forget(tx: Transaction, command: ForgetApp) -> bool:
     known = map(read_app, tx.query("find_apps", command.app))
     forgotten = [(number, app) for number, app in known if command.key.covers_all(app.queues)]

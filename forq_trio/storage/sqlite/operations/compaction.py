@@ -8,12 +8,14 @@ from itertools import islice
 from time import perf_counter
 
 from forq_trio.model.commands import Compact, Compacted
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
 STEP_PAGES = 64
 STEP_SECONDS = 0.002
 
 
+@operation_on_each(Compact)
 def compact(tx: Transaction, command: Compact) -> Compacted:
     """SQLite gives a row for each page. A long list of free pages makes pages slow to find, so time is a bound, too."""
     ((before,),) = tx.query("count_free_pages")

@@ -34,6 +34,7 @@ from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.sqlite.operations.returned import give_back
 from forq_trio.storage.sqlite.operations.settle import remove_acked
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.row import (
     ATTEMPTS,
     ATTRIBUTES,
@@ -80,6 +81,7 @@ def _refusing(
 
 
 @_refusing
+@operation_on_each(OpenConsumer)
 def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
     return _save(
         tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_number_of, tx))
@@ -92,6 +94,7 @@ def _number_of(tx: Transaction, key: str) -> int | None:
 
 
 @_refusing
+@operation_on_each(LeaseMessages)
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     """Pages of a lease, as many as the allowance lets."""
     if tx.allowances.used_up(Step.LEASE):
@@ -226,6 +229,7 @@ def _line_bytes(queue: str, row: ReadyRow) -> int:
 
 
 @_refusing
+@operation_on_each(SettleLease)
 def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     """Settle pages of a lease, as many as the allowance lets."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
@@ -267,6 +271,7 @@ def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
     )
 
 
+@operation_on_each(DropPages)
 def drop(tx: Transaction, command: DropPages) -> Consumer | None:
     consumer = tx.consumers.get(consumer_key(command.queue, command.name))
     if consumer is None:
@@ -275,6 +280,7 @@ def drop(tx: Transaction, command: DropPages) -> Consumer | None:
 
 
 @_refusing
+@operation_on_each(ForgetConsumer)
 def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     consumer = rules.to_forget(tx.consumers, command)
     if consumer is None:
@@ -292,6 +298,7 @@ def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     return None
 
 
+@operation_on_each(NoteConsumerUse)
 def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
     consumer = tx.consumers.get(consumer_key(command.queue, command.name))
     if consumer is not None:

@@ -17,6 +17,7 @@ from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_dele
 from forq_trio.storage.sqlite.operations.isolation import settle_each
 from forq_trio.storage.sqlite.operations.rate_limit import next_wake, settle_wakes
 from forq_trio.storage.sqlite.operations.returned import give_back
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import PROMOTED
@@ -83,6 +84,7 @@ def settle_failed(tx: Transaction) -> None:
     tx.failed_queued = settle_each(tx, taken, _dead_letter_failed) < len(failed)
 
 
+@operation_on_each(Sweep)
 def sweep(tx: Transaction, command: Sweep) -> Removed:
     tx.due_settled = True
     kind, bound = command.kind, limits.SWEEP_BATCH_MAX

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from forq_trio.model import limits
 from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimEvents, TrimHistory
 from forq_trio.storage.logs import believable_until, one_step, outcome_of, outlived, retention_steps
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -29,6 +30,7 @@ def keep(tx: Transaction, messages: Sequence[Row], change: str, event_reason: st
     tx.run("keep_finished", rows)
 
 
+@operation_on_each(TrimEvents)
 def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
     """The newest event stays."""
     log = tx.event_log
@@ -47,6 +49,7 @@ def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
     return Removed(first - log.first, more=not kept)
 
 
+@operation_on_each(TrimHistory)
 def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     size = tx.history.log.bytes
     steps = retention_steps(size, command.bytes_max)
@@ -59,6 +62,7 @@ def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     return Removed(len(removed), len(removed) < len(wanted))
 
 
+@operation_on_each(PurgeHistory)
 def purge_history(tx: Transaction, command: PurgeHistory) -> Purged:
     up_to = tx.history.log.last if command.up_to is None else command.up_to
     bound = limits.HISTORY_STEP_MESSAGES + 1

@@ -11,10 +11,12 @@ from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
 from forq_trio.storage.sqlite.operations.dead_letters import remove, remove_for_user, transfer
 from forq_trio.storage.sqlite.operations.redrives import take_step
 from forq_trio.storage.sqlite.operations.send import send
+from forq_trio.storage.sqlite.operations.table import operation, operation_on_each
 from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
+@operation_on_each(Redrive)
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | Overloaded | Deferred:
     allowance = tx.allowances.of(Redrive)
     if allowance.used_up:
@@ -42,6 +44,7 @@ def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
     return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
 
 
+@operation_on_each(Delete)
 def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | Deferred:
     allowance = tx.allowances.of(Delete)
     if allowance.used_up:
@@ -54,6 +57,7 @@ def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | Deferred:
     return tuple(message is not None for message in removed)
 
 
+@operation(Cancel)
 def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferred | None]:
     allowance = tx.allowances.of(Cancel)
     ids = dumps([command.message_id for command in commands])
@@ -87,6 +91,7 @@ def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Seque
     return found
 
 
+@operation_on_each(Resubmit)
 def resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | Deferred | None:
     copying = tx.allowances.of(Resubmit)
     if copying.used_up or tx.allowances.used_up(Step.EVICT):

@@ -30,11 +30,13 @@ from forq_trio.storage.publishing import (
 from forq_trio.storage.rules import Space
 from forq_trio.storage.sqlite.operations.apps import matching_apps, note_version
 from forq_trio.storage.sqlite.operations.send import store
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.transaction import Transaction
 
 _encode = msgspec.json.Encoder().encode
 
 
+@operation_on_each(StagePage)
 def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     found = tx.query("find_stage", command.queue, command.stage)
     made_by: str = found[0][1] if found else command.key.name
@@ -68,6 +70,7 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     return Staged(messages, size)
 
 
+@operation_on_each(Publish)
 def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferred:
     if tx.allowances.used_up(Step.PUBLISH):
         return DEFERRED
@@ -124,12 +127,14 @@ def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, publis
     )
 
 
+@operation_on_each(DiscardStage)
 def discard(tx: Transaction, command: DiscardStage) -> bool:
     found = tx.query("find_stage", command.queue, command.stage)
     _queue_stages(tx, found, published=False)
     return bool(found)
 
 
+@operation_on_each(EndStages)
 def end_stages(tx: Transaction, _: EndStages) -> int:
     ended = tx.query("find_expired_stages", tx.now_ms, limits.STAGES_ENDED_MAX)
     _queue_stages(tx, ended, published=False)

@@ -10,10 +10,12 @@ from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.rules import check_dead_letters_end
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user
 from forq_trio.storage.sqlite.operations.isolation import settle_each
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.row import rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
+@operation_on_each(Configure)
 def configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting | Overloaded:
     queue = command.queue
     old = tx.settings(queue)
@@ -52,10 +54,12 @@ def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> Invali
     return None
 
 
+@operation_on_each(NameQueues)
 def name(tx: Transaction, command: NameQueues) -> tuple[ForqError | None, ...]:
     return tuple([tx.name(queue, command.made_by) for queue in command.queues])
 
 
+@operation_on_each(Pause)
 def pause(tx: Transaction, command: Pause) -> Overloaded | None:
     queue, paused = command.queue, command.paused
     settings = tx.settings(queue)
@@ -69,6 +73,7 @@ def pause(tx: Transaction, command: Pause) -> Overloaded | None:
     return refusal
 
 
+@operation_on_each(Purge)
 def purge(tx: Transaction, command: Purge) -> Purged:
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.newest_before if command.up_to is None else command.up_to
@@ -78,6 +83,7 @@ def purge(tx: Transaction, command: Purge) -> Purged:
     return Purged(removed, up_to if len(found) > len(purged) and removed else None)
 
 
+@operation_on_each(ForgetQueue)
 def forget(tx: Transaction, command: ForgetQueue) -> bool | InvalidSetting:
     queue = command.queue
     if tx.counted(queue).total:

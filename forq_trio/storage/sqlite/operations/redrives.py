@@ -6,12 +6,14 @@ from forq_trio.model.commands import ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.redrives import RedriveStep, RedriveTask
 from forq_trio.storage.rules import after_step, redrive_to_forget
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.transaction import Transaction
 
 read_task = msgspec.json.Decoder(RedriveTask).decode
 _encode = msgspec.json.Encoder().encode
 
 
+@operation_on_each(SaveRedrive)
 def save(tx: Transaction, command: SaveRedrive) -> ServiceError | None:
     task = command.task
     if task.id not in tx.redrives:
@@ -24,6 +26,7 @@ def save(tx: Transaction, command: SaveRedrive) -> ServiceError | None:
     return None
 
 
+@operation_on_each(ForgetRedrive)
 def forget(tx: Transaction, command: ForgetRedrive) -> bool:
     known = command.task_id in tx.redrives
     if known:

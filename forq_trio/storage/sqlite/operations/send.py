@@ -14,6 +14,7 @@ from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
 from forq_trio.storage.rules import due_time, message_bytes
 from forq_trio.storage.sqlite.operations.eviction import evict_for
 from forq_trio.storage.sqlite.operations.groups import position_and_group
+from forq_trio.storage.sqlite.operations.table import operation
 from forq_trio.storage.sqlite.row import write_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -24,6 +25,8 @@ _READY = int(Status.READY)
 _DELAYED = int(Status.DELAYED)
 
 
+@operation(Produce)
+@operation(Produce)
 def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for queue, group in groupby(commands, key=attrgetter("queue")):
@@ -32,6 +35,8 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     return outcomes
 
 
+@operation(ProduceMany)
+@operation(ProduceMany)
 def produce_many(
     tx: Transaction, commands: Sequence[ProduceMany]
 ) -> list[tuple[Produced, ...] | ServiceError | Deferred]:
@@ -43,6 +48,8 @@ def produce_many(
     return outcomes
 
 
+@operation(ProduceEach)
+@operation(ProduceEach)
 def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
 ) -> list[tuple[Produced | ServiceError, ...] | Deferred]:

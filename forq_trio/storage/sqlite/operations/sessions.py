@@ -6,15 +6,18 @@ from msgspec.structs import astuple, replace
 
 from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
 from forq_trio.storage.rules import sessions_to_end
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
+@operation_on_each(SaveSession)
 def save(tx: Transaction, command: SaveSession) -> None:
     _end(tx, sessions_to_end(tx.sessions.values(), tx.now_ms))
     tx.query("save_session", *astuple(command.session))
     tx.sessions[command.session.digest] = command.session
 
 
+@operation_on_each(EndSessions)
 def end(tx: Transaction, command: EndSessions) -> int:
     return _end(tx, list(tx.sessions) if command.digests is None else command.digests)
 
@@ -28,6 +31,7 @@ def _end(tx: Transaction, digests: Sequence[str]) -> int:
     return len(known)
 
 
+@operation_on_each(NoteSessionUse)
 def note_use(tx: Transaction, command: NoteSessionUse) -> None:
     for digest, used_at in command.used.items():
         session = tx.sessions.get(digest)

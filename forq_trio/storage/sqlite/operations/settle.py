@@ -25,6 +25,7 @@ from forq_trio.storage.sqlite.operations.dead_letters import remove
 from forq_trio.storage.sqlite.operations.group_limit import count_in_process
 from forq_trio.storage.sqlite.operations.rate_limit import in_flight_left
 from forq_trio.storage.sqlite.operations.returned import give_back
+from forq_trio.storage.sqlite.operations.table import operation
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
@@ -117,6 +118,7 @@ def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _M
     return _Messages(tx, type(commands[0]), "find_by_id", ids, len(commands))
 
 
+@operation(Ack)
 def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
     removed: list[Row] = []
@@ -134,6 +136,7 @@ def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Def
     return outcomes
 
 
+@operation(AckById)
 def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Deferred]:
     messages = _named_by_ids(tx, commands)
     removed: list[Row] = []
@@ -159,6 +162,7 @@ def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
     remove(tx, messages, ACKED)
 
 
+@operation(Nack)
 def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
 
@@ -174,6 +178,7 @@ def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...] | D
     return outcomes
 
 
+@operation(NackById)
 def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool | Deferred]:
     messages = _named_by_ids(tx, commands)
     outcomes = _each_id(messages, commands, lambda found: _nack(tx, messages, found, None, None))
@@ -191,6 +196,7 @@ def _nack(tx: Transaction, messages: _Messages, found: Row, delay_ms: int | None
     )
 
 
+@operation(Extend)
 def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
     extended: dict[int, tuple[int, ...]] = {}
@@ -259,6 +265,7 @@ def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
         )
 
 
+@operation(Release)
 def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
 

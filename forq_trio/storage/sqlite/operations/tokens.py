@@ -9,6 +9,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
 from forq_trio.model.errors import CallerError, TokenExists, TooManyTokens
+from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.transaction import Transaction
 
 _SCOPES = msgspec.json.Decoder(tuple[Scope, ...])
@@ -21,6 +22,7 @@ def read_token(row: tuple[Any, ...]) -> AccessToken:
     return AccessToken(name, scopes, queues, created_at, expires_at, last_used_at, Digest(digest))
 
 
+@operation_on_each(SaveToken)
 def save(tx: Transaction, command: SaveToken) -> CallerError | None:
     token = command.token
     if token.name in tx.tokens:
@@ -33,6 +35,7 @@ def save(tx: Transaction, command: SaveToken) -> CallerError | None:
     return None
 
 
+@operation_on_each(RevokeToken)
 def revoke(tx: Transaction, command: RevokeToken) -> bool:
     known = command.name in tx.tokens
     if known:
@@ -41,6 +44,7 @@ def revoke(tx: Transaction, command: RevokeToken) -> bool:
     return known
 
 
+@operation_on_each(NoteTokenUse)
 def note_use(tx: Transaction, command: NoteTokenUse) -> None:
     for name, used_at in command.used.items():
         token = tx.tokens.get(name)
