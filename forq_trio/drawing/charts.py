@@ -1,6 +1,6 @@
 """Charts as SVG, drawn by the server: paths in a fixed box that the page stretches; all text is HTML beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
@@ -25,30 +25,32 @@ def nice_top(highest: float, least: float = 1.0) -> float:
 
 def path(values: Values, width: float, height: float, top: float, pad: float = 0.0) -> str:
     """The `d` of a line from left to right; where nothing is known the line is interrupted, a lone value is a dot."""
-    step = width / max(1, len(values) - 1)
-    scale = (height - 2 * pad) / (top or 1)
-    parts: list[str] = []
-    for start, end in _stretches(values):
-        points = [
-            f"{place * step:.4g} {height - pad - (values[place] or 0) * scale:.4g}"
-            for place in range(start, end)
-        ]
-        parts.append(f"M{'L'.join(points)}{'h0' if len(points) == 1 else ''}")
-    return "".join(parts)
+    return "".join(
+        f"M{points}{'h0' if first == last else ''}"
+        for points, first, last in _lines(values, width, height, top, pad)
+    )
 
 
 def area(values: Values, width: float, height: float, top: float, pad: float = 0.0) -> str:
     """The `d` of the area below a line, one piece for each stretch that is known."""
+    return "".join(
+        f"M{points}L{last:.4g} {height:g}L{first:.4g} {height:g}Z"
+        for points, first, last in _lines(values, width, height, top, pad)
+    )
+
+
+def _lines(
+    values: Values, width: float, height: float, top: float, pad: float
+) -> Iterator[tuple[str, float, float]]:
+    """The points of each stretch that is known, and where it begins and ends."""
     step = width / max(1, len(values) - 1)
     scale = (height - 2 * pad) / (top or 1)
-    pieces = []
     for start, end in _stretches(values):
-        line = "L".join(
+        points = "L".join(
             f"{place * step:.4g} {height - pad - (values[place] or 0) * scale:.4g}"
             for place in range(start, end)
         )
-        pieces.append(f"M{line}L{(end - 1) * step:.4g} {height:g}L{start * step:.4g} {height:g}Z")
-    return "".join(pieces)
+        yield points, start * step, (end - 1) * step
 
 
 def _stretches(values: Values) -> list[tuple[int, int]]:

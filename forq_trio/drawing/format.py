@@ -69,5 +69,10 @@ def iso(at_ms: int) -> str:
 plural = words.counted
 
 
+def sentence(text: str) -> str:
+    """A message of the broker as a sentence of a page: with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def _utc(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms / _MS_A_SECOND, UTC)

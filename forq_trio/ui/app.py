@@ -18,6 +18,7 @@ from quart_trio import QuartTrio
 from quart_trio.asgi import TrioASGIHTTPConnection
 from werkzeug.exceptions import HTTPException
 
+from forq_trio.drawing import format
 from forq_trio.http.errors import LockedOut
 from forq_trio.model import limits
 from forq_trio.model.access import CALLER
@@ -177,7 +178,7 @@ def _static_routes(assets: Assets) -> Blueprint:
 def _add_errors(app: QuartTrio, site: Site) -> None:
     @app.errorhandler(ForqError)
     async def known(error: ForqError) -> Response:
-        return await _error_answer(site, _status(error), _title(error), _sentence(error.message))
+        return await _error_answer(site, _status(error), _title(error), format.sentence(error.message))
 
     @app.errorhandler(HTTPException)
     async def http_error(error: HTTPException) -> Response:
@@ -201,11 +202,6 @@ def _status(error: ForqError) -> int:
     if isinstance(error, NotFound):
         return 404
     return 400 if isinstance(error, CallerError) else 503
-
-
-def _sentence(message: str) -> str:
-    """A message of the broker as a sentence of a page."""
-    return f"{message[:1].upper()}{message[1:].removesuffix('.')}."
 
 
 def _title(error: ForqError) -> str:

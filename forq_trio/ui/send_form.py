@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import CallerError
@@ -38,7 +39,7 @@ def read(form: Mapping[str, str]) -> Read:
         except ValueError as error:
             errors[name] = str(error)
         except CallerError as error:
-            errors[name] = sentence(error)
+            errors[name] = format.sentence(error.message)
         return default
 
     message = NewMessage(
@@ -56,9 +57,4 @@ def error_of(error: CallerError) -> tuple[str, str]:
     """The field of the form that an error is about, "" for none of them, and what it says as a sentence."""
     name = python_name((error.field or "").partition(".")[0])
     name = _FIELDS.get(name, name)
-    return name if name in NAMES else "", sentence(error)
-
-
-def sentence(error: CallerError) -> str:
-    """What an error says, with a capital letter and a full stop."""
-    return f"{error.message[:1].upper()}{error.message[1:].rstrip('.')}."
+    return name if name in NAMES else "", format.sentence(error.message)

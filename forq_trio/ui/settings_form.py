@@ -289,7 +289,7 @@ def _field_of(error: CallerError, texts: Mapping[str, str]) -> str:
 def error_of(error: CallerError, texts: Mapping[str, str]) -> tuple[str, str]:
     """The field of the form that an error is about, "" for none of them, and what it says as a sentence."""
     text = error.message.removeprefix(f"{error.field}: ")
-    return _field_of(error, texts), f"{text[:1].upper()}{text[1:]}."
+    return _field_of(error, texts), format.sentence(text)
 
 
 def losses(counts: QueueCounts, before: QueueRules, after: QueueRules) -> list[str]:

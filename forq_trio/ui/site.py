@@ -98,6 +98,17 @@ class Site:
         text = self.templates.render(template, cells, **self.common(), **context)
         return html_response(text, accepts_gzip(), status)
 
+    async def dialog(self, template: str, title: str, status: int = 200, **context: Any) -> Response:
+        """A dialog: a part for htmx, a page of its own for a browser that opens its link by itself.
+
+        title: of the page, or of the dialog if it uses it.
+        """
+        if is_part():
+            return self.part(template, status, title=title, **context)
+        return await self.page(
+            "dialog_page.html", "queues", status=status, dialog=template, title=title, **context
+        )
+
     def common(self) -> dict[str, Any]:
         """What every template may use."""
         viewer: Viewer | None = g.get("viewer")

@@ -5,7 +5,6 @@ from quart import Response, request
 from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ConsumerNotFound, MessageNotFound
-from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -24,7 +23,7 @@ def consumer_routes(site: Site) -> Routes:
     @routes.get("/queue/<queue>/consumers/<name>/release", Scope.CONSUME)
     async def ask_release(queue: str, name: str) -> Response:
         consumer = await find(queue, name)
-        return await show_dialog(site, "queue/release.html", f"Release {name}", consumer=consumer)
+        return await site.dialog("queue/release.html", f"Release {name}", consumer=consumer)
 
     @routes.post("/queue/<queue>/consumers/<name>/release", Scope.CONSUME)
     async def release(queue: str, name: str) -> Response:

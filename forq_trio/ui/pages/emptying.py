@@ -7,7 +7,6 @@ from quart import Response, request
 from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueNotEmpty, ServiceError
-from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to, check_known
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -28,12 +27,11 @@ def emptying_routes(site: Site) -> Routes:
     async def purge_dialog(queue: str, status: int = 200, error: str = "", typed: str = "") -> Response:
         counts = site.broker.known.counts_of(queue)
         context: dict[str, Any] = {"queue": queue, "counts": counts, "error": error, "typed": typed}
-        return await show_dialog(site, "queue/purge.html", f"Purge {queue}", status, **context)
+        return await site.dialog("queue/purge.html", f"Purge {queue}", status, **context)
 
     async def delete_dialog(queue: str, status: int = 200, error: str = "") -> Response:
         has_settings = bool(site.broker.known.settings().get(queue))
-        return await show_dialog(
-            site,
+        return await site.dialog(
             "queue/delete.html",
             f"Delete {queue}",
             status,
@@ -62,7 +60,7 @@ def emptying_routes(site: Site) -> Routes:
         try:
             site.purges.start(queue, site.viewer.name)
         except ServiceError as error:
-            return await purge_dialog(queue, 503, f"{error.message[:1].upper()}{error.message[1:]}.", queue)
+            return await purge_dialog(queue, 503, format.sentence(error.message), queue)
         return site.done(f"Purging {format.plural(total, 'message')} of {queue}", go=back_to(site, queue))
 
     @routes.get("/queue/<queue>/delete", Scope.ADMIN)

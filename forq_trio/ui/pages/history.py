@@ -14,7 +14,6 @@ from forq_trio.model.history import OUTCOMES, Outcome
 from forq_trio.model.searches import MessageFilter
 from forq_trio.ui import content
 from forq_trio.ui.event_timeline import event_timeline
-from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.emptying import is_about
 from forq_trio.ui.pages.message import attachment, events_of
 from forq_trio.ui.pages.message_list import marked
@@ -131,9 +130,7 @@ def _add_purge(routes: Routes, site: Site, base: str) -> None:
     async def dialog(queue: str, status: int = 200, error: str = "") -> Response:
         count = site.broker.known.history_of(queue).messages
         title = f"Purge the history of {queue}"
-        return await show_dialog(
-            site, "history/purge.html", title, status, queue=queue, count=count, error=error
-        )
+        return await site.dialog("history/purge.html", title, status, queue=queue, count=count, error=error)
 
     @routes.get(f"{base}/purge", Scope.ADMIN)
     async def ask(queue: str) -> Response:
@@ -151,6 +148,6 @@ def _add_purge(routes: Routes, site: Site, base: str) -> None:
         try:
             site.history_purges.start(queue, site.viewer.name)
         except ServiceError as error:
-            return await dialog(queue, 503, f"{error.message[:1].upper()}{error.message[1:]}.")
+            return await dialog(queue, 503, format.sentence(error.message))
         toast = f"Purging {format.plural(count, 'message')} from the history of {queue}"
         return site.done(toast, go=site.url(f"/queue/{queue}/history"))

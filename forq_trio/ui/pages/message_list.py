@@ -24,13 +24,6 @@ from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
 STATES = ("all", "ready", "delayed", "processing", "held", "failed")
-_STATUSES = {
-    "ready": Status.READY,
-    "delayed": Status.DELAYED,
-    "processing": Status.PROCESSING,
-    "held": Status.HELD,
-    "failed": Status.FAILED,
-}
 _QUERY_LENGTH_MAX = 1_024
 _CURSOR_LENGTH_MAX = 100
 _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.-]{1,64}):(?!//)\s?(\S.*)", re.DOTALL)
@@ -88,7 +81,7 @@ class MessageQuery(Struct, frozen=True):
 
 def read_query(listed: Listed) -> MessageQuery:
     """A query: the id of a message, `attribute:value`, or a text that the content has."""
-    q, status = listed.q, _STATUSES.get(listed.state)
+    q, status = listed.q, None if listed.state == "all" else Status[listed.state.upper()]
     if is_message_id(q):
         return MessageQuery("Id", id=q.lower())
     attribute = None if listed.as_text else _ATTRIBUTE.fullmatch(q)

@@ -226,49 +226,21 @@ def levels_in_words(summary: Summary) -> str:
 
 def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
     """The three charts of all queues."""
-    history, now = site.monitor.history, site.monitor.total_now()
-    oldest = summary.oldest_queue or "Oldest"
+    now = site.monitor.total_now()
+
+    def line(css: str, word: str, metric: Metric, words: str) -> Line:
+        return Line(css, word, site.monitor.history.total(metric, Range(range_)), words)
+
+    sent = line("ln-a", "Sent", Metric.SENT, format.rate(now.sent_per_second))
+    acked = line("ln-b", "Acked", Metric.ACKED, format.rate(now.acked_per_second))
+    ready = line("ln-a", "Ready", Metric.READY, format.figure(summary.ready))
+    oldest = line(
+        "ln-a", summary.oldest_queue or "Oldest", Metric.OLDEST_SECONDS, format.duration(summary.oldest_ms)
+    )
     return [
-        make_chart(
-            "sent",
-            "Messages a second",
-            "rate",
-            [
-                Line(
-                    "ln-a",
-                    "Sent",
-                    history.total(Metric.SENT, Range(range_)),
-                    format.rate(now.sent_per_second),
-                ),
-                Line(
-                    "ln-b",
-                    "Acked",
-                    history.total(Metric.ACKED, Range(range_)),
-                    format.rate(now.acked_per_second),
-                ),
-            ],
-        ),
-        make_chart(
-            "ready",
-            "Ready messages",
-            "count",
-            [Line("ln-a", "Ready", history.total(Metric.READY, Range(range_)), format.figure(summary.ready))],
-            filled=True,
-        ),
-        make_chart(
-            "oldest",
-            "Oldest to claim",
-            "seconds",
-            [
-                Line(
-                    "ln-a",
-                    oldest,
-                    history.total(Metric.OLDEST_SECONDS, Range(range_)),
-                    format.duration(summary.oldest_ms),
-                )
-            ],
-            filled=True,
-        ),
+        make_chart("sent", "Messages a second", "rate", [sent, acked]),
+        make_chart("ready", "Ready messages", "count", [ready], filled=True),
+        make_chart("oldest", "Oldest to claim", "seconds", [oldest], filled=True),
     ]
 
 

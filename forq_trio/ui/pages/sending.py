@@ -8,7 +8,6 @@ from forq_trio.model.errors import CallerError, Forbidden, InvalidQueueName, Pro
 from forq_trio.model.messages import Produced, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.ui import send_form
-from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.send_form import Read
 from forq_trio.ui.site import Site
@@ -21,9 +20,7 @@ def sending_routes(site: Site) -> Routes:
         fixed: str | None, texts: dict[str, str], errors: dict[str, str], status: int = 200
     ) -> Response:
         title = f"Send a message to {fixed}" if fixed else "Send a message"
-        return await show_dialog(
-            site, "queue/send.html", title, status, fixed=fixed, texts=texts, errors=errors
-        )
+        return await site.dialog("queue/send.html", title, status, fixed=fixed, texts=texts, errors=errors)
 
     async def send(fixed: str | None, read: Read) -> Response:
         queue = fixed or read.texts["queue"]

@@ -7,7 +7,6 @@ from quart import Response, request
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError
 from forq_trio.ui import settings_form
-from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to, check_known
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -19,8 +18,7 @@ def settings_routes(site: Site) -> Routes:
     async def form(queue: str, texts: dict[str, str], status: int = 200, **context: Any) -> Response:
         defaults = settings_form.default_rules(queue, site.config)
         values: dict[str, Any] = {"errors": {}, "losses": [], "at": ""} | context
-        return await show_dialog(
-            site,
+        return await site.dialog(
             "queue/settings.html",
             f"Settings of {queue}",
             status,

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from quart import Response, request
 
+from forq_trio.drawing.format import sentence
 from forq_trio.model import limits
 from forq_trio.model.access import ALL_QUEUES, Scope
 from forq_trio.model.errors import CallerError, InvalidToken, TokenExists
@@ -98,6 +100,4 @@ def _with_error(form: TokenForm, error: Exception) -> TokenForm:
         text = error.message.partition(": ")[2] or error.message
     else:
         field, text = "scopes", "there is no such scope"
-    return TokenForm(
-        form.name, form.scopes, form.queues, form.days, {field: text[:1].upper() + text[1:].rstrip(".") + "."}
-    )
+    return replace(form, errors={field: sentence(text)})

@@ -20,7 +20,6 @@ from forq_trio.model.durations import TEXT_LENGTH_MAX
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.model.redrives import RedriveInfo
-from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -138,8 +137,7 @@ class Actions:
     async def _redrive_dialog(
         self, queue: str, chosen: Selection, given: dict[str, str], errors: dict[str, str], status: int = 200
     ) -> Response:
-        return await show_dialog(
-            self._site,
+        return await self._site.dialog(
             "workbench/redrive.html",
             f"Redrive from {queue}",
             status,

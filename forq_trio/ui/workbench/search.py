@@ -5,7 +5,7 @@ requests of their own, never below what the count has reached, so that both say 
 """
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
@@ -51,31 +51,24 @@ class Search(Struct, frozen=True):
 
     def query(self) -> dict[str, object]:
         """The state as parameters of a URL or a form."""
-        return {
-            "depth": self.depth,
-            "found": self.found,
-            "held": self.held,
-            "searched": self.searched,
-            "total": self.total,
-            "down": self.down,
-            "oldest_at": self.oldest_at,
-            "begun": "1" if self.begun else "",
-        }
+        return {**asdict(self), "begun": "1" if self.begun else ""}
 
 
 def read_search(given: Parameters) -> Search:
     """The state that a request has."""
-    most = limits.SEQUENCE_MAX
-    depth = read_number(given, "depth", most)
+
+    def number(name: str) -> int:
+        return read_number(given, name, limits.SEQUENCE_MAX)
+
     return Search(
-        depth or SPAN,
-        read_number(given, "found", most),
-        read_number(given, "held", most),
-        read_number(given, "searched", most),
-        read_number(given, "total", most),
-        read_number(given, "down", most) or None,
-        read_number(given, "oldest_at", most) or None,
-        given.get("begun", "") == "1",
+        depth=number("depth") or SPAN,
+        found=number("found"),
+        held=number("held"),
+        searched=number("searched"),
+        total=number("total"),
+        down=number("down") or None,
+        oldest_at=number("oldest_at") or None,
+        begun=given.get("begun", "") == "1",
     )
 
 

@@ -10,24 +10,14 @@ _SECONDS_SEEN_MIN = 2.0
 
 
 class Band(Struct, frozen=True):
-    """A task. verb, what: the headline; value, top: of the bar; notes: the text below it.
+    """A task in words. verb, what: the headline; value, top: of the bar; notes: the text below it."""
 
-    started_by: the name of an access token, None for the server's secret. Times are epoch ms.
-    """
-
-    id: str
-    queue: str
-    state: str
+    task: RedriveInfo
     verb: str
     what: str
     value: int
     top: int
     notes: list[str]
-    error: str
-    started_at: int
-    started_by: str | None
-    paused_at: int | None
-    finished_at: int | None
 
 
 _VERBS = {
@@ -48,19 +38,12 @@ def band(task: RedriveInfo, now_ms: int) -> Band:
     """A task as its band shows it."""
     done = task.state == "done"
     return Band(
-        task.id,
-        task.queue,
-        task.state,
+        task,
         _VERBS[task.action, task.state],
         _what(task),
         max(task.total, 1) if done else min(task.searched, task.total),
         max(task.total, 1),
         _notes(task, now_ms),
-        task.error or "",
-        task.started_at,
-        task.started_by,
-        task.paused_at,
-        task.finished_at,
     )
 
 

@@ -112,7 +112,7 @@ def test_a_band_says_what_is_moved_where_to_how_fast_and_for_how_long():
     wanted = AppliedFilter("message_expired", None, None, {"tenant": "acme"}, "x", "410 Gone", 7)
     assert task_words(wanted) == "“410 Gone”, expired, those with “x”, tenant “acme”"
     made = band(task(action="delete", state="failed", filter=wanted, error="disk full"), NOW)
-    assert (made.verb, made.notes, made.error) == (
+    assert (made.verb, made.notes, made.task.error) == (
         "Failed: deleting", ["40 deleted", "searched 40 of 100"], "disk full"
     )  # fmt: skip
     done = band(task(state="done", searched=70), NOW)
