@@ -1,4 +1,4 @@
-"""What a data frame has to have to be written: a message is a row, and its columns are the message's members."""
+"""The columns that a data frame needs to be written: a row is a message, its columns are the members."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""A stream that cannot be: it says why in the first call, where Spark shows it."""
+"""A stream with options that are not valid: it says why in the first call, where Spark shows it."""
 
 from typing import NoReturn
 

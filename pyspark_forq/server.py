@@ -1,4 +1,4 @@
-"""Calls of the server from Spark's processes: one client a process, and patience while the server is away.
+"""Calls of the server from Spark's processes: one client a process; a call is repeated while the server is away.
 
 Every call that the data source makes may be made again: reads have no effects, and leases, stages and publications are
 numbered. So a call is repeated after every failure that is the server's, whether or not it was carried out.

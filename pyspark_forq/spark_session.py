@@ -1,4 +1,4 @@
-"""A Spark session as the pipelines use it."""
+"""A Spark session with the data source and the settings of the pipelines."""
 
 import os
 import sys

@@ -1,6 +1,5 @@
 """`forq apps …`: the apps that published, and the last versions that are remembered of them."""
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,8 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import print_json
-from forq_trio.cli.tables import Column, Kind, print_table
-from forq_trio.model import durations
+from forq_trio.cli.output import ago
+from forq_trio.cli.tables import Column, Kind, print_list
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -39,15 +37,8 @@ def apps() -> None:
 def list_(as_json: bool, url: str) -> int:
     """List the apps that are remembered, the one that published longest ago first."""
     with connect(url) as client:
-        if as_json:
-            for each in _all(client):
-                print_json(each)
-            return Exit.OK
-        rows = [_row(each) for each in _all(client)]
-    if rows:
-        print_table(_COLUMNS, rows)
-    else:
-        click.echo("No app has published.", err=True)
+        found = list(_all(client))
+    print_list(found, as_json, _COLUMNS, _row, "No app has published.")
     return Exit.OK
 
 
@@ -62,13 +53,12 @@ def _all(client: "ForqClient") -> Iterator["PublishedVersion"]:
 def _row(app: "PublishedVersion") -> tuple[object, ...]:
     queues = ", ".join(app.queues[:_SHOWN_QUEUES_MAX])
     more = len(app.queues) - _SHOWN_QUEUES_MAX
-    age_ms = time.time_ns() // 1_000_000 - app.published_at
     return (
         app.app,
         app.version,
         f"{queues} and {more} more" if more > 0 else queues,
         app.made_by or "the secret",
-        f"{durations.about(age_ms)} ago",
+        f"{ago(app.published_at)} ago",
     )
 
 

@@ -1,6 +1,5 @@
 """`forq consumers …`: the consumers of pipelines, and what they have leased."""
 
-import time
 from typing import TYPE_CHECKING
 
 import click
@@ -9,10 +8,9 @@ from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import members, print_json
-from forq_trio.cli.tables import Column, Kind, numbers, print_table
-from forq_trio.model import durations
+from forq_trio.cli.options import json_option, url_option, yes_option
+from forq_trio.cli.output import ago, members, print_json
+from forq_trio.cli.tables import Column, Kind, numbers, print_list, print_table
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ _COLUMNS = (
     Column("generation", Kind.NUMBER, spare=2),
     Column("used", Kind.NUMBER),
 )
-_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.group(cls=CommandGroup)
@@ -43,18 +40,12 @@ def list_(queue: str | None, as_json: bool, url: str) -> int:
     """List the consumers of a queue, or of all: how far they are, and when they were used."""
     with connect(url) as client:
         found = client.consumers(queue)
-    if as_json:
-        for each in found:
-            print_json(each)
-    elif found:
-        print_table(_COLUMNS, [_row(each) for each in found])
-    else:
-        click.echo("There is no consumer; a pipeline makes one when it opens it.", err=True)
+    nothing = "There is no consumer; a pipeline makes one when it opens it."
+    print_list(found, as_json, _COLUMNS, _row, nothing)
     return Exit.OK
 
 
 def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
-    unused_ms = time.time_ns() // 1_000_000 - consumer.used_at
     return (
         consumer.queue,
         consumer.name,
@@ -63,7 +54,7 @@ def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
         consumer.leased,
         consumer.acknowledged,
         consumer.generation,
-        f"{durations.about(unused_ms)} ago",
+        f"{ago(consumer.used_at)} ago",
     )
 
 
@@ -87,7 +78,7 @@ def show(queue: str, name: str, as_json: bool, url: str) -> int:
 @consumers.command(short_help="Give back what a consumer has leased.")
 @click.argument("queue")
 @click.argument("name")
-@_yes_option
+@yes_option
 @url_option
 def release(queue: str, name: str, yes: bool, url: str) -> int:
     """Give back the messages of a consumer's open lease, the attempt uncounted.
@@ -107,7 +98,7 @@ def release(queue: str, name: str, yes: bool, url: str) -> int:
 @consumers.command(short_help="Forget a consumer.")
 @click.argument("queue")
 @click.argument("name")
-@_yes_option
+@yes_option
 @url_option
 def delete(queue: str, name: str, yes: bool, url: str) -> int:
     """Give back what a consumer has leased, and forget it. One that is made anew goes on behind its numbers.

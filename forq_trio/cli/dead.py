@@ -1,8 +1,6 @@
-"""`forq dead …`: the dead-letter workbench. `delete` is in `dead_delete`, `redrive` and `redrives` in
-`dead_redrives`."""
+"""`forq dead …`: finds, shows and edits dead letters. `delete`, `redrive` and `redrives` have modules of their own."""
 
 import sys
-import time
 from typing import Any
 
 import click
@@ -14,14 +12,10 @@ from forq_trio.cli.dead_redrives import redrive, redrives
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import json_option, pairs, url_option
-from forq_trio.cli.output import (
-    one_line,
-    print_json,
-)
-from forq_trio.cli.tables import Column, Kind, print_table
+from forq_trio.cli.options import json_option, pairs, shown_option, url_option
+from forq_trio.cli.output import ago, one_line, print_json
+from forq_trio.cli.tables import Column, Kind, print_list
 from forq_trio.client.types import MessageInfo
-from forq_trio.model import durations
 
 _LISTED = (
     Column("sequence", Kind.NUMBER, spare=3),
@@ -61,36 +55,24 @@ def dead() -> None:
 @click.argument("queue")
 @filter_options
 @click.option("--before", type=click.IntRange(1), metavar="SEQUENCE", help="Go on below this sequence.")
-@click.option(
-    "-n",
-    "limit",
-    type=click.IntRange(1, 100),
-    default=20,
-    show_default=True,
-    help="How many messages to show.",
-)
+@shown_option(20)
 @json_option
 @url_option
 def list_(queue: str, before: int | None, limit: int, as_json: bool, url: str, **chosen: Any) -> int:
     """Find dead letters, newest first. Looks at 10,000 messages at most, and says how far it came."""
     with connect(url) as client:
         page = client.search_dead_letters(queue, filter_of(**chosen), before_sequence=before, limit=limit)
-    if as_json:
-        for message in page.messages:
-            print_json(message)
-    elif page.messages:
-        now_ms = time.time_ns() // 1_000_000
-        print_table(_LISTED, [_row(message, now_ms) for message in page.messages])
+    print_list(page.messages, as_json, _LISTED, _row)
     click.echo(summary(page), err=True)
     return Exit.OK if page.messages else Exit.NOTHING
 
 
-def _row(message: MessageInfo, now_ms: int) -> tuple[object, ...]:
+def _row(message: MessageInfo) -> tuple[object, ...]:
     since = message.dead_lettered_at or message.received_at
     return (
         message.sequence,
         message.id,
-        durations.about(now_ms - since),
+        ago(since),
         message.source_queue or "-",
         "-" if message.source_attempts is None else message.source_attempts,
         message.failure_reason or "-",

@@ -1,7 +1,7 @@
 """`forq dead delete`: removing dead letters for good, those with given ids or all that match."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,13 +10,10 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
 from forq_trio.cli.dead_redrives import RATE, report_task, run_task
 from forq_trio.cli.interrupts import Interrupts
-from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.results import report_results
+from forq_trio.cli.options import json_option, url_option, yes_option
+from forq_trio.cli.results import in_batches, report_results
 from forq_trio.model.limits import MOVE_BATCH_MAX
 from forq_trio.telemetry.words import counted
-
-if TYPE_CHECKING:
-    from forq_trio.client.sync import ForqClient
 
 
 @click.command(short_help="Remove dead letters for good.")
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     "--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Remove at most so many a second."
 )
 @click.option("--dry-run", is_flag=True, help="Only count those that would be removed.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @json_option
 @url_option
 def delete(
@@ -55,17 +52,9 @@ def delete(
         confirm_deletion(lambda: which, doing="deleting")
     with connect(url) as client:
         if not by_filter:
-            return _delete_named(client, queue, message_ids, as_json)
+            delete_named = partial(client.delete_dead_letters, queue)
+            return report_results(in_batches(message_ids, MOVE_BATCH_MAX, delete_named), "removed", as_json)
         options: Any = {"rate_per_second": rate_per_second, "dry_run": dry_run}
         start = partial(client.start_deletion, queue, wanted, **options)
         with Interrupts() as interrupts:
             return report_task(run_task(client, interrupts, queue, start), as_json)
-
-
-def _delete_named(client: "ForqClient", queue: str, message_ids: tuple[str, ...], as_json: bool) -> int:
-    results = [
-        result
-        for start in range(0, len(message_ids), MOVE_BATCH_MAX)
-        for result in client.delete_dead_letters(queue, message_ids[start : start + MOVE_BATCH_MAX])
-    ]
-    return report_results(results, "removed", as_json)

@@ -1,28 +1,16 @@
-"""The options by which `forq dead` chooses messages."""
+"""The options by which `forq dead` and `forq history` choose messages."""
 
 from collections.abc import Sequence
 
 import click
 
-from forq_trio.cli.options import CommandT, duration_ms, pairs
+from forq_trio.cli.options import CommandT, duration_option, pairs
 from forq_trio.client.types import DeadLetterFilter
 
 _OPTIONS = (
     click.option("--reason", help="Only those dead-lettered for this reason."),
-    click.option(
-        "--min-age",
-        "min_age_ms",
-        type=duration_ms,
-        metavar="DURATION",
-        help="Only those dead-lettered at least so long ago.",
-    ),
-    click.option(
-        "--max-age",
-        "max_age_ms",
-        type=duration_ms,
-        metavar="DURATION",
-        help="Only those dead-lettered at most so long ago.",
-    ),
+    duration_option("--min-age", "min_age_ms", help="Only those dead-lettered at least so long ago."),
+    duration_option("--max-age", "max_age_ms", help="Only those dead-lettered at most so long ago."),
     pairs("--attribute", "attributes", help="Only those with this attribute; may be repeated."),
     click.option("--text", help="Only those whose content contains this."),
     click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),

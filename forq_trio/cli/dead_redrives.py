@@ -1,6 +1,5 @@
 """`forq dead redrive` and `forq dead redrives`: moving dead letters back, and the tasks that do it."""
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,11 @@ from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_option
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import ago, print_json
 from forq_trio.cli.progress import looks, progress_bar
-from forq_trio.cli.results import report_results
-from forq_trio.cli.tables import Column, numbers, print_table
+from forq_trio.cli.results import in_batches, report_results
+from forq_trio.cli.tables import Column, numbers, print_list
 from forq_trio.client.types import RedriveInfo
-from forq_trio.model import durations
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 from forq_trio.telemetry.words import counted
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 
 RATE = click.IntRange(1, 10_000)
 _COUNTS = ("searched", "total", "matched", "skipped", "moved")
+_LISTED = (Column("id"), Column("action"), Column("state"), *numbers(*_COUNTS, "started"))
 
 
 @click.command(short_help="Move dead letters back to where they came from.")
@@ -60,14 +59,8 @@ def redrive(
         raise click.UsageError("--rate and --dry-run are for --all and for those that match")
     with connect(url) as client:
         if not by_filter:
-            results = [
-                result
-                for start in range(0, len(message_ids), MOVE_BATCH_MAX)
-                for result in client.redrive(
-                    queue, message_ids[start : start + MOVE_BATCH_MAX], target=target
-                )
-            ]
-            return report_results(results, "moved", as_json)
+            move_named = partial(client.redrive, queue, target=target)
+            return report_results(in_batches(message_ids, MOVE_BATCH_MAX, move_named), "moved", as_json)
         options: Any = {"target": target, "rate_per_second": rate_per_second, "dry_run": dry_run}
         start = partial(client.start_redrive, queue, wanted, **options)
         with Interrupts() as interrupts:
@@ -107,27 +100,18 @@ def redrives(
             found = [client.cancel_redrive(queue, cancelled)]
         else:
             found = client.redrives(queue)
-    if as_json:
-        for task in found:
-            print_json(task)
-    elif found:
-        now_ms = time.time_ns() // 1_000_000
-        print_table(
-            (Column("id"), Column("action"), Column("state"), *numbers(*_COUNTS, "started")),
-            [
-                (
-                    task.id,
-                    task.action,
-                    f"{task.state} (dry run)" if task.dry_run else task.state,
-                    *(getattr(task, name) for name in _COUNTS),
-                    f"{durations.about(now_ms - task.started_at)} ago",
-                )
-                for task in found
-            ],
-        )
-    else:
-        click.echo(f"No redrive of {queue} is known.", err=True)
+    print_list(found, as_json, _LISTED, _row, f"No redrive of {queue} is known.")
     return Exit.OK if found else Exit.NOTHING
+
+
+def _row(task: RedriveInfo) -> tuple[object, ...]:
+    return (
+        task.id,
+        task.action,
+        f"{task.state} (dry run)" if task.dry_run else task.state,
+        *(getattr(task, name) for name in _COUNTS),
+        f"{ago(task.started_at)} ago",
+    )
 
 
 def run_task(

@@ -8,18 +8,14 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import url_option
+from forq_trio.cli.options import target_file_option, url_option
 from forq_trio.cli.progress import progress_bar
 from forq_trio.telemetry.words import counted
 
 
 @click.command()
 @click.argument("queue")
-@click.option(
-    "--file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write to this file, in the place of what is in it.  [default: stdout]",
-)
+@target_file_option
 @url_option
 def export(queue: str, file: Path | None, url: str) -> int:
     """Write all messages that are in QUEUE now, in any state, a JSON object a line; nothing is changed by it."""

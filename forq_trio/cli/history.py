@@ -1,7 +1,6 @@
 """`forq history …`: finished messages."""
 
 import sys
-import time
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -16,11 +15,10 @@ from forq_trio.cli.dead_filter import filter_of, filter_options
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import one_line, print_json
-from forq_trio.cli.tables import Column, Kind, print_table
+from forq_trio.cli.options import json_option, shown_option, target_file_option, url_option, yes_option
+from forq_trio.cli.output import ago, one_line, print_json
+from forq_trio.cli.tables import Column, Kind, print_list
 from forq_trio.client.types import FinishedMessage, HistoryFilter
-from forq_trio.model import durations
 from forq_trio.model.history import OUTCOMES, Outcome
 from forq_trio.telemetry.words import counted
 
@@ -62,14 +60,7 @@ def history() -> None:
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those that ended like this.")
 @filter_options
 @click.option("--before", type=click.IntRange(1), metavar="ID", help="Go on below this history id.")
-@click.option(
-    "-n",
-    "limit",
-    type=click.IntRange(1, 100),
-    default=20,
-    show_default=True,
-    help="How many messages to show.",
-)
+@shown_option(20)
 @json_option
 @url_option
 def list_(
@@ -88,21 +79,16 @@ def list_(
     wanted = HistoryFilter(**asdict(filter_of(**chosen)), outcome=outcome)
     with connect(url) as client:
         page = client.search_history(queue, wanted, before=before, limit=limit)
-    if as_json:
-        for message in page.messages:
-            print_json(message)
-    elif page.messages:
-        now_ms = time.time_ns() // 1_000_000
-        print_table(_LISTED, [_row(message, now_ms) for message in page.messages])
+    print_list(page.messages, as_json, _LISTED, _row)
     click.echo(summary(page), err=True)
     return Exit.OK if page.messages else Exit.NOTHING
 
 
-def _row(message: FinishedMessage, now_ms: int) -> tuple[object, ...]:
+def _row(message: FinishedMessage) -> tuple[object, ...]:
     return (
         message.history_id,
         message.id,
-        durations.about(now_ms - message.finished_at),
+        ago(message.finished_at),
         message.outcome,
         message.reason or "-",
         message.attempts,
@@ -136,11 +122,7 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
     metavar="ID",
     help="Only those above this history id.",
 )
-@click.option(
-    "--file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write to this file, in the place of what is in it.  [default: stdout]",
-)
+@target_file_option
 @url_option
 def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
     """Write all finished messages that are kept now, oldest first, a JSON object a line.
@@ -167,7 +149,7 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
 
 @history.command(short_help="Remove the history of a queue.")
 @click.argument("queue")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @json_option
 @url_option
 def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:

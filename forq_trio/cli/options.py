@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -53,6 +54,37 @@ def _distinct(
 def pairs(*names: str, help: str) -> Callable[[CommandT], CommandT]:
     """An option that is given once for each pair of a mapping, as NAME=VALUE."""
     return click.option(*names, type=pair, multiple=True, callback=_distinct, metavar="NAME=VALUE", help=help)
+
+
+def duration_option(*names: str, **more: Any) -> Callable[[CommandT], CommandT]:
+    """An option that takes a duration, in milliseconds."""
+    return click.option(*names, type=duration_ms, metavar="DURATION", **more)
+
+
+def shown_option(default: int) -> Callable[[CommandT], CommandT]:
+    """-n."""
+    return click.option(
+        "-n",
+        "limit",
+        type=click.IntRange(1, 100),
+        default=default,
+        show_default=True,
+        help="How many messages to show.",
+    )
+
+
+def yes_option(command: CommandT) -> CommandT:
+    """--yes, of commands that ask first."""
+    return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+
+
+def target_file_option(command: CommandT) -> CommandT:
+    """--file, of commands that write lines."""
+    return click.option(
+        "--file",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        help="Write to this file, in the place of what is in it.  [default: stdout]",
+    )(command)
 
 
 def url_option(command: CommandT) -> CommandT:

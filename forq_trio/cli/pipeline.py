@@ -1,4 +1,4 @@
-"""`forq pipeline …`: what happened in the queues on its way into files, a report, and back."""
+"""`forq pipeline …`: archives events and finished messages, reports on them, sends them again, and loads datasets."""
 
 from datetime import datetime
 from pathlib import Path

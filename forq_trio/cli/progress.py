@@ -1,4 +1,4 @@
-"""A progress bar on stderr, where that is a terminal, and the times at which work in the server is looked at."""
+"""A progress bar on stderr, where that is a terminal, and the pauses between two questions how far the server is."""
 
 import sys
 import time

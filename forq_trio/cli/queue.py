@@ -9,7 +9,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import FORMS, setting_options
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import members, print_json
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
@@ -126,7 +126,7 @@ def resume(queue: str, url: str) -> int:
 
 @queue.command(short_help="Remove all messages.")
 @click.argument("queue", metavar="NAME")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @json_option
 @url_option
 def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:

@@ -9,16 +9,11 @@ import click
 
 from forq_trio.cli.connection import RETRY_SECONDS, connect
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import duration_ms, json_option, url_option
-from forq_trio.cli.output import (
-    on_terminal,
-    print_json,
-    visible,
-)
+from forq_trio.cli.options import duration_option, json_option, url_option
+from forq_trio.cli.output import ago, on_terminal, print_json, visible
 from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
 from forq_trio.client.types import Delivery
-from forq_trio.model import durations
 from forq_trio.model.errors import ForqError, ForqUnreachable
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
 from forq_trio.telemetry.words import counted
@@ -40,22 +35,10 @@ Claim = Callable[..., list[Delivery]]
     type=click.IntRange(min=1),
     help="Stop after this many messages.  [default: 1; with --follow no limit]",
 )
-@click.option(
-    "--wait",
-    "wait_ms",
-    type=duration_ms,
-    metavar="DURATION",
-    default="0",
-    show_default=True,
-    help="How long to wait for the first message.",
+@duration_option(
+    "--wait", "wait_ms", default="0", show_default=True, help="How long to wait for the first message."
 )
-@click.option(
-    "--lease",
-    "lease_ms",
-    type=duration_ms,
-    metavar="DURATION",
-    help="How long the lease of the messages is.  [default: the queue's]",
-)
+@duration_option("--lease", "lease_ms", help="How long the lease of the messages is.  [default: the queue's]")
 @click.option("--shuffle", is_flag=True, help="Receive random messages instead of the next ones.")
 @click.option("--follow", is_flag=True, help="Go on waiting for messages until Ctrl-C.")
 @click.option("--ack", is_flag=True, help="Acknowledge messages once they are printed.")
@@ -187,9 +170,8 @@ def _print(message: Delivery, *, receipt: str | None, as_json: bool) -> None:
     if as_json:
         print_json(message)
     elif on_terminal():
-        age = durations.about(time.time_ns() // 1_000_000 - message.received_at)
         head = click.style(f"#{message.sequence}", bold=True) + click.style(
-            f"  {message.id}  attempt {message.attempts}  sent {age} ago", dim=True
+            f"  {message.id}  attempt {message.attempts}  sent {ago(message.received_at)} ago", dim=True
         )
         click.echo(head)
         for detail in _details(message, receipt):

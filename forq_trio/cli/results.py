@@ -1,6 +1,7 @@
 """The results of commands that name messages by ids or receipts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import click
 
@@ -9,6 +10,16 @@ from forq_trio.cli.output import print_json
 from forq_trio.client.types import MoveResult, ReceiptResult
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.telemetry.words import counted
+
+ResultT = TypeVar("ResultT")
+
+
+def in_batches(
+    names: Sequence[str], count: int, call: Callable[[Sequence[str]], Sequence[ResultT]]
+) -> list[ResultT]:
+    """The results of all ids or receipts, in requests that the server accepts: of up to `count`."""
+    starts = range(0, len(names), count)
+    return [result for start in starts for result in call(names[start : start + count])]
 
 
 def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_json: bool) -> int:

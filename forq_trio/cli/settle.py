@@ -1,13 +1,10 @@
 """`forq ack`, `nack`, `extend` and `release`: settle received messages by their receipts."""
 
-from collections.abc import Callable, Sequence
-
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.options import CommandT, duration_ms, json_option, url_option
-from forq_trio.cli.results import report_results
-from forq_trio.client.types import ReceiptResult
+from forq_trio.cli.options import CommandT, duration_option, json_option, url_option
+from forq_trio.cli.results import in_batches, report_results
 from forq_trio.model.limits import RECEIPTS_BATCH_MAX
 
 
@@ -24,19 +21,13 @@ def _receipts_of_a_queue(command: CommandT) -> CommandT:
 def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
     """Acknowledge received messages: they are removed."""
     with connect(url) as client:
-        results = _in_batches(receipts, lambda batch: client.ack(queue, batch))
+        results = in_batches(receipts, RECEIPTS_BATCH_MAX, lambda batch: client.ack(queue, batch))
     return report_results(results, "acknowledged", as_json)
 
 
 @click.command()
 @_receipts_of_a_queue
-@click.option(
-    "--delay",
-    "delay_ms",
-    type=duration_ms,
-    metavar="DURATION",
-    help="Ready again after this.  [default: a back-off by attempt]",
-)
+@duration_option("--delay", "delay_ms", help="Ready again after this.  [default: a back-off by attempt]")
 @click.option("--reason", help="Stored as the messages' last error.")
 @json_option
 @url_option
@@ -45,53 +36,37 @@ def nack(
 ) -> int:
     """Give received messages back after a failed attempt: they are retried, or fail at their last attempt."""
     with connect(url) as client:
-        results = _in_batches(
-            receipts, lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason)
+        results = in_batches(
+            receipts,
+            RECEIPTS_BATCH_MAX,
+            lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason),
         )
     return report_results(results, "given back", as_json)
 
 
 @click.command()
 @_receipts_of_a_queue
-@click.option(
-    "--lease",
-    "lease_ms",
-    type=duration_ms,
-    metavar="DURATION",
-    help="How long the leases are from now on.  [default: the queue's]",
-)
+@duration_option("--lease", "lease_ms", help="How long the leases are from now on.  [default: the queue's]")
 @json_option
 @url_option
 def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json: bool, url: str) -> int:
     """Let the leases of received messages end later, or sooner: with 0 they are ready at once, the attempt counted."""
     with connect(url) as client:
-        results = _in_batches(receipts, lambda batch: client.extend(queue, batch, lease_ms))
+        results = in_batches(
+            receipts, RECEIPTS_BATCH_MAX, lambda batch: client.extend(queue, batch, lease_ms=lease_ms)
+        )
     return report_results(results, "extended", as_json)
 
 
 @click.command()
 @_receipts_of_a_queue
-@click.option(
-    "--delay",
-    "delay_ms",
-    type=duration_ms,
-    metavar="DURATION",
-    default="0",
-    show_default=True,
-    help="Ready again after this.",
-)
+@duration_option("--delay", "delay_ms", default="0", show_default=True, help="Ready again after this.")
 @json_option
 @url_option
 def release(queue: str, receipts: tuple[str, ...], delay_ms: int, as_json: bool, url: str) -> int:
     """Give received messages back unprocessed, to their old positions: the attempt is not counted."""
     with connect(url) as client:
-        results = _in_batches(receipts, lambda batch: client.release(queue, batch, delay_ms=delay_ms))
+        results = in_batches(
+            receipts, RECEIPTS_BATCH_MAX, lambda batch: client.release(queue, batch, delay_ms=delay_ms)
+        )
     return report_results(results, "released", as_json)
-
-
-def _in_batches(
-    receipts: tuple[str, ...], settle: Callable[[Sequence[str]], list[ReceiptResult]]
-) -> list[ReceiptResult]:
-    """The results of all receipts, settled in requests that the server accepts."""
-    starts = range(0, len(receipts), RECEIPTS_BATCH_MAX)
-    return [result for start in starts for result in settle(receipts[start : start + RECEIPTS_BATCH_MAX])]

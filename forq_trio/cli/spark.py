@@ -1,4 +1,4 @@
-"""Spark for a command: started quietly, its words in a file that is named when something fails."""
+"""Starts Spark for a command. Its output goes to a log file, which is named when something fails."""
 
 import importlib.util
 import logging

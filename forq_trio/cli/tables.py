@@ -6,18 +6,19 @@ is shown as lines of a name and a value, and nothing is cut.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import click
 
-from forq_trio.cli.output import on_terminal, visible
+from forq_trio.cli.output import on_terminal, print_json, visible
 
 TEXT_WIDTH_MIN = 10
 _GAP = "  "
 
 Cells = Sequence[str]
+FoundT = TypeVar("FoundT")
 
 
 class Kind(Enum):
@@ -63,6 +64,23 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> 
     left_out = [column.name for place, column in enumerate(columns) if place not in shown]
     if left_out:
         click.echo(f"Too narrow for: {', '.join(left_out)}. With --json they are there.", err=True)
+
+
+def print_list(
+    found: Sequence[FoundT],
+    as_json: bool,
+    columns: Sequence[Column],
+    row: Callable[[FoundT], Sequence[object]],
+    nothing: str = "",
+) -> None:
+    """Print what was found: as JSON, a line each, or as a table with a row for each. Without any, say `nothing`."""
+    if as_json:
+        for each in found:
+            print_json(each)
+    elif found:
+        print_table(columns, [row(each) for each in found])
+    elif nothing:
+        click.echo(nothing, err=True)
 
 
 def _columns_that_fit(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int] | None:

@@ -1,17 +1,17 @@
 """`forq token …`: access tokens for others than the holder of the secret."""
 
-import time
-
 import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import duration_ms, json_option, url_option
-from forq_trio.cli.output import print_json
-from forq_trio.cli.tables import Column, print_table
+from forq_trio.cli.options import duration_option, json_option, url_option
+from forq_trio.cli.output import ago, now_ms, print_json
+from forq_trio.cli.tables import Column, print_list
 from forq_trio.client.types import Scope, TokenInfo
 from forq_trio.model import durations
+
+_COLUMNS = [Column(name) for name in ("name", "scopes", "queues", "created", "expires", "last used")]
 
 
 @click.group(cls=CommandGroup)
@@ -37,20 +37,14 @@ def token() -> None:
     show_default=True,
     help="On which queues, such as 'orders*'.",
 )
-@click.option(
-    "--expires",
-    "life_ms",
-    type=duration_ms,
-    metavar="DURATION",
-    help="For how long.  [default: until it is revoked]",
-)
+@duration_option("--expires", "life_ms", help="For how long.  [default: until it is revoked]")
 @json_option
 @url_option
 def create(
     name: str, scopes: tuple[str, ...], queues: str, life_ms: int | None, as_json: bool, url: str
 ) -> int:
     """Make a token and print its text, which the server does not store."""
-    expires_at = None if life_ms is None else _now_ms() + life_ms
+    expires_at = None if life_ms is None else now_ms() + life_ms
     with connect(url) as client:
         created = client.create_token(name, map(Scope, scopes), queues, expires_at=expires_at)
     if as_json:
@@ -68,28 +62,25 @@ def list_(as_json: bool, url: str) -> int:
     """List all tokens: what they allow, how long they are good for, and when they were last used."""
     with connect(url) as client:
         found = client.tokens()
-    if as_json:
-        for each in found:
-            print_json(each)
-    elif found:
-        now_ms = _now_ms()
-        print_table(
-            [Column(name) for name in ("name", "scopes", "queues", "created", "expires", "last used")],
-            [
-                (
-                    each.name,
-                    ",".join(each.scopes),
-                    each.queues,
-                    _ago(each.created_at, now_ms),
-                    _expiry(each, now_ms),
-                    "never" if each.last_used_at is None else _ago(each.last_used_at, now_ms),
-                )
-                for each in found
-            ],
-        )
-    else:
-        click.echo("There is no token; `forq token create` makes one.", err=True)
+    print_list(found, as_json, _COLUMNS, _row, "There is no token; `forq token create` makes one.")
     return Exit.OK
+
+
+def _row(token: TokenInfo) -> tuple[object, ...]:
+    return (
+        token.name,
+        ",".join(token.scopes),
+        token.queues,
+        f"{ago(token.created_at)} ago",
+        _expiry(token),
+        "never" if token.last_used_at is None else f"{ago(token.last_used_at)} ago",
+    )
+
+
+def _expiry(token: TokenInfo) -> str:
+    if token.expires_at is None:
+        return "never"
+    return "expired" if token.expired else f"in {durations.about(token.expires_at - now_ms())}"
 
 
 @token.command(short_help="Revoke a token.")
@@ -101,17 +92,3 @@ def revoke(name: str, url: str) -> int:
         client.revoke_token(name)
     click.echo(f"{name} is revoked")
     return Exit.OK
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _ago(at_ms: int, now_ms: int) -> str:
-    return f"{durations.about(now_ms - at_ms)} ago"
-
-
-def _expiry(token: TokenInfo, now_ms: int) -> str:
-    if token.expires_at is None:
-        return "never"
-    return "expired" if token.expired else f"in {durations.about(token.expires_at - now_ms)}"

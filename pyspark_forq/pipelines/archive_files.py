@@ -1,4 +1,4 @@
-"""The files of an archive: how they lie, what makes them exact, and the locks.
+"""The files of an archive: their directories, what makes them exact, and the locks.
 
     ARCHIVE/events/date=2026-11-23/queue_name=orders/batch=17/part-….parquet
     ARCHIVE/history/…

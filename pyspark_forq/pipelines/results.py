@@ -1,4 +1,4 @@
-"""What a pipeline did, and how it tells how far it is."""
+"""What a pipeline did, and how it shows its progress."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ class Show(Protocol):
 
 
 def show_nothing(done: int, total: int | None = None, status: str = "") -> None:
-    """For who does not want to know."""
+    """Show no progress."""
 
 
 class ReportResult(Struct, frozen=True, rename="camel"):

@@ -11,7 +11,7 @@ import pytest
 
 from client.fake_time import Clock
 from forq_trio import Delivery, ForqClient, ForqError, NewMessage
-from forq_trio.cli import look
+from forq_trio.cli import output
 from forq_trio.cli.connection import RETRY_SECONDS
 from support.in_process import in_process_server
 from support.proxy import Answer, Proxy
@@ -139,7 +139,7 @@ def test_no_queue_yet(alone: Forq):
 
 def test_peek(connected: Forq, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch):
     in_two_hours = SimpleNamespace(time_ns=lambda: time.time_ns() + 7_300_000 * 1_000_000)
-    monkeypatch.setattr(look, "time", in_two_hours)
+    monkeypatch.setattr(output, "time", in_two_hours)
     produced = client.produce(queue, "two\nlines and " + "x" * 100)
     outcome = connected("peek", queue, "-n", "5")
     header, row = outcome.out.splitlines()
