@@ -76,8 +76,12 @@ def receipt_text(seq: int, token: int) -> str:
     return "%08x-%04x-8000-%04x-%012x" % parts  # noqa: UP031 (an f-string takes almost twice as long here)
 
 
+RECEIPT_TOKEN_BITS = 62
+"""Of the random number that a claim draws for each message."""
+
+
 class Receipt(NamedTuple):
-    """Proof of one delivery: names the message (`seq`) and the claim (`token`, 62 random bits, new at every claim).
+    """Proof of one delivery: names the message (`seq`) and the claim (`token`, random bits, new at every claim).
 
     Its text form is a UUID of version 8, because Forq's clients expect UUIDs.
     """

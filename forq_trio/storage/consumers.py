@@ -33,8 +33,7 @@ from forq_trio.model.errors import (
     LeaseOutOfOrder,
     TooManyConsumers,
 )
-
-_TOKEN_BITS = 62
+from forq_trio.model.messages import RECEIPT_TOKEN_BITS
 
 
 class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -66,7 +65,7 @@ def line_bytes(line: Line) -> int:
 
 def page_token() -> int:
     """The token of the receipts of a page's messages."""
-    return randbits(_TOKEN_BITS)
+    return randbits(RECEIPT_TOKEN_BITS)
 
 
 def opened(

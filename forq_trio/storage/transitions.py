@@ -39,9 +39,10 @@ SHORTENED = "shortened"
 HELD_BACK = "held_back"
 UNHELD = "unheld"
 
-_READY, _PROCESSING, _FAILED, _DELAYED, _HELD = map(int, Status)
+READY, PROCESSING, FAILED, DELAYED, HELD = map(int, Status)
+"""As numbers: binding, comparing and hashing members of an enumeration takes longer."""
 _STORED = tuple(map(int, Status))
-_HAS_RECEIPT = (_PROCESSING, _READY, _HELD)
+_HAS_RECEIPT = (PROCESSING, READY, HELD)
 
 
 def _between(
@@ -51,19 +52,19 @@ def _between(
 
 
 TRANSITIONS = frozenset(
-    _between(PRODUCED, [None], _READY, _DELAYED)
-    | _between(PROMOTED, [_DELAYED], _READY)
-    | _between(CONSUMED, [_READY], _PROCESSING)
-    | _between(HELD_BACK, [_READY], _HELD)
-    | _between(UNHELD, [_HELD], _READY)
-    | _between(EXTENDED, _HAS_RECEIPT, _PROCESSING)
-    | _between(SHORTENED, _HAS_RECEIPT, _READY, _FAILED)
+    _between(PRODUCED, [None], READY, DELAYED)
+    | _between(PROMOTED, [DELAYED], READY)
+    | _between(CONSUMED, [READY], PROCESSING)
+    | _between(HELD_BACK, [READY], HELD)
+    | _between(UNHELD, [HELD], READY)
+    | _between(EXTENDED, _HAS_RECEIPT, PROCESSING)
+    | _between(SHORTENED, _HAS_RECEIPT, READY, FAILED)
     | _between(ACKED, _HAS_RECEIPT, None)
-    | _between(NACKED, _HAS_RECEIPT, _READY, _DELAYED, _FAILED)
-    | _between(RELEASED, _HAS_RECEIPT, _READY, _DELAYED)
-    | _between(STALE_RECOVERED, [_PROCESSING], _READY, _FAILED)
-    | _between(MOVED_TO_DLQ, _STORED, _READY)
-    | _between(REQUEUED, set(_STORED) - {_PROCESSING}, _READY)
+    | _between(NACKED, _HAS_RECEIPT, READY, DELAYED, FAILED)
+    | _between(RELEASED, _HAS_RECEIPT, READY, DELAYED)
+    | _between(STALE_RECOVERED, [PROCESSING], READY, FAILED)
+    | _between(MOVED_TO_DLQ, _STORED, READY)
+    | _between(REQUEUED, set(_STORED) - {PROCESSING}, READY)
     | _between(CLEANED_UP, _STORED, None)
 )
 """(change, status before, status after); None for a message that is not stored yet, or deleted."""
@@ -74,6 +75,6 @@ def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
 
     A claim does not. moved: the message goes to another queue.
     """
-    if source not in (_READY, _PROCESSING):
+    if source not in (READY, PROCESSING):
         return False
-    return moved or target not in (source, _PROCESSING, _HELD)
+    return moved or target not in (source, PROCESSING, HELD)

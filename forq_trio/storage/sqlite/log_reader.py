@@ -1,19 +1,14 @@
 """Reads of the two logs. SQLite makes the lines of a page itself: no Python runs for them."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 from forq_trio.model import limits
-from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.logs import end_of_page
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
-from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown, write_attributes
-
-Query = Callable[..., list[Any]]
-"""Runs a named statement of log_reader.sql, inside one read transaction."""
+from forq_trio.storage.sqlite.row import shown_as
+from forq_trio.storage.sqlite.search import filter_bindings
+from forq_trio.storage.sqlite.statements import Query
 
 
 def read_page(
@@ -73,20 +68,8 @@ def find(
 ) -> FinishedPage:
     """See `Reader.find_finished`; in a snapshot."""
     start = limits.SEQUENCE_MAX if before is None else before
-    attributes = write_attributes(wanted.attributes)
-    filters = (
-        outcome,
-        wanted.reason,
-        wanted.since,
-        wanted.until,
-        wanted.error,
-        attributes,
-        wanted.text,
-        fingerprint_key(wanted.error_like),
-    )
-    matches = [
-        history_id for (history_id,) in query("find_finished", queue, start, scan_max, limit, *filters)
-    ]
+    bindings = (queue, start, scan_max, limit, outcome, *filter_bindings(wanted))
+    matches = [history_id for (history_id,) in query("find_finished", *bindings)]
     messages: list[FinishedMessage] = []
     end = matches[-1] - 1 if len(matches) == limit else 0
     page = PageBytes()
@@ -107,13 +90,4 @@ def read_one(query: Query, queue: str, message_id: str) -> FinishedMessage | Non
     return _finished(rows[0]) if rows else None
 
 
-def _finished(row: Sequence[Any]) -> FinishedMessage:
-    values = list(row)
-    values[_ATTRIBUTES] = shown(read_attributes, row[_ATTRIBUTES]) or {}
-    values[_GROUP] = row[_GROUP] or None
-    values[_FAILURES] = shown(read_failures, row[_FAILURES])
-    return FinishedMessage(*values)
-
-
-_MEMBERS = FinishedMessage.__struct_fields__
-_ATTRIBUTES, _GROUP, _FAILURES = map(_MEMBERS.index, ("attributes", "group", "failures"))
+_finished = shown_as(FinishedMessage)

@@ -40,7 +40,7 @@ from forq_trio.storage.sqlite import log_reader
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.apps import read_app
 from forq_trio.storage.sqlite.operations.shuffle import draw
-from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
+from forq_trio.storage.sqlite.row import shown_as
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
@@ -274,13 +274,7 @@ class SqliteReader:
             raise StorageUnavailable(str(error)) from error
 
 
-def _message(row: Sequence[Any]) -> MessageInfo:
-    values = list(row)
-    values[_STATUS] = STATUS_NAMES[row[_STATUS]]
-    values[_ATTRIBUTES] = shown(read_attributes, row[_ATTRIBUTES]) or {}
-    values[_GROUP] = row[_GROUP] or None
-    values[_FAILURES] = shown(read_failures, row[_FAILURES])
-    return MessageInfo(*values)
+_message = shown_as(MessageInfo)
 
 
 def _message_row(row: Sequence[Any]) -> MessageRow:
@@ -310,5 +304,3 @@ _LISTS: dict[ListedState, str] = {
     "held": "list_held",
     "failed": "list_failed",
 }
-_MEMBERS = MessageInfo.__struct_fields__
-_STATUS, _ATTRIBUTES, _GROUP, _FAILURES = map(_MEMBERS.index, ("status", "attributes", "group", "failures"))

@@ -1,17 +1,19 @@
 """A stored message as the engine reads it, and how its JSON columns are written and read."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Failure, Status
+from forq_trio.model.history import FinishedMessage
+from forq_trio.model.messages import STATUS_NAMES, Failure, MessageInfo, Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.rules import failed_again
 
 ShownT = TypeVar("ShownT")
+InfoT = TypeVar("InfoT", MessageInfo, FinishedMessage)
 
 _FAILURES = msgspec.json.Decoder(list[tuple[int, int, str | None]])
 _ATTRIBUTES = msgspec.json.Decoder(dict[str, str])
@@ -97,6 +99,24 @@ def shown(read: Callable[[str | None], ShownT], column: str | None) -> ShownT:
         return read(column)
     except msgspec.MsgspecError:
         return read(None)
+
+
+def shown_as(kind: type[InfoT]) -> Callable[[Sequence[Any]], InfoT]:
+    """What makes one of a row, whose columns are its members in order."""
+    members = kind.__struct_fields__
+    attributes, group, failures = map(members.index, ("attributes", "group", "failures"))
+    status = members.index("status") if "status" in members else None
+
+    def made(row: Sequence[Any]) -> InfoT:
+        values = list(row)
+        if status is not None:
+            values[status] = STATUS_NAMES[row[status]]
+        values[attributes] = shown(read_attributes, row[attributes]) or {}
+        values[group] = row[group] or None
+        values[failures] = shown(read_failures, row[failures])
+        return kind(*values)
+
+    return made
 
 
 def write_attributes(attributes: dict[str, str] | None) -> str | None:

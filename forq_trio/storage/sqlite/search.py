@@ -4,7 +4,7 @@ It reads from the newest message down to the end of the page or of the scan; no 
 match.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from forq_trio.model import limits
@@ -12,8 +12,7 @@ from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.sqlite.row import write_attributes
-
-Query = Callable[..., list[Any]]
+from forq_trio.storage.sqlite.statements import Query
 
 
 class Span(NamedTuple):
@@ -42,22 +41,23 @@ class Looked(NamedTuple):
 
 def find(query: Query, queue: str, wanted: MessageFilter, span: Span, limit: int) -> list[int]:
     """The sequences of the newest messages that match, at most `limit`."""
-    return [seq for (seq,) in query("find", queue, *span, limit, *_bindings(wanted))]
+    return [seq for (seq,) in query("find", queue, *span, *filter_bindings(wanted), wanted.status, limit)]
 
 
 def count_matching(query: Query, queue: str, wanted: MessageFilter, span: Span) -> tuple[int, int]:
     """How many messages of the span match, and how many of these are in process."""
-    ((count, processing),) = query("count_matching", queue, *span, *_bindings(wanted))
+    bindings = (*filter_bindings(wanted), wanted.status)
+    ((count, processing),) = query("count_matching", queue, *span, *bindings)
     return count, processing
 
 
-def _bindings(wanted: MessageFilter) -> tuple[Any, ...]:
+def filter_bindings(wanted: MessageFilter) -> tuple[Any, ...]:
+    """What a filter asks of stored and of finished messages, as the statements take it."""
     return (
         wanted.reason,
         wanted.since,
         wanted.until,
         wanted.error,
-        wanted.status,
         write_attributes(wanted.attributes),
         wanted.text,
         fingerprint_key(wanted.error_like),

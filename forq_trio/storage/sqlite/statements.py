@@ -6,17 +6,22 @@ A file is a list of statements, each opened by `-- name: x` and one line with it
     -- A read that proves the connection works.
     SELECT 1;
 
-A list of columns that several statements of a file have is opened by `-- columns: x` instead, and they name it $x.
+A list of columns, or a condition, that several statements of a file have is opened by `-- columns: x` or
+`-- condition: x` instead, and they name it $x.
 Comments before the first name are about the whole file. A file that breaks these rules is a programming
 error, refused when it is loaded, which is when the module that uses it is imported.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
+from typing import Any
 
-_NAME = re.compile(r"^-- (name|columns): *(.*)$", re.MULTILINE)
-_COLUMNS = re.compile(r"\$(\w+)")
+Query = Callable[..., list[Any]]
+"""Runs a statement by its name, with these bindings, and returns its rows."""
+
+_NAME = re.compile(r"^-- (name|columns|condition): *(.*)$", re.MULTILINE)
+_PART = re.compile(r"\$(\w+)")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -34,31 +39,31 @@ def load(name: str) -> dict[str, str]:
 
 def parse(text: str) -> dict[str, str]:
     """The statements of a text, by name. Raises ValueError, naming the one that breaks the rules."""
-    note, *parts = _NAME.split(text)
+    note, *found = _NAME.split(text)
     if any(line.strip() and not line.startswith("--") for line in note.splitlines()):
         raise ValueError("SQL before the first name")
     statements: dict[str, str] = {}
-    columns: dict[str, str] = {}
-    for kind, name, part in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+    parts: dict[str, str] = {}
+    for kind, name, part in zip(found[::3], found[1::3], found[2::3], strict=True):
         if _IDENTIFIER.fullmatch(name) is None:
             raise ValueError(f"{name!r} is not a name of a statement")
-        if name in statements or name in columns:
+        if name in statements or name in parts:
             raise ValueError(f"{name} is named twice")
         description, _, statement = part.lstrip("\n").partition("\n")
         statement = statement.strip().removesuffix(";").rstrip()
         if not description.startswith("-- ") or not statement or statement.startswith("--"):
             raise ValueError(f"{name} needs one line of description, then its SQL")
-        if kind == "columns":
-            columns[name] = statement
+        if kind == "name":
+            statements[name] = _with_parts(name, statement, parts)
         else:
-            statements[name] = _with_columns(name, statement, columns)
+            parts[name] = statement
     return statements
 
 
-def _with_columns(name: str, statement: str, columns: Mapping[str, str]) -> str:
+def _with_parts(name: str, statement: str, parts: Mapping[str, str]) -> str:
     def listed(found: re.Match[str]) -> str:
-        if found[1] not in columns:
-            raise ValueError(f"{name} names columns {found[0]} that no list above it has")
-        return columns[found[1]]
+        if found[1] not in parts:
+            raise ValueError(f"{name} names {found[0]}, which nothing above it declares")
+        return parts[found[1]]
 
-    return _COLUMNS.sub(listed, statement)
+    return _PART.sub(listed, statement)

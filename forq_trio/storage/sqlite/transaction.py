@@ -17,7 +17,6 @@ import apsw
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import Overloaded
-from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
@@ -33,14 +32,11 @@ from forq_trio.storage.sqlite.isolation import Isolation
 from forq_trio.storage.sqlite.lifecycle import LOGGED_QUEUE, Noted, note, write
 from forq_trio.storage.sqlite.row import Row, clamped, write_settings
 from forq_trio.storage.sqlite.statements import load
-from forq_trio.storage.transitions import TRANSITIONS, frees_group
+from forq_trio.storage.transitions import FAILED, PROCESSING, READY, TRANSITIONS, frees_group
 
 SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers") | load("rates")
 
 _COUNTED = frozenset(EVENT_KINDS)
-_READY = int(Status.READY)
-_PROCESSING = int(Status.PROCESSING)
-_FAILED = int(Status.FAILED)
 
 
 class Transaction(Isolation, Counts):
@@ -294,9 +290,9 @@ class Transaction(Isolation, Counts):
             self._count(queue, source, to or queue, target, count, size)
             if frees_group(source, target, moved=to is not None):
                 self._free(queue, source, messages)
-        if target == _READY:
+        if target == READY:
             self.woken.add(to or queue)
-        elif target == _FAILED:
+        elif target == FAILED:
             self.failed += [message.seq for message in messages]
         # Compared also the first time: of a damaged row it may be text, which must fail here, where that is isolated.
         if due_ms is not None and due_ms < (inf if self.due_ms is None else self.due_ms):
@@ -310,7 +306,7 @@ class Transaction(Isolation, Counts):
     def _free(self, queue: str, source: int | None, messages: Sequence[Row]) -> None:
         """The queue, and the groups of these messages, may be below their limits again."""
         rules = self.rules(queue)
-        if rules.in_flight_max is not None and source == _PROCESSING:
+        if rules.in_flight_max is not None and source == PROCESSING:
             self.woken.add(queue)
         if rules.group_in_flight_max is not None or rules.group_rate is not None:
             self.freed.update((queue, message.group_id) for message in messages if message.group_id)

@@ -36,7 +36,7 @@ def test_columns_have_a_name_too() -> None:
         ("-- name: One\n-- First.\nSELECT 1;", "'One' is not a name"),
         ("-- name: one\n-- First.\nSELECT 1;\n-- name: one\n-- Again.\nSELECT 1;", "one is named twice"),
         ("-- name: one\nSELECT 1;", "one needs one line of description"),
-        ("-- name: one\n-- First.\nSELECT $both;", r"one names columns \$both"),
+        ("-- name: one\n-- First.\nSELECT $both;", r"one names \$both, which nothing above"),
         ("-- columns: one\n-- First.\na;\n-- name: one\n-- Again.\nSELECT 1;", "one is named twice"),
         ("-- name: one\n-- First.\n", "one needs one line of description"),
         ("-- name: one\n-- First.\n-- More.\nSELECT 1;", "one needs one line of description"),

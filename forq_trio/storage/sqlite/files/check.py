@@ -18,11 +18,11 @@ from forq_trio.storage.migrate import pending
 from forq_trio.storage.sqlite import statements as sql
 from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database
-from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX
+from forq_trio.storage.sqlite.files.identity import JOURNAL_SUFFIX, LOCK_SUFFIX, SQLITE_SUFFIXES
 from forq_trio.storage.sqlite.files.open import RESERVE_SUFFIX, has_log, open_alone, open_reader
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
-BESIDE = ("-wal", "-shm", "-journal", LOCK_SUFFIX, RESERVE_SUFFIX)
+BESIDE = (*SQLITE_SUFFIXES, LOCK_SUFFIX, RESERVE_SUFFIX)
 """The suffixes of the files beside a database."""
 
 _COUNT = sql.load("count")
@@ -66,7 +66,7 @@ def verify_backup(path: str) -> CheckReport:
     with a log beside it, which may have more commits.
     """
     with _existing(path):
-        if has_log(path) or has_log(path, "-journal"):
+        if has_log(path) or has_log(path, JOURNAL_SUFFIX):
             raise StorageOpenError(
                 f"{path} has a log beside it: it is a database in use, not a finished backup"
             )

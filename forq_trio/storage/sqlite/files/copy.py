@@ -15,6 +15,7 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.sqlite.files.identity import SQLITE_SUFFIXES
 from forq_trio.storage.sqlite.files.recognise import refusing
 
 Progress = Callable[[int, int], None]
@@ -50,14 +51,14 @@ def copy_database(
                 problems = _write(source, partial, descriptor, progress, checking)
             if problems != "ok":
                 raise StorageOpenError(f"{target} was not written: the copy is damaged, so its source is")
-            _remove(partial, "-journal", "-wal", "-shm")  # nothing is in them, and closing them may fail, too
+            _remove(partial, *SQLITE_SUFFIXES)  # nothing is in them, and closing them may fail, too
             size = os.path.getsize(partial)
             sync(partial)
             with naming or nullcontext():
                 os.replace(partial, os.path.join(directory, name))
             sync(directory)
         except BaseException:
-            _remove(partial, "", "-journal", "-wal", "-shm")
+            _remove(partial, "", *SQLITE_SUFFIXES)
             raise
     return size
 

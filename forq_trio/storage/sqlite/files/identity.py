@@ -15,7 +15,12 @@ import os
 from collections.abc import Iterable
 
 LOG_SUFFIX = "-wal"
-LOG_SUFFIXES = (LOG_SUFFIX, "-shm")
+INDEX_SUFFIX = "-shm"
+"""Of the index of the log."""
+JOURNAL_SUFFIX = "-journal"
+"""Of a log of the old kind."""
+LOG_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX)
+SQLITE_SUFFIXES = (*LOG_SUFFIXES, JOURNAL_SUFFIX)
 LOCK_SUFFIX = ".lock"
 
 

@@ -17,7 +17,14 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files import legacy, migrations
 from forq_trio.storage.sqlite.files.copy import INCREMENTAL, sync
-from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX, FileNames, names_of
+from forq_trio.storage.sqlite.files.identity import (
+    INDEX_SUFFIX,
+    JOURNAL_SUFFIX,
+    LOCK_SUFFIX,
+    LOG_SUFFIX,
+    FileNames,
+    names_of,
+)
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
@@ -118,7 +125,7 @@ def open_alone(path: str) -> apsw.Connection:
     return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
-def has_log(path: str, suffix: str = "-wal") -> bool:
+def has_log(path: str, suffix: str = LOG_SUFFIX) -> bool:
     """Whether `path` has a log beside it that is not empty: committed content may be in it."""
     return os.path.exists(path + suffix) and os.path.getsize(path + suffix) > 0
 
@@ -173,7 +180,7 @@ def _check_kind(real_path: str, path: str) -> None:
     """Recognise the file without writing anything. Raises StorageOpenError."""
     if not os.path.exists(real_path) or os.path.getsize(real_path) == 0:
         return
-    if has_log(real_path, "-journal"):
+    if has_log(real_path, JOURNAL_SUFFIX):
         connection = apsw.Connection(
             real_path
         )  # an interrupted transaction of the old kind: only a writer can undo it
@@ -214,7 +221,7 @@ def _allocate_log_index(real_path: str) -> int:
     file. On a full disk nothing is allocated. Returns -1 if there is no index.
     """
     try:
-        index = os.open(f"{real_path}-shm", os.O_RDWR | os.O_CLOEXEC)
+        index = os.open(real_path + INDEX_SUFFIX, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return -1
     size = os.fstat(index).st_size

@@ -26,11 +26,11 @@ from msgspec import Struct
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.check import verify_backup
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database, dated_name, sync
+from forq_trio.storage.sqlite.files.identity import JOURNAL_SUFFIX, LOG_SUFFIX, SQLITE_SUFFIXES
 from forq_trio.storage.sqlite.files.open import check_path, has_log, open_alone
 from forq_trio.storage.sqlite.files.replace import replacing
 
-_WITH_CONTENT = ("", "-wal", "-journal")
-_BESIDE = ("-wal", "-shm", "-journal")
+_WITH_CONTENT = ("", LOG_SUFFIX, JOURNAL_SUFFIX)
 
 
 class Restored(Struct, frozen=True):
@@ -78,7 +78,7 @@ def _set_aside(real_path: str, aside: str) -> Iterator[None]:
         for ending in endings:
             os.link(real_path + ending, aside + ending)
         sync(directory)
-        for ending in _BESIDE:
+        for ending in SQLITE_SUFFIXES:
             Path(real_path + ending).unlink(missing_ok=True)
         sync(directory)
         yield

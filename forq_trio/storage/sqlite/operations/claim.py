@@ -14,7 +14,7 @@ from random import getrandbits
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
-from forq_trio.model.messages import Delivery, Status, receipt_text
+from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
 from forq_trio.storage.rules import beginning_with, share, slices, waited_ms
@@ -29,15 +29,12 @@ from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.sqlite.row import ReadyRow, read_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
+from forq_trio.storage.transitions import PROCESSING, READY
 
 Deliveries = tuple[Delivery, ...]
 Receivers = Mapping[str, Sequence[Receiver]]
 
-_TOKEN_BITS = 62
 _CLAIM_STEPS = (Step.DELIVER, Step.FILTER, Step.SET_ASIDE)
-# As numbers: comparing and hashing members of an enumeration takes longer.
-_READY = int(Status.READY)
-_PROCESSING = int(Status.PROCESSING)
 
 
 def claim(
@@ -169,7 +166,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         position,
         _,
     ) in rows:
-        token = getrandbits(_TOKEN_BITS)
+        token = getrandbits(RECEIPT_TOKEN_BITS)
         attempts += 1
         if first_received_at is None:
             first_received_at = now_ms
@@ -192,6 +189,6 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         )
         deliveries.append(delivery)
     tx.run("lease", leases)
-    tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
+    tx.transition(CONSUMED, queue, READY, PROCESSING, rows, due_ms=lease_until)
     spend(tx, queue, rows)
     return deliveries

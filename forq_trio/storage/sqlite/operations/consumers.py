@@ -17,7 +17,6 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.consumers import Consumer, Settling, consumer_key
 from forq_trio.model.errors import ForqError, LeasesFull
-from forq_trio.model.messages import Status
 from forq_trio.storage import consumers as rules
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.consumers import Line, encode_lines
@@ -52,6 +51,7 @@ from forq_trio.storage.sqlite.row import (
     rows_of,
 )
 from forq_trio.storage.sqlite.transaction import Transaction
+from forq_trio.storage.transitions import PROCESSING, READY
 
 Leased = tuple[ReadyRow, Line]
 CommandT = TypeVar("CommandT")
@@ -60,9 +60,6 @@ OutcomeT = TypeVar("OutcomeT")
 read_consumer = msgspec.json.Decoder(Consumer).decode
 _encode = msgspec.json.Encoder().encode
 _NOTHING: tuple[Sequence[ReadyRow], bytes] = (), b""
-# As numbers: comparing and hashing members of an enumeration takes longer.
-_READY = int(Status.READY)
-_PROCESSING = int(Status.PROCESSING)
 
 
 def _refusing(
@@ -177,7 +174,7 @@ def _mark_leased(tx: Transaction, queue: str, rows: Sequence[ReadyRow], token: i
         for row in rows:
             tx.reach_round(queue, row[PRIORITY], row[POSITION])
     tx.query("lease_page", now_ms, lease_until, token, str([row[SEQ] for row in rows]))
-    tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
+    tx.transition(CONSUMED, queue, READY, PROCESSING, rows, due_ms=lease_until)
     spend(tx, queue, rows)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
 from forq_trio.model.errors import QueueFull, ServiceError
-from forq_trio.model.messages import NewMessage, Produced, Status
+from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import Order, QueueRules
 from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
@@ -17,12 +17,9 @@ from forq_trio.storage.sqlite.operations.groups import position_and_group
 from forq_trio.storage.sqlite.operations.table import operation
 from forq_trio.storage.sqlite.row import write_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
+from forq_trio.storage.transitions import DELAYED, READY
 
 Outcome = Produced | ServiceError | Deferred
-
-# As numbers: binding a member of an enumeration takes longer.
-_READY = int(Status.READY)
-_DELAYED = int(Status.DELAYED)
 
 
 @operation(Produce)
@@ -133,7 +130,7 @@ def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Qu
         expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
         seq += 1
         message_id = next_id()
-        status = _DELAYED if due_ms > now_ms else _READY
+        status = DELAYED if due_ms > now_ms else READY
         row: tuple[Any, ...]
         if in_order and not is_dlq and _is_plain(message):
             message_size = len(content) if content.isascii() else len(content.encode())
@@ -153,7 +150,7 @@ def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Qu
                 tx.make_known(message.dead_letter_queue)
         if status not in arrivals:
             arrivals[status] = _Arrivals()
-        clock_ms = expires_after if status == _READY else min(due_ms, expires_after)
+        clock_ms = expires_after if status == READY else min(due_ms, expires_after)
         arrivals[status].add(row, message_size, clock_ms)
         produced.append(Produced(message_id, seq))
         if dedup_id is not None:

@@ -28,11 +28,9 @@ from forq_trio.storage.sqlite.operations.returned import give_back
 from forq_trio.storage.sqlite.operations.table import operation
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
-from forq_trio.storage.transitions import EXTENDED, SHORTENED
+from forq_trio.storage.transitions import EXTENDED, PROCESSING, SHORTENED
 
 OutcomeT = TypeVar("OutcomeT")
-
-_PROCESSING = int(Status.PROCESSING)
 
 
 class _Messages:
@@ -84,7 +82,7 @@ class _Messages:
         found = self._found.get(self._sequences.get(message_id, 0))
         if found is None or found.queue != queue:
             return None
-        if found.receipt != token if token is not None else found.status != _PROCESSING:
+        if found.receipt != token if token is not None else found.status != PROCESSING:
             return None
         self._charge(found)
         return found
@@ -230,19 +228,19 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         found = messages.by_receipt(command.queue, receipt)
         if found is None:
             return None
-        if command.lease_ms > 0 and found.status != _PROCESSING and is_full(found):
+        if command.lease_ms > 0 and found.status != PROCESSING and is_full(found):
             return None
         lease_until = tx.now_ms + command.lease_ms
         extended.pop(found.seq, None)
-        had_ended = extended_ended.pop(found.seq, None) is not None or found.status != _PROCESSING
+        had_ended = extended_ended.pop(found.seq, None) is not None or found.status != PROCESSING
         if command.lease_ms == 0:
             _end_lease(tx, messages, found)
             full.clear()
         else:
-            tx.transition(EXTENDED, found.queue, found.status, _PROCESSING, (found,), due_ms=lease_until)
-            if found.status != _PROCESSING:
+            tx.transition(EXTENDED, found.queue, found.status, PROCESSING, (found,), due_ms=lease_until)
+            if found.status != PROCESSING:
                 started_at = tx.now_ms if found.processing_started_at is None else found.processing_started_at
-                messages.replace(replace(found, status=_PROCESSING, processing_started_at=started_at))
+                messages.replace(replace(found, status=PROCESSING, processing_started_at=started_at))
             changes = extended_ended if had_ended else extended
             changes[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
         return lease_until

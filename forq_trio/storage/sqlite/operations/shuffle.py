@@ -6,14 +6,10 @@ position or the next one. That favours messages after a gap and priorities with 
 shuffle.
 """
 
-from collections.abc import Callable
 from random import choice, randint, sample
-from typing import Any
 
 from forq_trio.model import limits
-
-Query = Callable[..., list[Any]]
-"""Runs a statement by its name and returns its rows."""
+from forq_trio.storage.sqlite.statements import Query
 
 
 def draw(query: Query, queue: str, ready: int, count: int) -> list[int]:

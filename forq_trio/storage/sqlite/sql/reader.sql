@@ -10,6 +10,20 @@ id, queue, seq, status, content, attempts, priority, received_at, process_after,
 processing_started_at, lease_until, failure_reason, source_queue, last_error, attributes, group_id,
 first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes;
 
+-- condition: matching
+-- What a filter asks of a message; the content is looked at last.
+(?5 IS NULL OR failure_reason = ?5)
+  AND (?6 IS NULL OR coalesce(dead_lettered_at, received_at) >= ?6)
+  AND (?7 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?7)
+  AND (?8 IS NULL OR coalesce(last_error, '') = ?8)
+  AND (?12 IS NULL OR status = ?12)
+  AND (?11 IS NULL OR error_key = ?11)
+  AND (?9 IS NULL OR NOT EXISTS (
+      SELECT 1 FROM json_each(?9) AS wanted WHERE NOT EXISTS (
+          SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had
+          WHERE had.key = wanted.key AND had.value = wanted.value)))
+  AND (?10 IS NULL OR instr(content, ?10) > 0);
+
 -- name: begin_reading
 -- Begin a snapshot: the next statements see one state.
 BEGIN;
@@ -61,45 +75,25 @@ SELECT $message_info
 FROM messages WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 
 -- name: find
--- The newest messages of a queue that match, of the first so many; the content is looked at last.
+-- The newest messages of a queue that match, of the first so many.
 WITH scanned AS (
     SELECT seq FROM messages INDEXED BY messages_queue
     WHERE queue = ?1 AND seq < ?2 AND seq > ?3 ORDER BY seq DESC LIMIT ?4
 )
 SELECT messages.seq
 FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq
-WHERE (?6 IS NULL OR failure_reason = ?6)
-  AND (?7 IS NULL OR coalesce(dead_lettered_at, received_at) >= ?7)
-  AND (?8 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?8)
-  AND (?9 IS NULL OR coalesce(last_error, '') = ?9)
-  AND (?10 IS NULL OR status = ?10)
-  AND (?13 IS NULL OR error_key = ?13)
-  AND (?11 IS NULL OR NOT EXISTS (
-      SELECT 1 FROM json_each(?11) AS wanted WHERE NOT EXISTS (
-          SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had
-          WHERE had.key = wanted.key AND had.value = wanted.value)))
-  AND (?12 IS NULL OR instr(content, ?12) > 0)
-LIMIT ?5;
+WHERE $matching
+LIMIT ?13;
 
 -- name: count_matching
--- How many messages match of the first so many of a queue, and how many of these are in process; as in `find`.
+-- How many messages match of the first so many of a queue, and how many of these are in process.
 WITH scanned AS (
     SELECT seq FROM messages INDEXED BY messages_queue
     WHERE queue = ?1 AND seq < ?2 AND seq > ?3 ORDER BY seq DESC LIMIT ?4
 )
 SELECT count(*), count(*) FILTER (WHERE status = 1)
 FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq
-WHERE (?5 IS NULL OR failure_reason = ?5)
-  AND (?6 IS NULL OR coalesce(dead_lettered_at, received_at) >= ?6)
-  AND (?7 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?7)
-  AND (?8 IS NULL OR coalesce(last_error, '') = ?8)
-  AND (?9 IS NULL OR status = ?9)
-  AND (?12 IS NULL OR error_key = ?12)
-  AND (?10 IS NULL OR NOT EXISTS (
-      SELECT 1 FROM json_each(?10) AS wanted WHERE NOT EXISTS (
-          SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had
-          WHERE had.key = wanted.key AND had.value = wanted.value)))
-  AND (?11 IS NULL OR instr(content, ?11) > 0);
+WHERE $matching;
 
 -- name: scanned
 -- How many messages a search looked at, and the oldest of them: those between two sequences, or the first so many.
