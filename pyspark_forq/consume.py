@@ -1,9 +1,9 @@
 """Stream that drains a queue, by the leases of a consumer.
 
-Each micro-batch is one lease, and its offset is the lease's number, `{"seq": 8}`. The server answers the same messages
-for a number however often it is asked, so tasks may be repeated, and a query that was killed goes on with the batch it
-was in. Spark asks for the batch behind `start` only when everything up to `start` has been written and logged; so this
-is where leases are acknowledged. Async progress tracking would break that rule.
+Each micro-batch is one lease, and its offset is the lease's number, `{"seq": 8}`. The server always answers the same
+messages for a number, so tasks may be repeated, and a killed query continues with its batch. Spark asks for the batch
+behind `start` only when everything up to `start` has been written and logged; so this is where leases are acknowledged.
+Async progress tracking would break that rule.
 
 Opening a consumer starts a generation, and an older one is refused from then on: of two queries with one consumer, the
 one that was started last goes on. The constructors do nothing, because Spark makes readers in several processes, and
@@ -76,7 +76,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._lease: ConsumerLease | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        """Where a query without a checkpoint begins: behind what the consumer has acknowledged. Spark asks twice."""
+        """Where a query without a checkpoint begins: after the last acknowledged lease. Spark asks twice."""
         if self._initial is None:
             with in_our_words(self._options):
                 self._initial = self._info().acknowledged
@@ -235,7 +235,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return None
 
     def _lose(self, number: int) -> None:
-        """The messages of a batch's lease are gone. Raises ForqDataLoss, unless that is allowed."""
+        """The messages of a batch's lease are lost. Raises ForqDataLoss, unless that is allowed."""
         lose(
             self._options,
             f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"

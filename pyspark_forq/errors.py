@@ -1,4 +1,4 @@
-"""What a person sees when a read or write of Spark fails.
+"""The errors that users see when a read or write of Spark fails.
 
 Spark puts a traceback of its worker before our sentence, and its own words around both; `reason_of` finds the sentence
 again.

@@ -1,4 +1,4 @@
-"""Pauses of a stream without anything to read: Spark asks a hundred times a second, and each is a request."""
+"""Pauses of a stream without new data: Spark asks a hundred times a second, and each is a request."""
 
 import time
 

@@ -1,8 +1,8 @@
 """Writes the batches of a drained queue into files, each message once.
 
-The files of a lease have a directory of their own, `lease=<consumer>-<number>-<when it was made>`. A batch that is
-repeated has the same lease and replaces what it wrote; no other batch has it, of whatever query, checkpoint, consumer
-or server, so nothing else is ever replaced.
+The files of a lease have a directory of their own, `lease=<consumer>-<number>-<when it was made>`. A repeated batch has
+the same lease and replaces its files; no other batch has it, of any query, checkpoint, consumer or server, so no other
+files are replaced.
 """
 
 from pyspark.sql import DataFrame

@@ -1,4 +1,4 @@
-"""Batch read of a queue: what it holds, message by message, while it goes on working.
+"""Batch read of a queue: its messages, while the queue keeps working.
 
 Each task reads a range of sequence numbers in pages. A message that is sent or ends meanwhile may or may not be in.
 """

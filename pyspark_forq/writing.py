@@ -88,7 +88,7 @@ def _too_many(partitions: int, stages: Sequence[Stage]) -> ForqDataSourceError:
 
 
 def discard(options: Options, staged: Iterable[TaskStages]) -> None:
-    """Give up what tasks staged; what cannot be reached now ends by itself."""
+    """Discard the stages of tasks; a stage that cannot be reached now ends by itself."""
     hasty = replace(options, retry_seconds=0)
     for each in staged:
         for part in each.stages:

@@ -1,8 +1,8 @@
 """The asynchronous client, for trio and for asyncio.
 
-script/blocking_client.py makes `sync.py` of this file, and its like of those beside it: every method exists once to
-write and twice to call, plain and typed, which neither a base class nor a decorator gives to type checkers, editors
-and readers alike.
+script/blocking_client.py generates `sync.py` from this file, and the other `sync_*.py` in the same way: every method is
+written once and exists in both clients, plain and typed, which type checkers and editors would not see with a base
+class or a decorator.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -66,14 +66,14 @@ from forq_trio.wire.tokens import NewToken
 class AsyncForqClient(AsyncPipelines):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
-    retry_seconds: how long a call may go on trying while no connection can be made or the server says that it is
-    overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and special networks.
+    retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
+    is repeated. transport: what carries the requests, for tests and special networks.
 
     Every method raises what the broker's method of the same name raises; and WrongKey, TooManyWrongKeys or Forbidden
     for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the answer is not
     one of Forq's.
 
-    Cancelling a call closes its connection; what it asked for may have happened or not. The server notices at
+    Cancelling a call closes its connection; the request may or may not have been carried out. The server notices at
     once and releases the messages of a cancelled `receive`. Acks of one pass of the event loop share a request, which
     goes on for the others when one of them is cancelled.
     """
@@ -101,8 +101,8 @@ class AsyncForqClient(AsyncPipelines):
     async def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
-        Its deduplication id is remembered for its window all the same. Raises MessageNotFound for one that is not
-        there, or no longer, MessageInFlight for one that a consumer has.
+        Its deduplication id is still remembered for its window. Raises MessageNotFound for one that does not exist,
+        MessageInFlight for one that a consumer has.
         """
         await self._call(message_api.CANCEL_MESSAGE, queue=queue, messageId=message_id)
 
@@ -212,7 +212,7 @@ class AsyncForqClient(AsyncPipelines):
         return await self._call(queue_api.SHOW_QUEUE, queue=queue)
 
     async def queue_health(self, queue: str) -> QueueHealth:
-        """How well one queue is, in words, and what to do about it. Only a server watches its queues."""
+        """The health of one queue, in words, and what to do about it. Only a server watches its queues."""
         return await self._call(queue_api.SHOW_HEALTH, queue=queue)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
@@ -232,7 +232,7 @@ class AsyncForqClient(AsyncPipelines):
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
 
-        Applies at once to all messages of the queue, but order, delay and time to live only to those sent from now
+        Applies at once to all messages of the queue; order, delay and time to live apply only to those sent from now
         on. Raises TypeError for a name that is no setting.
         """
         change = SettingsChange(**cast("Any", changes))
@@ -320,7 +320,7 @@ class AsyncForqClient(AsyncPipelines):
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that moves all dead letters that match and are there now; returns once it is stored."""
+        """Start a task that moves all dead letters that match now; returns once it is stored."""
         start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
         return await self._call(letter_api.START_REDRIVE, start, queue=queue)
 
@@ -332,7 +332,7 @@ class AsyncForqClient(AsyncPipelines):
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that deletes all dead letters that match and are there now; else it is like a redrive."""
+        """Start a task that deletes all dead letters that match now; otherwise it is like a redrive."""
         start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
         return await self._call(letter_api.START_REDRIVE, start, queue=queue)
 
@@ -346,18 +346,18 @@ class AsyncForqClient(AsyncPipelines):
         return await self._call(letter_api.SHOW_REDRIVE, queue=queue, redriveId=redrive_id)
 
     async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive until it is resumed, also over a restart of the server."""
+        """Pause a redrive until it is resumed, also over a restart of the server."""
         waits = protocol.CANCEL_SECONDS
         return await self._call(
             letter_api.PAUSE_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id
         )
 
     async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Let a paused or failed redrive go on from where it was."""
+        """Continue a paused or failed redrive."""
         return await self._call(letter_api.RESUME_REDRIVE, queue=queue, redriveId=redrive_id)
 
     async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive for good; returns once it has ended. What it moved stays moved."""
+        """End a redrive; returns once it has ended. Moved messages stay where they are."""
         waits = protocol.CANCEL_SECONDS
         return await self._call(
             letter_api.CANCEL_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id
@@ -384,29 +384,29 @@ class AsyncForqClient(AsyncPipelines):
         return answer.tokens
 
     async def revoke_token(self, name: str) -> None:
-        """Revoke a token, at once and for good."""
+        """Revoke a token, at once."""
         await self._call(token_api.REVOKE_TOKEN, name=name)
 
     async def compaction_info(self) -> CompactionInfo:
-        """The compaction of the server that runs, or ended last since its start, and how much of its file is free.
+        """The server's running compaction, or the last one since its start, and how much of its file is free.
 
         For the holder of the secret, or of a token with the scope admin for all queues; so are the three below.
         """
         return await self._call(compaction_api.SHOW_COMPACTION)
 
     async def start_compaction(self) -> CompactionInfo:
-        """Begin to give all free pages of the server's file back to its disk, or let a paused compaction go on.
+        """Begin to give all free pages of the server's file back to its disk, or resume a paused compaction.
 
         It goes on in the server after this call; one that somebody asked for is unchanged.
         """
         return await self._call(compaction_api.START_COMPACTION)
 
     async def pause_compaction(self) -> CompactionInfo:
-        """Pause the compaction until it is started again; one that does not run is unchanged."""
+        """Pause the compaction until it is started again; nothing happens if none runs."""
         return await self._call(compaction_api.PAUSE_COMPACTION)
 
     async def stop_compaction(self) -> CompactionInfo:
-        """End the compaction for good; what it gave back stays given back."""
+        """End the compaction; pages that it gave back stay given back."""
         return await self._call(compaction_api.STOP_COMPACTION)
 
     async def healthcheck(self) -> None:

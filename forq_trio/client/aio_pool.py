@@ -5,7 +5,7 @@
 - A connection is used again after a whole answer with nothing behind it, and only if the server has neither closed it
   nor sent anything since. Any other end of a request closes it, a cancelled one too.
 - Nothing takes a lock: a signal handler may close the client at any moment. Operations of `deque` and `set` are atomic.
-- After a fork the child closes its copies of the sockets, without a word to the servers, and begins anew.
+- After a fork the child closes its copies of the sockets, without sending anything, and makes new connections.
 
 `sync_pool.py` is generated from this file by script/blocking_client.py.
 """

@@ -1,8 +1,8 @@
 """Acks of one pass of the event loop share a request.
 
-The first ack of a queue waits for one pass, and for nothing else, while others of that pass join it. One that stays
-alone is a request like any other. A shared one is made by a task of its own, so that cancelling one ack does not
-touch the others. `sync_sharing.py` has the same name for the blocking client, written by hand.
+The first ack of a queue waits for one pass, and for nothing else, while others of that pass join it. A single ack is a
+request like any other. A shared request is made by a task of its own, so that cancelling one ack does not affect the
+others. `sync_sharing.py` has the same name for the blocking client, written by hand.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class _Group:
         return await self.results_from(first, len(receipts))
 
     async def results_from(self, first: int, number: int) -> list[ReceiptResult]:
-        """The results of the receipts from `first` on. Raises what went wrong, each caller an error of its own."""
+        """The results of the receipts from `first` on. Raises the error of the request, a new one for each caller."""
         await self._ended.wait()
         if self.problem is not None:
             raise copy(self.problem) from self.problem

@@ -64,8 +64,8 @@ from forq_trio.wire.tokens import NewToken
 class ForqClient(Pipelines):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 
-    retry_seconds: how long a call may go on trying while no connection can be made or the server says that it is
-    overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and special networks.
+    retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
+    is repeated. transport: what carries the requests, for tests and special networks.
 
     Every method raises what the broker's method of the same name raises; and WrongKey, TooManyWrongKeys or Forbidden
     for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the answer is not
@@ -95,8 +95,8 @@ class ForqClient(Pipelines):
     def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
-        Its deduplication id is remembered for its window all the same. Raises MessageNotFound for one that is not
-        there, or no longer, MessageInFlight for one that a consumer has.
+        Its deduplication id is still remembered for its window. Raises MessageNotFound for one that does not exist,
+        MessageInFlight for one that a consumer has.
         """
         self._call(message_api.CANCEL_MESSAGE, queue=queue, messageId=message_id)
 
@@ -202,7 +202,7 @@ class ForqClient(Pipelines):
         return self._call(queue_api.SHOW_QUEUE, queue=queue)
 
     def queue_health(self, queue: str) -> QueueHealth:
-        """How well one queue is, in words, and what to do about it. Only a server watches its queues."""
+        """The health of one queue, in words, and what to do about it. Only a server watches its queues."""
         return self._call(queue_api.SHOW_HEALTH, queue=queue)
 
     def message(self, queue: str, message_id: str) -> MessageInfo:
@@ -222,7 +222,7 @@ class ForqClient(Pipelines):
     def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
 
-        Applies at once to all messages of the queue, but order, delay and time to live only to those sent from now
+        Applies at once to all messages of the queue; order, delay and time to live apply only to those sent from now
         on. Raises TypeError for a name that is no setting.
         """
         change = SettingsChange(**cast("Any", changes))
@@ -310,7 +310,7 @@ class ForqClient(Pipelines):
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that moves all dead letters that match and are there now; returns once it is stored."""
+        """Start a task that moves all dead letters that match now; returns once it is stored."""
         start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
         return self._call(letter_api.START_REDRIVE, start, queue=queue)
 
@@ -322,7 +322,7 @@ class ForqClient(Pipelines):
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that deletes all dead letters that match and are there now; else it is like a redrive."""
+        """Start a task that deletes all dead letters that match now; otherwise it is like a redrive."""
         start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
         return self._call(letter_api.START_REDRIVE, start, queue=queue)
 
@@ -336,16 +336,16 @@ class ForqClient(Pipelines):
         return self._call(letter_api.SHOW_REDRIVE, queue=queue, redriveId=redrive_id)
 
     def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive until it is resumed, also over a restart of the server."""
+        """Pause a redrive until it is resumed, also over a restart of the server."""
         waits = protocol.CANCEL_SECONDS
         return self._call(letter_api.PAUSE_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id)
 
     def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Let a paused or failed redrive go on from where it was."""
+        """Continue a paused or failed redrive."""
         return self._call(letter_api.RESUME_REDRIVE, queue=queue, redriveId=redrive_id)
 
     def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive for good; returns once it has ended. What it moved stays moved."""
+        """End a redrive; returns once it has ended. Moved messages stay where they are."""
         waits = protocol.CANCEL_SECONDS
         return self._call(letter_api.CANCEL_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id)
 
@@ -370,29 +370,29 @@ class ForqClient(Pipelines):
         return answer.tokens
 
     def revoke_token(self, name: str) -> None:
-        """Revoke a token, at once and for good."""
+        """Revoke a token, at once."""
         self._call(token_api.REVOKE_TOKEN, name=name)
 
     def compaction_info(self) -> CompactionInfo:
-        """The compaction of the server that runs, or ended last since its start, and how much of its file is free.
+        """The server's running compaction, or the last one since its start, and how much of its file is free.
 
         For the holder of the secret, or of a token with the scope admin for all queues; so are the three below.
         """
         return self._call(compaction_api.SHOW_COMPACTION)
 
     def start_compaction(self) -> CompactionInfo:
-        """Begin to give all free pages of the server's file back to its disk, or let a paused compaction go on.
+        """Begin to give all free pages of the server's file back to its disk, or resume a paused compaction.
 
         It goes on in the server after this call; one that somebody asked for is unchanged.
         """
         return self._call(compaction_api.START_COMPACTION)
 
     def pause_compaction(self) -> CompactionInfo:
-        """Pause the compaction until it is started again; one that does not run is unchanged."""
+        """Pause the compaction until it is started again; nothing happens if none runs."""
         return self._call(compaction_api.PAUSE_COMPACTION)
 
     def stop_compaction(self) -> CompactionInfo:
-        """End the compaction for good; what it gave back stays given back."""
+        """End the compaction; pages that it gave back stay given back."""
         return self._call(compaction_api.STOP_COMPACTION)
 
     def healthcheck(self) -> None:

@@ -43,20 +43,20 @@ from forq_trio.wire.publishing import NamedStage, PublishRequest
 
 
 class Pipelines(Connection):
-    """What a client does for pipelines."""
+    """The methods of a client for pipelines."""
 
     def stage(self, queue: str, stage: str, page: int, messages: Sequence[NewMessage]) -> Staged:
         """Store a page of up to 10,000 messages (4 MiB) beside the queue, until `publish`; returns once it is durable.
 
-        stage: a unique name of the caller's choice. page: its number, from 0; one that is there already is ignored, and
-        answered like the first time, so a call can be repeated. All or nothing: the error for a message that cannot be
-        stored names its line in `field`. A stage ends by itself a day after its last page.
+        stage: a unique name of the caller's choice. page: its number, from 0; a page that exists already is ignored,
+        and answered like the first time, so a call can be repeated. All or nothing: the error for a message that cannot
+        be stored names its line in `field`. A stage ends by itself a day after its last page.
         """
         lines = protocol.lines_of(messages)
         return self._call(publishing_api.STAGE_PAGE, lines, queue=queue, stage=stage, page=page)
 
     def discard_stage(self, queue: str, stage: str) -> None:
-        """End a stage that is not to be published, if it is there."""
+        """Discard a stage, if it exists."""
         self._call(publishing_api.DISCARD_STAGE, queue=queue, stage=stage)
 
     def publish(self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False) -> Publication:
@@ -66,7 +66,7 @@ class Pipelines(Connection):
         answered. once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
 
         Raises StageMissing for a stage that has not exactly these pages; PublicationUnfinished where it is published,
-        but nothing can be stored for 30 seconds: to repeat the call is to wait until all messages are in their queues.
+        but nothing can be stored for 30 seconds: a repeated call waits until all messages are in their queues.
         """
         named = [NamedStage(each.queue, each.stage, each.pages) for each in stages]
         wanted = PublishRequest(app, version, named, once)
@@ -94,7 +94,7 @@ class Pipelines(Connection):
     def export(
         self, queue: str, *, after: int = 0, until: int | None = None, limit: int = EXPORT_PAGE_MAX
     ) -> ExportPage:
-        """Messages as they are, by sequence: those above `after`, up to `until` (None: all); nothing is changed.
+        """Messages as they are, by sequence: those above `after`, up to `until` (None: all); an export changes nothing.
 
         At most `limit` (1-10,000) and 4 MiB of content; go on with `next` as `after`.
         """
@@ -103,7 +103,7 @@ class Pipelines(Connection):
         return protocol.read_export(answer)
 
     def export_partitions(self, queue: str, count: int = EXPORT_PARTITIONS_DEFAULT) -> ExportPartitions:
-        """Cut what is stored now into at most `count` (1-1,000) ranges for `export`, to be read side by side."""
+        """Divide the stored messages into at most `count` (1-1,000) ranges for parallel exports."""
         return self._call(publishing_api.EXPORT_PARTITIONS, query={"count": count}, queue=queue)
 
     def history(
@@ -144,9 +144,10 @@ class Pipelines(Connection):
         return answer.purged
 
     def open_consumer(self, queue: str, name: str, *, idle_seconds: int | None = None) -> ConsumerInfo:
-        """Open a consumer, and make it if there is none. From now on its older generations are refused.
+        """Open a consumer, and create it if there is none. From now on its older generations are refused.
 
-        idle_seconds: its open lease is given back when it is not used for so long; None for what was set, or a day.
+        idle_seconds: its open lease is given back when it is not used for this long; None for the previous value, or a
+        day.
         """
         wanted = OpenConsumer(idle_seconds)
         return self._call(consumer_api.OPEN_CONSUMER, wanted, queue=queue, consumer=name)
@@ -165,7 +166,7 @@ class Pipelines(Connection):
     ) -> ConsumerLease:
         """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
 
-        Repeatable: the same number has the same messages for ever. Without any that are ready it waits up to `wait_ms`
+        Repeatable: a number always has the same messages. Without any that are ready it waits up to `wait_ms`
         (0-30,000) for one; then the result has no messages, and the lease is not made. A long one takes several
         requests.
         """
@@ -194,9 +195,9 @@ class Pipelines(Connection):
                 return info
 
     def release_consumer(self, queue: str, name: str) -> ConsumerInfo:
-        """Give the messages of the open lease back, the attempt uncounted: it can no longer be acknowledged.
+        """Give the messages of the open lease back, without counting the attempt: it can no longer be acknowledged.
 
-        With an open lease the generation grows: whoever has the consumer open has to open it again.
+        If there is an open lease, the generation grows, and clients have to open the consumer again.
         """
         while True:
             info = self._call(consumer_api.RELEASE_CONSUMER, queue=queue, consumer=name)

@@ -1,6 +1,6 @@
 """Errors of HTTP itself, the same for all dialects: wrong keys, unknown paths, methods, parameters and encodings.
 
-Each says which error of the queue it is to a client, so that a dialect can answer it like that one. (A right key
+Each names the error of the queue that it is to a client, so that a dialect can answer it in the same way. (A right key
 without the right for a request is `model.errors.Forbidden`.)
 """
 

@@ -50,7 +50,7 @@ def json_response(value: Any, status: int = 200, headers: tuple[tuple[bytes, byt
 
 
 def nothing_done() -> None:
-    """The `on_unsent` of the answer to a request that changed nothing, though its method does not say so."""
+    """The `on_unsent` of the answer to a POST or similar request that changed nothing."""
 
 
 class Request:
@@ -58,9 +58,9 @@ class Request:
 
     path: as sent, percent-encoded, without the query. headers: names in lower case; a repeated header's values are
     joined with ", ". client: the peer's IP address. watch: makes the context manager of `cancelled_on_disconnect`.
-    principal: on whose behalf it is made, holder: whose share of the server it uses, caller: see `model.access.CALLER`;
-    all three are set by the route's gate.
-    route: what answers it, with the values in its path; set by the router when the request is admitted.
+    principal: whose rights it has, holder: whose share of the server it uses, caller: see `model.access.CALLER`; all
+    three are set by the route's gate. route: its route, with the values in its path; set by the router when the request
+    is admitted.
     """
 
     __slots__ = (
@@ -103,7 +103,7 @@ class Request:
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
         """`async with` around a long wait: cancels the handler as soon as the client disconnects.
 
-        A transport that can no longer notice a disconnect cancels the body alone, and the handler goes on behind it.
+        A transport that can no longer notice a disconnect cancels only the body, and the handler continues after it.
         Outside of it a disconnect is only noticed when the response is written, which costs short requests nothing.
         """
         return self.watch()
@@ -112,7 +112,7 @@ class Request:
 Handler = Callable[[Request], Awaitable[Response]]
 
 Admit = Callable[[Request], Response | None]
-"""Judges a request by its head, before its body is taken: None, or the answer that refuses it. Does not wait."""
+"""Checks a request by its head, before its body is taken: None, or the answer that refuses it. Does not wait."""
 
 
 def admit_everybody(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Pages of queues: a list of queues is answered in parts, so that an answer has a bound however many there are."""
+"""Pages of queues: a list of queues is answered in pages, so that an answer has a bound."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

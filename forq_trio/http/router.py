@@ -6,7 +6,7 @@ any value, and a literal one wins over it. The tree is built once: a request cos
 Every route has its own error mapping and gate (who may pass), so that dialects with different error formats and
 authentication work side by side. The router itself answers no error.
 
-What the head of a request says is judged by `Router.admit`, before its body is there: path, method, key and parameters.
+`Router.admit` checks the head of a request before its body arrives: path, method, key and parameters.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

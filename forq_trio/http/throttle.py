@@ -1,9 +1,9 @@
 """Locks out addresses that keep presenting wrong keys: 5 failures in 60 s, locked for 60 s.
 
-A lock-out changes the answer to wrong keys and nothing else. Keys of a locked address are compared all the same,
-because a right key always passes, and only a comparison tells which one is right. So it does not slow down guessing,
-for which keys are too long; it tells a client with a wrong key to stop asking, and an operator that there is one. A
-wrong key of a locked address costs what any other costs, is not counted, not remembered and not logged.
+A lock-out changes the answer to wrong keys and nothing else. Keys of a locked address are still compared, because a
+right key always passes. So a lock-out does not slow down guessing, for which keys are too long; it tells a client with
+a wrong key to stop, and an operator that there is one. A wrong key of a locked address is not counted, not remembered
+and not logged.
 
 Plain decisions over an injected monotonic clock; used by the key checks of the API and of the metrics.
 AUTH_TRACKED_CLIENTS_MAX addresses are remembered; the one that failed longest ago is forgotten first.

@@ -1,4 +1,4 @@
-"""Attributes as people type them: a line for each, `name: value`. What lines cannot carry is written as JSON."""
+"""Attributes as people type them: a line for each, `name: value`; as JSON if they do not fit into lines."""
 
 import msgspec
 

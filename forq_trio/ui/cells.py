@@ -1,7 +1,7 @@
 """Live cells: the elements of a page that change in place while it is open.
 
-A template makes them with `live.td(key, ...)` and its like; each is an element with the attribute data-live. While the
-page is rendered they are noted by key, so that rendering the live part of a page again tells what has changed
+A template makes them with `live.td(key, ...)` and similar functions; each is an element with the attribute data-live.
+While the page is rendered they are noted by key, so that rendering the live part of a page again tells what has changed
 since: those whose text differs. The browser replaces the content and attributes of the element, never the element.
 """
 

@@ -1,10 +1,9 @@
-"""Which connections the UI has: bounded in all, by address, by session and by token, so that nobody takes all of them.
+"""Which connections the UI has: bounded in all, by address, by session and by token.
 
 Rules
 - A connection is keyless until a request on it shows a session. Keyless ones are bounded in all and by address.
-- One that is too many takes the place of the keyless connection that has been without a request for longest: of the
-  same address, or, where all keyless ones are too many, of the address that has most. Where none is without a request
-  it is refused.
+- Beyond a bound a new connection replaces the keyless one that has been idle for longest: of the same address, or,
+  beyond the bound of all keyless ones, of the address that has most. If none is idle it is refused.
 - Connections with a session are bounded in all, by session, and by access token; there the same is done with those of
   the session or the token.
 - Where the process may have few open files all bounds are lower (`http/transport/open_files.py`). An address has at

@@ -1,8 +1,8 @@
 """Proof that an unsafe request was made by one of our pages: a token, the Origin, and the Host.
 
-The token is a random salt and the HMAC of it under the session's id, so it needs no storage, is another one on every
-page (its bytes cannot be guessed from the sizes of compressed pages), and is worth nothing to other sessions. Before
-the login the id is that of a cookie that the login page sets.
+The token is a random salt and the HMAC of it under the session's id, so it needs no storage, is different on every page
+(its bytes cannot be guessed from the sizes of compressed pages), and is not valid in other sessions. Before the login
+the id is that of a cookie that the login page sets.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What is known of all queues: found at most once a second for all who ask, and in slices.
+"""The known queues: found at most once a second for all requests, and in slices.
 
 With very many queues no request may walk through all of them by itself. So there is one `Known` a second, and what is
 made of it (the totals, the order of a list) is made once for all who see the same, and is dropped with it. Requests
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class _Answer:
-    """Something that is found once."""
+    """An answer that is found once."""
 
     __slots__ = ("at", "lock", "value")
 

@@ -51,7 +51,7 @@ class _Cookies:
 
 
 class _Login:
-    """The login page, and what becomes of its form."""
+    """The login page, and its form."""
 
     def __init__(self, site: Site, cookies: _Cookies) -> None:
         self._site = site

@@ -1,7 +1,7 @@
 """The share of the event loop's time that the admin UI may use, so that requests to it never hold up the API.
 
 Rules
-- What a task of the UI does on the event loop is measured step by step (`metered`) and paid from a balance.
+- The time of each step of a UI task on the event loop is measured (`metered`) and charged to a balance.
 - The balance grows with time: by `share` of all time, and by the part of the time that the loop had nothing to do
   (`idle_share` of it). It is never more than `burst_seconds`. While it is used up no request begins.
 - So in any time T the UI uses at most `share` of a busy loop, and `burst_seconds` and one request on top of it.
@@ -53,7 +53,7 @@ class LoopShare:
         """Seconds of the loop that were used, in all."""
 
     def spend(self, seconds: float) -> None:
-        """Pay for what was done."""
+        """Charge this many seconds."""
         self.spent += seconds
         self._balance -= seconds
 
@@ -136,7 +136,7 @@ class Permit:
 
 
 class Account:
-    """From whose balance the work for a connection is paid. share: None where it is paid for otherwise."""
+    """The balance to which the work for a connection is charged. share: None if it is charged elsewhere."""
 
     __slots__ = ("share",)
 

@@ -1,4 +1,4 @@
-"""What the limits of a queue hold back: which limit, how many messages, and when their turn comes. Plain functions."""
+"""What the limits of a queue hold back: which limit, how many messages, and when they will be delivered."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from forq_trio.ui.site import Site
 
 
 class Held(Struct, frozen=True):
-    """Why a message is not delivered, and when it is its turn, as far as that is known."""
+    """Why a message is not delivered, and when it will be, as far as that is known."""
 
     by: str
     turn: str

@@ -2,8 +2,8 @@
 
 A head has UI_HEAD_BYTES_MAX bytes, UI_FIELDS_MAX lines, query fields and cookies at most, and UI_HEAD_SECONDS_MAX from
 its first byte; a body UI_BODY_SECONDS_MAX more. With a session it may have UI_BODY_BYTES_MAX bytes, within a budget for
-all bodies; without one what a login takes, and the whole request arrives in few pieces, for each costs time of the
-loop. What is refused is answered by a status, and the connection ends.
+all bodies; without one as many as a login needs, and the whole request has to arrive in few pieces, because each costs
+time of the loop. What is refused is answered by a status, and the connection ends.
 
 Hypercorn gets a request in one form: one Content-Length, no other framing, no Upgrade, no Expect. So both parsers agree
 about where it ends.

@@ -1,4 +1,4 @@
-"""The routes of one place. Each says what its viewer has to be allowed, so none is without that check."""
+"""The routes of one place. Each declares the rights that its viewer needs, so none is without that check."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

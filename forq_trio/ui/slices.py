@@ -1,4 +1,4 @@
-"""Work that would hold up the event loop, in slices: the UI does one slice at a time."""
+"""Long work of the event loop, in slices: the UI does one slice at a time."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence

@@ -40,7 +40,10 @@ class Summary(Struct):
 
 
 class SystemVerdict(NamedTuple):
-    """How the server does. refusal: why sends to all queues are refused, None while they are not. space: its disk."""
+    """The verdict on the server.
+
+    refusal: why sends to all queues are refused, None while they are not. space: its disk.
+    """
 
     level: str
     sentence: str

@@ -1,4 +1,4 @@
-"""Who looks at a page: the holder of the server's secret or of an access token, and what that allows."""
+"""The viewer of a page: the holder of the server's secret or of an access token, and what that allows."""
 
 from forq_trio.model.access import ALL_QUEUES, AccessToken, Principal, Scope
 from forq_trio.model.errors import Forbidden

@@ -1,6 +1,6 @@
-"""Archiving: what is new of a server's events and history becomes partitioned Parquet, once and for all.
+"""Archiving: new events and finished messages of a server become partitioned Parquet, each once.
 
-A streaming query for each table goes on where its checkpoint is. `archive_files` has the rules that make the files
+A streaming query for each table continues from its checkpoint. `archive_files` has the rules that make the files
 exact for every reader, also after kills; here a batch is written by them.
 """
 
@@ -38,7 +38,9 @@ def archive(
     last: Mapping[str, int] | None = None,
     show: Show = show_nothing,
 ) -> ArchiveResult:
-    """Append what is new on the server at `url` to the archive in a directory, which a cluster may share.
+    """Append new events and finished messages of the server at `url` to the archive in a directory.
+
+    A cluster may share the directory.
 
     queue: only of this queue. tables: events, history, or both. follow: go on until the caller interrupts, with a batch
     each FOLLOW_SECONDS; otherwise up to what there was at the start. last: the newest id of each table, for `show`.

@@ -81,7 +81,7 @@ class ArchiveFiles:
             )
 
     def remove_unfinished(self) -> None:
-        """Remove what a killed batch was still writing; for who holds `running`."""
+        """Remove the files that a killed batch was writing; to be called while `running` is held."""
         for leftover in self.data.glob(".spark-staging-*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
@@ -93,7 +93,7 @@ class ArchiveFiles:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """While directories of this table come or go; waits for who does it just now."""
+        """Hold the lock for adding and removing directories of this table; waits for others."""
         with _locked(self._lock(f"{self.table}.change"), wait=True):
             yield
 

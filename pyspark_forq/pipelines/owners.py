@@ -1,7 +1,7 @@
-"""Whose a checkpoint is: a file in it says of which server and queue, and what else decides.
+"""The owner of a checkpoint: a file in it names the server, the queue, and other arguments that matter.
 
-Spark's checkpoint says how far a query is, and not of what. One that was made with another server would skip there what
-it has done here, and say nothing. So each run says what it is about, and one that differs is refused.
+Spark's checkpoint has the progress of a query, but not its server. A checkpoint of another server would silently skip
+messages. So each run stores what it is about, and a run that differs is refused.
 """
 
 import json

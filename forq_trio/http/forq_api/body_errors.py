@@ -1,4 +1,4 @@
-"""Says in words what is wrong with a body, and which member is to blame: from msgspec's error and the body's type."""
+"""Explains what is wrong with a body, and with which member, from msgspec's error and the body's type."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -43,7 +43,7 @@ def refusal(body: type[Any], raw: bytes, error: Exception) -> Refused:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """A hint at the known name that is nearest to `name`, to be put behind a sentence; "" without one."""
+    """A hint at the known name that is nearest to `name`, to append to a sentence; "" without one."""
     nearest = get_close_matches(name, known, n=1) if len(name) <= limits.ERROR_FIELD_LENGTH_MAX else None
     return f"; did you mean {nearest[0]}?" if nearest else ""
 

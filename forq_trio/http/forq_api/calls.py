@@ -1,4 +1,4 @@
-"""Endpoints that do no more than decode, call and encode: one generic function does so, as the endpoint declares."""
+"""Endpoints that only decode, call and encode: one generic function does this, as the endpoint declares."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias, TypeVar, overload
@@ -16,13 +16,13 @@ MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
 """Makes the route of an endpoint from its declaration and the function that responds."""
 
 AboutCaller: TypeAlias = Callable[[Principal], Mapping[str, Any]]
-"""What a call has to know about who makes the request, as keyword arguments."""
+"""What a call has to know about the caller of the request, as keyword arguments."""
 
 AnswerT = TypeVar("AnswerT")
 
 
 class _Nothing(Struct, forbid_unknown_fields=True):
-    """What endpoints read that take nothing: a member in it asks for something that they do not do."""
+    """The body of endpoints without members: any member is refused."""
 
 
 def with_key(principal: Principal) -> Mapping[str, Any]:

@@ -32,7 +32,7 @@ class ConsumerEndpoints:
         return json_response(ConsumerList(page, last))
 
     async def delete(self, request: Request, queue: str, name: str) -> Response:
-        """204: what it had leased is given back, and it is forgotten; 202 after a second that was too short."""
+        """204: its lease is given back, and it is deleted; 202 if that takes more than a second."""
         return NO_CONTENT if await self._broker.leases.delete(queue, name) else _NOT_YET
 
     async def read(self, request: Request, queue: str, name: str, number: str) -> Response:

@@ -63,7 +63,7 @@ class DeadLetterEndpoints:
         return json_response(produced)
 
     async def start_task(self, request: Request, queue: str) -> Response:
-        """202 with the task, which runs on in the server."""
+        """202 with the task, which runs in the server."""
         wanted = _read_start(request.body)
         check_target(request, wanted.target)
         if wanted.action == "delete" and wanted.target is not None:
@@ -87,7 +87,7 @@ def check_target(request: Request, target: str | None) -> None:
 
 
 def _check_sender(principal: Principal, target: str | None) -> None:
-    """Raise Forbidden unless it may put an edited copy into the queue that a message came from; None: it has none."""
+    """Raise Forbidden unless the client may send an edited copy to a message's source queue; None: it has none."""
     if target is not None and not principal.may(Scope.REDRIVE, target):
         principal.check(Scope.PRODUCE, target)
 

@@ -1,4 +1,4 @@
-"""Forq's answers to errors: those of the queue say their code and status, those of HTTP whose they have."""
+"""Forq's answers to errors: those of the queue have a code and status, those of HTTP use another error's."""
 
 from forq_trio.http.errors import (
     ForeignSite,
@@ -37,7 +37,7 @@ def answer_forqs_error(error: Exception, request: Request) -> Response:
 
 
 def explain(error: Exception, request: Request) -> Refused:
-    """What is wrong, in words; raises errors that have no code of the API."""
+    """The error in words; raises errors that have no code of the API."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, HttpError):
@@ -48,7 +48,7 @@ def explain(error: Exception, request: Request) -> Refused:
 
 
 def refusal_of(error: errors.ForqError, *, in_query: bool = False) -> Refused:
-    """What the caller did wrong, or why we cannot do it; raises errors that have no code of the API.
+    """The caller's mistake, or the server's reason; raises errors that have no code of the API.
 
     in_query: the request has no body, so a member that is wrong is a parameter of the query.
     """

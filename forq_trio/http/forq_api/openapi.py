@@ -76,7 +76,7 @@ _DOCUMENT = Operation(
 def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
     """Routes that serve the document about `documented` and themselves. version: the server's.
 
-    It is made at the first request: that takes some milliseconds, and most servers never get one.
+    It is made at the first request, because it takes some milliseconds, and most servers get none.
     """
 
     @functools.cache

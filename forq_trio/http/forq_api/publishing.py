@@ -25,8 +25,9 @@ _read_publish = BodyReader(wire.PublishRequest)
 
 
 class PublishingEndpoints:
-    """Pages are read in slices, between which others run; long ones a few at a time, one of each caller:
-    decoded they are many times as large.
+    """Pages are read in slices, with other tasks in between; long ones a few at a time, one of each caller.
+
+    Decoded, a page is many times as large.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -48,7 +49,7 @@ class PublishingEndpoints:
 
     @asynccontextmanager
     async def _one_at_a_time(self, caller: str) -> AsyncIterator[None]:
-        """Wait until no other long page of the caller is read, and few of others: nobody takes all places for long."""
+        """Wait until no other long page of the caller is read, and few of others."""
         lock = self._reading_of.setdefault(caller, trio.Lock())
         try:
             async with lock, self._reading:
@@ -86,7 +87,7 @@ class PublishingEndpoints:
         return lines_answer(rows.lines, rows.next)
 
     async def partitions(self, request: Request, queue: str) -> Response:
-        """Ranges for exports side by side."""
+        """Ranges for parallel exports."""
         default, most = limits.EXPORT_PARTITIONS_DEFAULT, limits.EXPORT_PARTITIONS_MAX
         count = query_number(request.query, "count", default, 1, most)
         return json_response(await self._broker.export_partitions(queue, count))

@@ -31,12 +31,12 @@ class QueueEndpoints:
         return json_response(self._judged(await self._broker.queue_stats(queue)))
 
     async def health(self, request: Request, queue: str) -> Response:
-        """How well one queue is."""
+        """The health of one queue."""
         health = self._monitor.health(self._broker.known.check_queue(queue))
         return json_response(replace(health, sends_refused=self._broker.known.sends_refused))
 
     def _judged(self, info: QueueInfo) -> QueueInfo:
-        """What the broker says of a queue, with the verdict on it."""
+        """A queue as the broker knows it, with its verdict."""
         health = self._monitor.health(info.queue)
         return replace(info, level=health.level, verdict=health.verdict)
 

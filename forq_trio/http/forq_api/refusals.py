@@ -1,7 +1,7 @@
-"""Refusals of Forq's API: what is wrong with a request, and the two forms of the answer that says so.
+"""Refusals of Forq's API: the error of a request, and the two forms of its answer.
 
 Our own routes answer `{"code", "field", "message"}`. Forq's clients accept no member beside `code`, so Forq's own
-routes (`is_forqs_path`) answer the other two in headers, unless the client asks for the form of ours.
+routes (`is_forqs_path`) answer the other two in headers, unless the client asks for our form.
 """
 
 import re
@@ -64,7 +64,7 @@ class Refused(Exception):
 
 
 def shortened(text: str, length_max: int = limits.ERROR_FIELD_LENGTH_MAX) -> str:
-    """Text of a request as an answer may repeat it: without control characters, and not longer than that."""
+    """Text of a request that an answer may repeat: without control characters, and not longer than that."""
     text = text[: length_max + 1]
     if not text.isprintable():
         text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
@@ -101,7 +101,7 @@ def transport_answer(status: int, method: str, path: str) -> Response:
 
 
 def error_body_start(kind: type[ForqError]) -> bytes:
-    """How every body with the code of this error begins, whatever its form."""
+    """The beginning of every body with the code of this error, in either form."""
     return encode_json(ErrorView(kind.code))[:-1]
 
 

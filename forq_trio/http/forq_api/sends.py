@@ -1,11 +1,11 @@
 """Reads the bodies of sends: the JSON is decoded straight into the message that the broker stores.
 
 Forq ignores unknown members, and so does a send of one message that has only Forq's own members. A message with any of
-our members comes from a client that knows us: an unknown member is a mistake and refused by name. Batches are ours
+our members comes from a client of this server: an unknown member is a mistake and refused by name. Batches are ours
 alone, so there an unknown member is always refused.
 
-Decoding holds the interpreter lock, so a long body is read in slices, between which others run; and what no
-message can have is refused before it is decoded: too many entries, and attributes that are too long.
+Decoding holds the interpreter lock, so a long body is read in slices, with other tasks in between; too many entries,
+and attributes that are too long, are refused before they are decoded.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ OUR_MEMBERS = frozenset(NewMessage.__struct_encode_fields__) - FORQS_MEMBERS
 
 
 def _at_most(count: int) -> Any:
-    """A list of up to so many values that are not decoded yet. Reading a longer one ends where it gets too long."""
+    """A list of up to this many values that are not decoded yet. Reading a longer one ends where it gets too long."""
     members = [(f"value_{index}", Raw, Raw()) for index in range(count)]
     return msgspec.defstruct("AtMost", members, array_like=True, forbid_unknown_fields=True)
 

@@ -1,9 +1,10 @@
 """A bound on the memory for answers that their clients have not read yet, over all connections of a server.
 
-A client that does not read its answers has the server hold them until SEND_SECONDS_MAX cuts it. While such answers use
-up the bound, others are not given: their clients are told to try again, or, where the request has changed something,
-that its outcome is not known. Long answers leave a part of the bound to short ones, so that a few clients with long
-answers do not stop the sends and acks of all others. The messages that an answer was made of are gone when it is sent.
+The server holds the answers of a client that does not read them until SEND_SECONDS_MAX ends the connection. While such
+answers use up the bound, other requests are answered that they should be tried again, or, if the request has changed
+something, that its outcome is not known. Long answers leave a part of the bound to short ones, so that a few clients
+with long answers do not stop the sends and acks of all others. The messages that an answer was made of are gone when it
+is sent.
 """
 
 from forq_trio.http.message import Response

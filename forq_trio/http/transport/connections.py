@@ -1,12 +1,12 @@
-"""The open connections of a server: how many there may be, and who may have them.
+"""The open connections of a server: how many there may be, and of which clients.
 
 Rules
 - A connection is keyless until a request with a right key arrives on it; from then on it belongs to the key's holder.
 - An address may have half of all connections without a key. This machine may have all of them: behind a proxy on it
   every client has its address, and a program on it could harm the server in other ways.
-- When there are as many as may be, a new connection replaces the keyless one that has been open longest. One that is
-  younger than KEYLESS_CONNECTION_SECONDS is not replaced, because its client has had no time to send a key. So keyless
-  connections never keep a client with a key out.
+- When all places are used, a new connection replaces the keyless one that has been open longest. One that is younger
+  than KEYLESS_CONNECTION_SECONDS is not replaced, because its client has had no time to send a key. So keyless
+  connections never block a client with a key.
 - Connections of keys are a budget: nobody but the owner of the server's secret can have them all.
 """
 

@@ -8,7 +8,7 @@
 - `begun()` is, in the phase BODY, the request whose body is arriving.
 
 A request that asks for another protocol (Upgrade) is a request like any other: a server may decline by answering in
-HTTP/1.1 (RFC 9110 section 7.8), and we always do. llhttp stops after such a head, so it is told to go on.
+HTTP/1.1 (RFC 9110 section 7.8), and we always do. llhttp stops after such a head, so it is told to continue.
 
 llhttp in its strict mode refuses the means of request smuggling: a body length given twice or in two ways, bad chunk
 sizes, folded headers, space before the colon, bare line feeds, control characters. It accepts, and we refuse: more than
@@ -143,7 +143,7 @@ class RequestParser:
             self._check_unfinished(len(data), phase_before)
 
     def _check_unfinished(self, fed_bytes: int, phase_before: int) -> None:
-        """Bound what llhttp has taken without reporting any of it: an unfinished head, trailers, chunk extensions."""
+        """Bound bytes that llhttp has not reported: an unfinished head, trailers, chunk extensions."""
         if self.refused:
             return
         if self.phase != phase_before or len(self._body) != self._body_seen or self.complete:

@@ -1,7 +1,7 @@
 """Raises the limit of open files: every connection is one, and the usual limit is low, often 1,024.
 
 Beyond the limit a connection would neither be served nor refused, and the database's own files could not be opened. So
-the limit is raised as far as is allowed, and what is allowed is shared before anybody connects:
+the limit is raised as far as is allowed, and shared before anybody connects:
 
 - OPEN_FILES_BESIDE_MAX are for all other files; no connection takes one of them.
 - Of the rest the admin UI's port gets a quarter, and no more than it needs; the API's port gets all others.

@@ -22,8 +22,8 @@ class Services:
 
     response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. body_budget: of requests that are
     received: bodies, and heads of HTTP/2. on_error: called with every unexpected exception. refuse: makes every answer
-    of the transport itself. http2_full_portion: held by the one connection of HTTP/2 that parses more than a little in
-    this pass of the loop, so that many that flood delay others no longer than one does.
+    of the transport itself. http2_full_portion: held by the one connection of HTTP/2 that may parse a full portion in
+    this pass of the loop, so that many flooding connections delay others no longer than one.
     """
 
     admit: Admit

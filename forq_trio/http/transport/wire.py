@@ -50,7 +50,7 @@ class Wire(Protocol):
         ...
 
     def peer_closed(self) -> bool:
-        """Whether the peer is known to have closed its side. Costs a system call; False where it cannot be seen."""
+        """Whether the peer is known to have closed its side. Costs a system call; False if that cannot be seen."""
         ...
 
     def send_eof(self) -> None:

@@ -1,10 +1,10 @@
-"""The live hub: renders what is being looked at, once for all who look at it, and hands the changes out.
+"""The live hub: renders each open view once for all its readers, and sends them the changes.
 
 Rules
 - A view is rendered at most once a second, and only while somebody looks at it. All its readers get the same bytes.
 - All of it together takes at most LIVE_SHARE_MAX of the event loop's time: what the loop did while views were read and
   rendered, and what sending is known to take, is paid for with a pause. So with many dashboards each is updated less
-  often, and a busy queue is left alone.
+  often, and queues are not slowed down.
 - A reader that does not keep up gets the newest state instead of a backlog: nothing is queued for it.
 - A view that fails (the database is busy, a template is wrong) keeps its last state; it is tried again, and the others
   go on. It is logged when it begins to fail.
@@ -30,7 +30,7 @@ class TooManyDashboards(ServiceError):
 
 
 class View(Protocol):
-    """A part of a page that is live."""
+    """A live part of a page."""
 
     async def refresh(self) -> None:
         """Read what `cells` needs, at most a few reads of the database. May raise a ForqError."""
@@ -101,7 +101,7 @@ class LiveHub:
         return self._readers
 
     async def run(self) -> None:
-        """Render the views that are looked at, until cancelled."""
+        """Render the views that have readers, until cancelled."""
         while True:
             await self._wanted.wait()
             started = trio.current_time()

@@ -1,4 +1,4 @@
-"""Which views each session, and each access token, looks at: one of them may not use up all that there may be."""
+"""Which views each session, and each access token, has open: each has a share of their number."""
 
 from collections import Counter
 from collections.abc import Iterator

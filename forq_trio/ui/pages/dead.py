@@ -1,4 +1,4 @@
-"""The list of dead-letter queues: how many messages are in each, where they came from, and what is done about them."""
+"""The list of dead-letter queues: how many messages are in each, where they came from, and their redrives."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,7 +46,7 @@ class DeadList(Struct):
 
 
 class DeadQueues:
-    """What is known about dead-letter queues, from memory."""
+    """The dead-letter queues, from memory."""
 
     def __init__(self, site: Site, viewer: Viewer) -> None:
         self._site = site

@@ -192,7 +192,7 @@ class _Actions:
 
 
 def _on_page(form: Mapping[str, str]) -> bool:
-    """True if the message's own page asks, which has nothing to show any more; False for a list."""
+    """True for the message's own page, which has nothing to show any more; False for a list."""
     return form.get("in") == "page"
 
 

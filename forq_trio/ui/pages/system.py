@@ -1,4 +1,4 @@
-"""The System page: what the server is and how it does, its jobs, tokens, sessions, backups and settings."""
+"""The System page: the state of the server, its jobs, tokens, sessions, backups and settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

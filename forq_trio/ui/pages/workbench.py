@@ -66,7 +66,7 @@ def everything(site: Site, queue: str) -> Search:
 
 
 async def head_of(site: Site, viewer: Viewer, queue: str) -> DeadRow:
-    """What is known about the queue."""
+    """Facts about the queue."""
     sources = await site.directory.sources(viewer)
     queues = DeadQueues(site, viewer)
     tasks = await site.broker.redrives(queue)

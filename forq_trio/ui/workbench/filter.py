@@ -1,4 +1,4 @@
-"""The filter of the workbench, which is all in the URL: as a question to the broker, as chips, and in words."""
+"""The filter of the workbench, which is all in the URL: as a filter of the broker, as chips, and in words."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol

@@ -1,10 +1,10 @@
 """Dead letters by reason and what their errors have in common, in the newest of a queue: counted step by step.
 
 Rules
-- A step looks at 10,000 messages, and each is a request of its own, so that none takes long. Two readers of a queue go
-  on with the same count.
+- A step looks at 10,000 messages, and each is a request of its own, so that none takes long. Two readers of a queue
+  share a count.
 - A count that is complete holds for GROUPS_SECONDS; then the next reader begins another one. So does one that nobody
-  went on with.
+  continued.
 - At most GROUPS_QUEUES_MAX counts are kept, of at most ERROR_GROUPS_MAX groups; what is beyond is summed by reason.
 """
 

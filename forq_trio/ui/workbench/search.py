@@ -12,12 +12,12 @@ from forq_trio.model import limits
 from forq_trio.ui.workbench.filter import Filter, Parameters, read_number
 
 SPAN = 100_000
-"""How many messages a search looks at before it asks whether to go on."""
+"""How many messages a search reads before it asks whether to continue."""
 RECOUNT_STEPS_MAX = 10
 
 
 class Search(Struct, frozen=True):
-    """How far a search came. found: how many match, held: how many of them a consumer holds.
+    """How far a search got. found: how many match, held: how many of them a consumer holds.
 
     depth: how many messages it is to look at; down: the sequence below which it goes on, None at the end of the queue.
     oldest_at: when the oldest one that was looked at became a dead letter. begun: False before the first step.

@@ -57,7 +57,7 @@ def _what(task: RedriveInfo) -> str:
 
 
 def _notes(task: RedriveInfo, now_ms: int) -> list[str]:
-    """What was done, what is left, and how long it takes."""
+    """How many are done, how many are left, and how long it takes."""
     word = "deleted" if task.action == "delete" else "moved"
     if not task.filter.above_sequence and _is_all(task):
         notes = [
@@ -86,7 +86,7 @@ def _is_all(task: RedriveInfo) -> bool:
 
 
 def to_go_ms(task: RedriveInfo, now_ms: int) -> float | None:
-    """How long a task goes on, by its rate and by how many matched so far; None where nothing can be said."""
+    """How long a task will still run, by its rate and by how many matched so far; None if that is unknown."""
     left = task.total - task.searched
     if task.state != "running" or task.filter.above_sequence or not task.searched or left <= 0:
         return None

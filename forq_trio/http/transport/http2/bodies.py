@@ -1,10 +1,10 @@
 """The memory that requests take: heads that were admitted, and bodies. No I/O.
 
-A head is judged when it ends: a request without a right key takes no memory. All other memory counts against the
+A head is checked when it ends: a request without a right key takes no memory. All other memory counts against the
 connection's share and the budget of all connections, DATA also against the client's windows and the bound of a body.
 
-What a client sends is never left unread, so no window is ever used up, and none has to be enforced: bodies have bounds
-of their own.
+All bytes of a client are read, so no window is ever used up, and none has to be enforced: bodies have bounds of their
+own.
 """
 
 from forq_trio.http.message import Request, Response

@@ -1,12 +1,12 @@
 """A bound on frames that cost us a little each and the client almost nothing.
 
-It counts every frame that brings no request further (pings, settings, resets, window updates, priorities, GOAWAY,
-empty, unknown and late frames), continuations, mistakes that reset a stream, and requests that are refused by their
-head; one without a right key counts for HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS. Requests that are served are not counted;
+It counts every frame that is not part of a request (pings, settings, resets, window updates, priorities, GOAWAY, empty,
+unknown and late frames), continuations, errors that reset a stream, and requests that are refused by their head; one
+without a right key counts for HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS. Requests that are served are not counted;
 HTTP2_STREAMS_MAX run at a time.
 
-A client's allowance grows with time and with every answer that it gets: a connection of a week that does honest work
-never uses it up, and a flood has used it up within a second.
+A client's allowance grows with time and with every answer that it gets: a normal connection never uses it up, even in a
+week, and a flood uses it up within a second.
 """
 
 from forq_trio.http.transport.http2.frames import ENHANCE_YOUR_CALM, ConnectionFault
@@ -14,7 +14,7 @@ from forq_trio.model import limits
 
 
 class FrameAllowance:
-    """How many of the counted frames one connection may send yet. now: trio's clock."""
+    """How many of the counted frames one connection may still send. now: trio's clock."""
 
     __slots__ = ("_frames", "_since")
 

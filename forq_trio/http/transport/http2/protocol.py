@@ -1,14 +1,14 @@
 """HTTP/2 as a server speaks it (RFC 9113), without I/O: bytes in, whole requests and bytes out.
 
 `feed` takes what arrived, `parse` works through one portion of what was fed: HTTP2_PORTION_FRAMES_MAX frames, or fewer
-whose headers cost more, so that one client that sends many delays no other. Afterwards
+whose headers cost more, so that one client with many frames does not delay others. Afterwards
 - `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
 - `output` has the bytes to send,
 - `deadline` is no later than the moment at which `end_overdue` has something to do.
 A request is admitted when its head ends: one without a right key is answered at once, as are others that cannot be
-served, and take no memory. A mistake that concerns one stream resets it; any other raises ConnectionFault, after
+served, and take no memory. An error of one stream resets it; any other raises ConnectionFault, after
 which only `fail` may be called. The client's side is bounded: open streams and running handlers, bytes of a header
-block, bodies (Bodies), answers (AnswerBudget), and frames that bring no request further (FrameAllowance).
+block, bodies (Bodies), answers (AnswerBudget), and frames that are not part of a request (FrameAllowance).
 """
 
 from collections.abc import Callable
@@ -68,12 +68,12 @@ class Http2Protocol:
 
     @property
     def is_idle(self) -> bool:
-        """Everything that was asked is answered."""
+        """All requests are answered."""
         return not self.streams.open and not self._running
 
     @property
     def is_done(self) -> bool:
-        """Everything is answered, and no more will be asked."""
+        """Everything is answered, and no more requests will come."""
         return self.is_closing and self.is_idle
 
     def feed(self, data: bytes) -> None:

@@ -141,5 +141,5 @@ class Streams:
         return stream_id in self._closed
 
     def was_reset(self, stream_id: int) -> bool:
-        """It is among the last that were closed, and it was us who did it."""
+        """It is among the last that were closed, and the server reset it."""
         return self._closed.get(stream_id, False)
