@@ -3,7 +3,8 @@
 Rules
 - A connection is keyless until a request on it shows a session. Keyless ones are bounded in all and by address.
 - Beyond a bound a new connection replaces the keyless one that has been idle for longest: of the same address, or,
-  beyond the bound of all keyless ones, of the address that has most. If none is idle it is refused.
+  beyond the bound of all keyless ones, of the address that has most. If none of that address is idle, and it has more
+  than the new one's would have, it gives up one whose request does not run yet. Else the new one is refused.
 - Connections with a session are bounded in all, by session, and by access token; there the same is done with those of
   the session or the token.
 - Where the process may have few open files all bounds are lower (`http/transport/open_files.py`). An address has at
@@ -23,12 +24,16 @@ _ADDRESS = "address"
 
 @dataclass(eq=False)
 class Place:
-    """A connection's place. cut: ends it. used: grows with each request; busy: it has one; groups: what bounds it."""
+    """A connection's place. cut: ends it. used: grows with each request; groups: what bounds it.
+
+    busy: it has a request; waits: which does not run yet.
+    """
 
     cut: Callable[[], None]
     used: int
     groups: tuple[Group, ...] = ()
     busy: bool = False
+    waits: bool = False
     session: str | None = None
 
 
@@ -58,7 +63,8 @@ class Connections:
             return None
         if self._size(_KEYLESS) >= self._keyless_max:
             most = max((group for group in self._groups if group[0] == _ADDRESS), key=self._size)
-            if not self._free_place(most, self._size(most)):
+            has_more = self._size(most) > self._size(own) + 1
+            if not self._free_place(most, self._size(most), or_waiting=has_more):
                 return None
         place = Place(cut, self._next_use())
         self._join(place, (_KEYLESS, own))
@@ -81,12 +87,16 @@ class Connections:
             self._join(place, tuple(bounds))
             place.session = viewer.digest
         place.used = self._next_use()
-        place.busy = True
+        place.busy = place.waits = True
         return True
+
+    def run(self, place: Place) -> None:
+        """The request runs from now on, so it is not ended for others."""
+        place.waits = False
 
     def end(self, place: Place) -> None:
         """The request has ended."""
-        place.busy = False
+        place.busy = place.waits = False
         place.used = self._next_use()
 
     def leave(self, place: Place) -> None:
@@ -106,11 +116,17 @@ class Connections:
     def _size(self, group: Group) -> int:
         return len(self._groups.get(group, ()))
 
-    def _free_place(self, group: Group, places_max: int) -> bool:
-        """Whether it has a free place, if need be by cutting its connection that has been idle for longest."""
+    def _free_place(self, group: Group, places_max: int, *, or_waiting: bool = False) -> bool:
+        """Whether it has a free place, if need be by cutting its connection that has been idle for longest.
+
+        or_waiting: where none is idle, one whose request waits.
+        """
         if self._size(group) < places_max:
             return True
-        idle = [place for place in self._groups[group] if not place.busy]
+        places = self._groups[group]
+        idle = [place for place in places if not place.busy]
+        if or_waiting and not idle:
+            idle = [place for place in places if place.waits]
         if not idle:
             return False
         oldest = min(idle, key=lambda place: place.used)

@@ -257,6 +257,7 @@ class _Connection:
                 nursery.start_soon(metered, self._notice_leaving(reader, nursery.cancel_scope))
                 try:
                     self._permit = await share.permit(caller)
+                    server.places.run(self._place)
                     await self._protocol.handle(RawData(arrived.encode()))
                     await self._answered.wait()
                 except Overloaded:

@@ -72,6 +72,20 @@ def test_the_oldest_is_the_one_without_a_request_for_longest(client, connections
     assert client.cut == [*range(2, ADDRESSES), 1]
 
 
+def test_where_all_wait_the_address_with_most_gives_up_one():
+    connections = Connections(16)
+    client = Client(connections)
+    assert client.open("a", count=2, busy=True) == 2
+    assert client.open("b", count=2, busy=True) == 2
+    connections.run(client.places[0])
+    assert client.open("c", count=2, busy=True) == 1
+    assert client.cut == [1]
+    for place in client.places[2:4]:
+        connections.run(place)
+    assert client.open("d", busy=True) == 0
+    assert client.cut == [1]
+
+
 def test_where_all_have_a_request_one_more_is_refused(client):
     assert client.open(count=ADDRESSES, busy=True) == ADDRESSES
     assert client.open() == 0
@@ -146,6 +160,8 @@ def test_where_few_fit_all_bounds_are_lower_and_nobody_has_all_of_a_kind() -> No
     client = Client(connections)
     assert client.open("one", count=8, busy=True) == 2
     assert client.open("two", count=8, busy=True) == 2
+    for place in client.places[:4]:
+        connections.run(place)
     assert client.open("three", busy=True) == 0
     assert client.open("two", busy=True, viewer=session("s")) == 0, (
         "a session comes over a connection without one"

@@ -16,6 +16,7 @@ from support.actors import until
 from support.transport import get, post
 
 SESSION = "Cookie: in"
+WAITING = (("/a", "127.0.0.1"), ("/b", "127.0.0.2"), ("/c", "127.0.0.2"))
 LONG_BYTES = 32 * limits.MIB
 
 
@@ -68,9 +69,9 @@ class Running:
         self.counters = counters
         self.streams: list[trio.SocketStream] = []
 
-    async def send(self, data: bytes) -> trio.SocketStream:
-        """Send on a new connection."""
-        stream = await trio.open_tcp_stream("127.0.0.1", self.server.ports[0])
+    async def send(self, data: bytes, address: str = "127.0.0.1") -> trio.SocketStream:
+        """Send on a new connection from this address."""
+        stream = await trio.open_tcp_stream("127.0.0.1", self.server.ports[0], local_address=address)
         self.streams.append(stream)
         await stream.send_all(data)
         return stream
@@ -230,6 +231,22 @@ async def test_an_address_that_waits_with_all_its_requests_locks_no_session_of_i
         inside = await ui.send(get("/2", SESSION))
         assert await answer(inside) == (200, b"GET /2 ")
         assert ui.app.paths == ["/1", "/2"]
+
+
+async def test_two_addresses_whose_requests_wait_lock_no_third_out():
+    async with running(connections_max=16) as ui:  # four without a session, an address has two
+        ui.app.hold("/held")
+        held = await ui.send(get("/held"))
+        await until(lambda: ui.app.paths == ["/held"])
+        waiting = [await ui.send(get(path), address) for path, address in WAITING]
+        await until(lambda: ui.server.connections == 4)
+        await wait_all_tasks_blocked()
+        third = await ui.send(get("/third"), "127.0.0.3")
+        assert await has_ended(waiting[0])
+        ui.app.held["/held"].set()
+        assert await answer(held) == (200, b"GET /held ")
+        assert await answer(third) == (200, b"GET /third ")
+        assert [(await answer(stream))[0] for stream in waiting[1:]] == [200, 200]
 
 
 async def test_a_session_has_no_more_connections_than_it_may():
