@@ -73,7 +73,7 @@ NAMING = {
     "a message": lambda broker: broker.produce("a", "x", dead_letter_queue="new"),
     "settings": lambda broker: broker.configure("new", max_attempts=3),
     "a setting": lambda broker: broker.configure("a", dead_letter_queue="new"),
-    "a publication": lambda broker: broker.publish_for_a_while("app", 1, [Stage("new", "s", 1)]),
+    "a publication": lambda broker: broker.publish("app", 1, [Stage("new", "s", 1)]),
     "a redrive": lambda broker: broker.redrive("a-dlq", [], target="new"),
     "a copy": lambda broker: broker.resubmit("a-dlq", "0199164b-4dea-78d9-9b4c-c699d5037962", target="new"),
     "a task": lambda broker: broker.start_redrive("a-dlq", target="new"),

@@ -1,5 +1,6 @@
 """Tokens outlive restarts and crashes: never more deliveries than the rate allows, and never fewer."""
 
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -92,3 +93,21 @@ def test_a_queue_without_a_rate_stores_nothing(engine):
     do(engine, claim(most=9))
     assert not engine.snapshot().has_buckets
     assert stored(engine) == []
+
+
+def test_deliveries_drop_the_buckets_that_are_full_again(tmp_path):
+    """So the rows are about as many as groups that miss a token, however long the next sweep is away."""
+    with closing(open_engine(tmp_path)) as engine:
+        do(engine, Configure("q", SettingsChange(rate=Rate(1, 1_000, RatePer.GROUP))))
+
+        def groups_after(groups: str, now_ms: int) -> str:
+            run(engine, *(send("x", group=group) for group in groups), now_ms=now_ms)
+            assert len(do(engine, claim(most=len(groups)), now_ms)) == len(groups)
+            return "".join(sorted(str(group) for group, *_ in stored(engine)))
+
+        assert groups_after("abcd", T0) == "abcd"
+        assert groups_after("e", T0 + 999) == "abcde"
+        assert groups_after("f", T0 + 1_000) == "cdef"
+        assert groups_after("g", T0 + 1_001) == "efg"
+        do(engine, Sweep(SweepKind.EXPIRED), T0 + 60_000)
+        assert stored(engine) == []

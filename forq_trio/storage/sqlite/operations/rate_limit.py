@@ -50,9 +50,12 @@ def spend(tx: Transaction, queue: str, rows: Sequence[ReadyRow]) -> None:
     if rate.per is RatePer.QUEUE:
         _take(tx, (queue, _WHOLE_QUEUE), rate, len(rows))
         return
-    for group_id, number in Counter([row[GROUP_ID] for row in rows if row[GROUP_ID]]).items():
+    taken = Counter([row[GROUP_ID] for row in rows if row[GROUP_ID]])
+    for group_id, number in taken.items():
         _take(tx, (queue, group_id), rate, number)
         tx.limited.add((queue, group_id))
+    if taken:  # two for each new one: so rows do not gather until the sweep
+        tx.query("expire_buckets", tx.now_ms, 2 * len(taken))
 
 
 def wake_queue(tx: Transaction, queue: str) -> None:
