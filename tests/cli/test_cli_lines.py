@@ -44,7 +44,7 @@ def test_a_line_may_be_as_long_as_a_message(ending: bytes):
 
 
 @pytest.mark.parametrize("chunk_bytes", [1_000, 65_536, 10_000_000])
-def test_a_line_that_is_far_too_long_is_told_once_and_not_kept(chunk_bytes: int):
+def test_a_line_that_is_far_too_long_is_reported_once_and_not_stored(chunk_bytes: int):
     text = b"a\n" + b"x" * (3 * LINE_BYTES_MAX) + b"\nb\n"
     cutter = LineCutter()
     lines = []

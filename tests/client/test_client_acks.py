@@ -146,7 +146,7 @@ def test_a_lone_ack_waits_for_one_pass_only(run):
 
 
 @pytest.mark.parametrize("others", ["", "no", "x" * 65, "käse"])
-def test_what_could_hurt_others_goes_alone(run, others: str):
+def test_a_receipt_that_the_server_might_refuse_is_sent_alone(run, others: str):
     async def test(server: Server, client: AsyncForqClient) -> None:
         strange = [others] * (others != "")
         await outcomes(client, ("q", "a1"), ("q", strange), ("q", "a2"))
@@ -168,7 +168,7 @@ def test_a_request_has_no_more_receipts_than_the_server_takes(run):
 
 
 @pytest.mark.parametrize("cancelled", [0, 1, 2])
-def test_a_cancelled_one_hurts_no_other(run, cancelled: int):
+def test_a_cancelled_ack_does_not_affect_others(run, cancelled: int):
     async def test(server: Server, client: AsyncForqClient) -> None:
         server.held = anyio.Event()
         scopes = [anyio.CancelScope() for _ in range(3)]

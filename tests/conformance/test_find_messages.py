@@ -52,7 +52,7 @@ def test_the_oldest_that_was_looked_at(engine, reader):
     assert find(reader, limit=2).oldest_at == T0 + 2
 
 
-def test_the_oldest_of_dead_letters_goes_by_their_death(engine, reader):
+def test_the_oldest_dead_letter_is_the_one_dead_lettered_first(engine, reader):
     send_dead_letter(engine, now=T0)
     send(engine, "y", now=T0 + 1)
     fail(engine, now=T0 + 7)

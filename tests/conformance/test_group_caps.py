@@ -1,4 +1,4 @@
-"""A bound on messages of one group in process: who waits for it, and what ends the wait in the same batch."""
+"""The group limit: which messages it holds, and what makes them ready in the same batch."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def send_all(engine, names, **fields):
     return do(engine, ProduceMany("q", tuple(messages)))
 
 
-def test_as_many_of_a_group_as_may_be_and_everybody_else(engine):
+def test_a_group_gets_up_to_its_limit_and_the_others_are_served(engine):
     configure(engine, group_in_flight_max=2)
     send_all(engine, "a1 a2 a3 a4 b1")
     for _ in range(3):
@@ -63,7 +63,7 @@ def test_as_many_of_a_group_as_may_be_and_everybody_else(engine):
     assert has_no_message(engine)
 
 
-def test_who_is_held_shows_it(capped):
+def test_a_held_message_has_the_status_held(capped):
     _, held = send_all(capped, "a1 a2")
     result = run(capped, claim(2), now=T0 + 7)
     message = look(capped, held.id)
@@ -90,13 +90,13 @@ def held(capped):
     return produced, receipt
 
 
-def test_an_ack_lets_the_next_one_go(capped, held):
+def test_an_ack_frees_the_next_message(capped, held):
     _, receipt = held
     assert woken_by(capped, Ack("q", (receipt,))) == ["a2"]
     assert counted(capped)["q"] == QueueCounts(processing=1, held=1)
 
 
-def test_an_ack_by_id_does(capped, held):
+def test_an_ack_by_id_frees_the_next_message(capped, held):
     produced, _ = held
     assert woken_by(capped, AckById("q", produced[0].id)) == ["a2"]
 
@@ -109,7 +109,7 @@ def test_an_ack_by_id_does(capped, held):
     ],
     ids=["nack", "release"],
 )
-def test_one_that_is_put_off_lets_the_next_one_go(capped, held, command):
+def test_giving_back_with_a_delay_frees_the_next_message(capped, held, command):
     assert woken_by(capped, command(held[1])) == ["a2"]
 
 
@@ -122,22 +122,22 @@ def test_one_that_is_put_off_lets_the_next_one_go(capped, held, command):
     ],
     ids=["nack", "release", "extend"],
 )
-def test_one_that_comes_back_goes_before_the_next_one(capped, held, command):
+def test_a_message_that_is_ready_again_comes_before_the_next_one(capped, held, command):
     assert woken_by(capped, command(held[1])) == ["a1"]
     assert counted(capped)["q"] == QueueCounts(processing=1, held=2)
 
 
-def test_a_lease_that_ends_gives_room(capped, held):
+def test_the_message_of_a_lease_that_ends_comes_before_the_next_one(capped, held):
     assert woken_by(capped, now=T0 + LEASE_MS) == ["a1"]
 
 
-def test_a_message_that_fails_gives_room(capped):
+def test_a_message_that_fails_frees_the_next_one(capped):
     send_all(capped, "a1 a2", max_attempts=1)
     receive(capped, 2)
     assert woken_by(capped, now=T0 + LEASE_MS) == ["a2"]
 
 
-def test_a_purged_message_gives_room(capped, held):
+def test_a_purged_message_frees_the_next_one(capped, held):
     assert woken_by(capped, Purge("q", held[0][0].sequence)) == ["a2"]
 
 
@@ -156,13 +156,13 @@ def ready_behind_nobody(engine, held):
     ],
     ids=["delete", "redrive", "purge"],
 )
-def test_a_ready_message_that_goes_away_gives_its_turn_on(capped, held, command):
-    """Else nobody of the group would ever end the wait of those behind it."""
+def test_a_removed_ready_message_frees_the_next_one(capped, held, command):
+    """Otherwise the messages behind it would be held for ever."""
     ready_behind_nobody(capped, held)
     assert woken_by(capped, command(held[0][1])) == ["a3"]
 
 
-def test_a_ready_message_that_expires_gives_its_turn_on(capped):
+def test_an_expired_ready_message_frees_the_next_one(capped):
     messages = (
         NewMessage("a1", group="a"),
         NewMessage("a2", group="a", ttl_ms=9),
@@ -175,7 +175,7 @@ def test_a_ready_message_that_expires_gives_its_turn_on(capped):
     assert woken_by(capped, now=T0 + 9) == ["a3"]
 
 
-def test_a_poisonous_message_gives_its_turn_on_in_the_next_batch(capped):
+def test_a_message_delivered_too_often_frees_the_next_one_in_the_next_batch(capped):
     (bad,) = send_all(capped, "a1")
     assert do(capped, Nack("q", (receive_one(capped)[1],), 0)) == (True,)
     send_all(capped, "a0", priority=500)
@@ -190,7 +190,7 @@ def test_a_poisonous_message_gives_its_turn_on_in_the_next_batch(capped):
     assert woken_by(capped) == ["a2"]
 
 
-def test_held_messages_go_in_claim_order(capped):
+def test_held_messages_become_ready_in_claim_order(capped):
     send_all(capped, "a1")
     receive(capped)
     send_all(capped, "a2", priority=1)
@@ -205,7 +205,7 @@ def test_held_messages_go_in_claim_order(capped):
     assert order == ["a3", "a4", "a2"]
 
 
-def test_as_many_go_as_there_is_room_for(engine):
+def test_as_many_become_ready_as_the_limit_allows(engine):
     configure(engine, group_in_flight_max=3)
     send_all(engine, "a1 a2 a3 a4 a5 a6")
     deliveries = receive(engine, 6)
@@ -240,7 +240,7 @@ def test_a_held_message_can_be_redriven(capped, held):
         (None, ["a2", "a3"]),
     ],
 )
-def test_a_changed_bound_wakes_who_waits(capped, held, change, woken):
+def test_a_changed_bound_wakes_parked_receivers(capped, held, change, woken):
     assert woken_by(capped, Configure("q", change)) == woken
 
 
@@ -256,7 +256,7 @@ def test_a_bound_is_taken_away_in_parts_each_in_a_batch_of_its_own(capped, monke
 
 
 def test_a_bound_that_is_changed_ends_in_a_bounded_number_of_batches(capped, monkeypatch):
-    """What is let go may be held again by those who wait; that does not let it go once more."""
+    """Parked receivers may set freed messages to held again; that does not free them once more."""
     monkeypatch.setattr(limits, "DUE_BATCH_MAX", 2)
     send_all(capped, "a1 a2 a3 a4 a5 a6")
     receive(capped, 9)
@@ -288,8 +288,8 @@ def test_a_message_without_a_group_is_never_held(capped):
     assert len(receive(capped, 9)) == 4
 
 
-def test_what_is_lost_by_one_is_nobody_elses(capped):
-    """Another group has room of its own."""
+def test_an_ack_in_one_group_frees_no_message_of_another(capped):
+    """Each group has a limit of its own."""
     send_all(capped, "a1 a2 b1 b2")
     first, second = receive(capped, 9)
     assert (first.content, second.content) == ("a1", "b1")
@@ -321,7 +321,7 @@ def test_of_two_leases_that_ended_one_is_taken_back(engine):
     assert counted(engine)["q"].processing == 1
 
 
-def test_what_the_same_batch_gives_up_makes_way(capped):
+def test_a_lease_that_ends_in_the_same_batch_lets_another_be_extended(capped):
     send_all(capped, "a1", priority=1)
     (late,) = receive(capped, 1, lease_ms=5)
     run(capped, now=T0 + 5)

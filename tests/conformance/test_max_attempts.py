@@ -1,4 +1,4 @@
-"""How often a message is tried: its own word, else its queue's, else the server's (F5, S4)."""
+"""How often a message is tried: its own bound, else its queue's, else the server's (F5, S4)."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from .script import (
 
 @pytest.mark.parametrize("own", [1, 2, 7])
 @pytest.mark.usefixtures("failed_stay")
-def test_f5_a_message_may_say_how_often(engine, own):
+def test_f5_a_message_may_have_a_bound_of_its_own(engine, own):
     produced = send(engine, max_attempts=own)
     fail(engine, attempts=own)
     message = look(engine, produced.id)
@@ -31,7 +31,7 @@ def test_f5_a_message_may_say_how_often(engine, own):
 
 
 @pytest.mark.usefixtures("failed_stay")
-def test_a_queue_may_say_how_often(make_engine):
+def test_a_queue_may_have_a_bound_of_its_own(make_engine):
     engine = make_engine(EngineSettings(attempts_max=4))
     configure(engine, max_attempts=2)
     produced = send(engine)
@@ -84,7 +84,7 @@ def test_every_failure_is_kept_with_its_time_and_reason(engine):
     assert look(engine, produced.id).last_error == "broke"
 
 
-def test_what_a_consumer_gives_back_by_its_own_wish_is_no_failure(engine):
+def test_an_extend_by_0_and_a_release_are_no_failures(engine):
     produced = send(engine)
     _, receipt = receive_one(engine)
     do(engine, Extend("q", (receipt,), 0))

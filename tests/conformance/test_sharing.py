@@ -1,4 +1,4 @@
-"""Sharing among the claims of one batch, and parked receivers: one message wakes one, nobody starves."""
+"""Sharing among the claims of one batch, and parked receivers: one message wakes one receiver, and none starves."""
 
 import pytest
 

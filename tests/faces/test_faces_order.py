@@ -66,7 +66,7 @@ async def test_random_messages_come_all_and_once(face) -> None:
     assert await face.has_nothing()
 
 
-async def test_random_looks_take_nothing(face) -> None:
+async def test_random_peeks_lease_nothing(face) -> None:
     await face.send_many([NewMessage(content) for content in MANY])
     looks = [contents(await face.peek(limit=40, shuffle=True)) for _ in range(2)]
     assert [sorted(look, key=int) for look in looks] == [MANY, MANY]

@@ -35,7 +35,7 @@ def test_without_a_content_a_message_is_the_row_as_json(spark, shared, queue, tm
     ]
 
 
-def test_wrong_columns_and_formats_are_told(spark, shared, queue, tmp_path) -> None:
+def test_wrong_columns_and_formats_are_reported(spark, shared, queue, tmp_path) -> None:
     (tmp_path / "one.csv").write_text("text\na\n")
     for given, words in (
         ({"content": "tekst"}, "no column 'tekst'; there are text"),

@@ -1,4 +1,6 @@
-"""The file watch beside a real writer and real files: what has to last is refused while a file is lost, and no more."""
+"""The file watch beside a real writer and real files: only commands whose effect has to last are refused while a file
+is lost.
+"""
 
 import os
 import shutil

@@ -30,7 +30,7 @@ async def system(autojump_clock):
         yield system
 
 
-async def test_what_is_too_old_goes(autojump_clock, system, monkeypatch):
+async def test_old_messages_are_removed(autojump_clock, system, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 2)
     for content in "abcde":
         await finish(system, content)
@@ -42,7 +42,7 @@ async def test_what_is_too_old_goes(autojump_clock, system, monkeypatch):
     assert (await system.jobs.run_now("history")).result == "nothing to do"
 
 
-async def test_what_is_too_much_goes_oldest_first_and_at_once(autojump_clock, system):
+async def test_beyond_the_bound_in_bytes_the_oldest_are_removed_at_once(autojump_clock, system):
     for content in "abcd":
         await finish(system, content * limits.CONTENT_BYTES_MAX)
     await wait_all_tasks_blocked()

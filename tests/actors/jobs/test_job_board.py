@@ -1,4 +1,4 @@
-"""What jobs say of themselves: the last run, its result or failure, the next; and runs that somebody asked for."""
+"""The reports of jobs: the last run, its result or failure, the next run; and runs on request."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def report_of(board: JobBoard) -> JobReport:
     return board.reports()[0]
 
 
-async def test_a_job_tells_its_last_run_and_its_next(autojump_clock) -> None:
+async def test_a_job_reports_its_last_run_and_its_next(autojump_clock) -> None:
     work = Work()
     job = Periodic("p", 60.0, work, title="Do it")
     board = board_of(job)
@@ -118,7 +118,7 @@ async def test_run_now_during_a_run_is_another_run(autojump_clock) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_who_waits_for_a_run_that_will_not_come_is_told(autojump_clock) -> None:
+async def test_run_now_raises_when_no_run_follows(autojump_clock) -> None:
     job = Periodic("p", 60.0, Work())
     board = board_of(job)
     with pytest.raises(JobNotFound):
@@ -176,7 +176,7 @@ async def test_in_memory_there_is_neither_checkpoint_nor_backup(autojump_clock) 
         assert system.facts().engine.path is None
 
 
-async def test_a_checkpoint_tells_its_pages_and_can_be_asked_for(tmp_path: Path) -> None:
+async def test_a_checkpoint_reports_its_pages_and_can_be_requested(tmp_path: Path) -> None:
     engine = SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await system.broker.produce("q", "x" * 100_000)
@@ -195,7 +195,7 @@ async def test_a_checkpoint_tells_its_pages_and_can_be_asked_for(tmp_path: Path)
         assert facts.memory_bytes is None or facts.memory_bytes > 1_000_000
 
 
-async def test_free_pages_are_told(tmp_path: Path) -> None:
+async def test_free_pages_are_reported(tmp_path: Path) -> None:
     engine = SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await system.broker.produce("q", "x" * 100_000)

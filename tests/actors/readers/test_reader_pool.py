@@ -144,7 +144,7 @@ async def test_cancelling_interrupts_the_read(make_pool) -> None:
         assert await pool.run(ready) == 2
 
 
-async def test_more_tasks_than_connections_take_turns(make_pool, opened) -> None:
+async def test_more_tasks_than_connections_share_them(make_pool, opened) -> None:
     pool = make_pool(size=3)
     inside = 0
     most = 0
@@ -230,7 +230,7 @@ async def test_closing_closes_idle_connections_at_once_and_busy_ones_when_they_e
     assert opened.closed == len(opened.readers)
 
 
-async def test_who_waits_for_a_connection_is_refused_at_the_close(make_pool) -> None:
+async def test_reads_that_wait_for_a_connection_are_refused_at_the_close(make_pool) -> None:
     pool = make_pool(size=1)
     go_on = threading.Event()
     started = threading.Event()
@@ -274,7 +274,7 @@ async def test_cancelled_before_it_begins_it_reads_nothing(make_pool) -> None:
     assert called == []
 
 
-async def test_one_caller_s_long_reads_delay_nobody_s_short_ones(make_pool) -> None:
+async def test_long_reads_of_one_caller_do_not_delay_short_reads(make_pool) -> None:
     pool = make_pool(size=2)
     go_on = threading.Event()
     started = threading.Event()

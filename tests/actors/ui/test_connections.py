@@ -1,4 +1,4 @@
-"""Who may have a connection of the admin UI, and whose ends for it."""
+"""Which connections the admin UI accepts, and which ones it ends to make space."""
 
 import pytest
 
@@ -130,7 +130,7 @@ def test_a_token_has_a_bounded_number_however_many_sessions_it_opens(client):
     assert client.open(viewer=session("secret")) == 1
 
 
-def test_sessions_have_a_bound_in_all_and_leave_places_to_who_logs_in(client):
+def test_sessions_have_a_bound_in_all_and_leave_places_for_logins(client):
     opened = sum(
         client.open(busy=True, viewer=session(f"s{number // 50}", f"t{number // 200}"))
         for number in range(SESSIONS_MAX)
@@ -140,7 +140,7 @@ def test_sessions_have_a_bound_in_all_and_leave_places_to_who_logs_in(client):
     assert client.open("somebody") == 1
 
 
-def test_who_leaves_gives_the_place_back_once(client, connections):
+def test_a_connection_gives_its_place_back_once(client, connections):
     client.open(count=2)
     for _ in range(2):
         connections.leave(client.places[0])

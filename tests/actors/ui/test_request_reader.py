@@ -134,7 +134,7 @@ async def test_what_is_too_much_is_refused(data, status):
     assert await Wire(data).refused() == status
 
 
-async def test_as_much_as_may_be_is_taken():
+async def test_requests_at_the_bounds_are_taken():
     head = get(
         "/?" + "a&" * (limits.UI_FIELDS_MAX - 1), *(f"a{n}: x" for n in range(limits.UI_FIELDS_MAX - 1))
     )
@@ -206,7 +206,7 @@ async def test_without_a_session_a_request_comes_in_few_pieces():
     assert wire.received == limits.UI_RECEIVES_MAX + 1
 
 
-async def test_who_waits_for_permission_to_send_a_body_gets_it():
+async def test_a_client_that_waits_for_100_continue_gets_it():
     head, body = post(b"ab", "Expect: 100-continue")[:-2], b"ab"
     wire = Wire(head, body)
     assert (await wire.next()).request.body == b"ab"

@@ -50,7 +50,7 @@ async def test_a_hold_waits_for_the_commit_under_way(engine, mock_clock) -> None
         await holding.wait()
 
 
-async def test_a_holder_that_is_cancelled_lets_go(engine, autojump_clock) -> None:
+async def test_a_hold_ends_when_it_is_cancelled(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer:
         with trio.move_on_after(1):
             async with writer.paused():
@@ -58,7 +58,7 @@ async def test_a_holder_that_is_cancelled_lets_go(engine, autojump_clock) -> Non
         assert (await writer.execute(send())).sequence == 1
 
 
-async def test_a_holder_that_leaves_before_its_turn_holds_nothing(engine, mock_clock) -> None:
+async def test_a_hold_that_is_cancelled_before_it_begins_holds_nothing(engine, mock_clock) -> None:
     async with running_writer(engine, policy=in_a_thread()) as writer, trio.open_nursery() as nursery:
         slow = SlowCommit(engine)
         Pending(nursery, writer, send())
@@ -71,7 +71,7 @@ async def test_a_holder_that_leaves_before_its_turn_holds_nothing(engine, mock_c
         assert (await writer.execute(send())).sequence == 2
 
 
-async def test_holders_take_turns(engine, autojump_clock) -> None:
+async def test_holds_run_one_after_the_other(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer:
         inside = 0
         most = 0
@@ -90,7 +90,7 @@ async def test_holders_take_turns(engine, autojump_clock) -> None:
         assert most == 1
 
 
-async def test_stopped_while_held_it_finishes_when_let_go(engine, autojump_clock) -> None:
+async def test_stopped_while_held_it_finishes_after_the_hold(engine, autojump_clock) -> None:
     async with trio.open_nursery() as nursery:
         async with running_writer(engine) as writer, writer.paused():
             call = Pending(nursery, writer, send())

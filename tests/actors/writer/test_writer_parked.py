@@ -111,7 +111,7 @@ async def test_past_their_bound_receivers_are_refused(engine, autojump_clock) ->
         nursery.cancel_scope.cancel()
 
 
-async def test_a_message_that_comes_back_serves_who_waits(engine, autojump_clock) -> None:
+async def test_a_message_whose_lease_ends_serves_a_parked_receiver(engine, autojump_clock) -> None:
     """F6: the end of a lease wakes a receiver at that moment."""
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         await writer.execute(send())

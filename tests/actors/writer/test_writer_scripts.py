@@ -211,7 +211,7 @@ def play(engine: Engine, script: Sequence[Step], seed: int, **writer: type[Write
 )
 @given(script=scripts, seed=st.integers(0, 2**32))
 def test_both_engines_do_the_same_behind_the_writer(script, seed) -> None:
-    """What was withdrawn never happens, nothing happens twice, and what those who left had claimed comes back."""
+    """A withdrawn call has no effect, no call takes effect twice, and messages of abandoned claims are ready again."""
     with tempfile.TemporaryDirectory() as directory:
         expected = play(MemoryEngine(SETTINGS), script, seed)
         found = play(SqliteEngine(str(Path(directory) / "forq.db"), SETTINGS, "none"), script, seed)
@@ -235,7 +235,7 @@ class TakesAll(WriterActor):
 
 
 @pytest.mark.parametrize("writer", [Keeps, TakesAll])
-def test_a_writer_that_breaks_the_contract_is_found_out(writer) -> None:
+def test_a_writer_that_breaks_the_contract_is_noticed(writer) -> None:
     send = Step([Asked(Produce("a", NewMessage("x")), STAYS, 0)], 0)
     leave = Step([Asked(Claim("a", 1, None), LEAVES, 0)], 0)
     withdraw = Step([Asked(Produce("a", NewMessage("y")), WITHDRAWS, 0)], 0)

@@ -253,7 +253,9 @@ async def test_a_paused_queue_takes_messages_and_hands_out_none(api: Api):
     assert await shown(api) == {"settings": {}, "effective": DEFAULTS}
 
 
-async def test_who_waits_is_served_when_the_queue_is_resumed(api: Api, mock_clock: trio.testing.MockClock):
+async def test_parked_receivers_are_served_when_the_queue_is_resumed(
+    api: Api, mock_clock: trio.testing.MockClock
+):
     await put(api, {"leaseMs": 7_000})
     await api.call("POST", "q/pause")
     got: list[str] = []

@@ -72,7 +72,7 @@ async def test_a_short_batch_with_too_many_wrong_entries_is_not_explained_one_by
     assert await api.code("POST", "q/messages/batch", body) == (400, "bad_request.body.too_many_messages")
 
 
-async def test_others_have_their_turn_while_a_long_batch_is_read():
+async def test_other_tasks_run_while_a_long_batch_is_read():
     other_turns = 0
     entry = b'{"content":"' + b"x" * 4_000 + b'"}'
 

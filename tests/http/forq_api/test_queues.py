@@ -267,7 +267,7 @@ def test_a_page_looks_at_a_bounded_number_of_names(monkeypatch):
     assert page_of([], EVERYBODY, "d", 3) == ([], None)
 
 
-async def test_how_well_a_queue_is(api: Api):
+async def test_the_health_of_a_queue(api: Api):
     healthy = {
         "level": "fine",
         "verdict": "Healthy",

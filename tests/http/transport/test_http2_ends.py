@@ -100,7 +100,7 @@ async def test_a_stopping_server_waits_for_the_first_request_of_a_connection(bef
         assert await client.ends() == b""
 
 
-async def test_a_client_that_says_goodbye_gets_its_answers_first():
+async def test_a_client_that_sends_goaway_gets_its_answers_first():
     async with running(poll := LongPoll()) as transport:
         client = await transport.connect()
         await client.send(frames.PREFACE + SETTINGS + WAIT + frames.goaway_frame(0, frames.NO_ERROR))

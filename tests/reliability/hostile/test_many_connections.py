@@ -1,4 +1,4 @@
-"""Connections that do nothing but exist: slow ones, and more than there is room for.
+"""Slow connections, and more connections than are allowed.
 
 Both go to a real server with its real limits, so the slow ones take the ten seconds a head may take. The file needs
 about 20,500 open files in all, half of them in the server: where the hard limit is lower, it is skipped and says so.

@@ -179,7 +179,7 @@ async def test_waiting_does_not_depend_on_the_wall_clock(mock_clock, shop, jump)
     assert await shop.until_received("now", 1, 2 * STEP) - sent <= STEP
 
 
-async def test_hours_of_a_clock_gone_mad(mock_clock, shop, rng) -> None:
+async def test_a_clock_that_is_set_at_random_for_hours(mock_clock, shop, rng) -> None:
     """Set at random within an hour each way: every message comes, and none earlier than the clock was set by."""
     shop.nursery.start_soon(shop.consume, HOUR * 1_000)
     due: dict[str, tuple[float, float]] = {}

@@ -76,7 +76,7 @@ def place(tmp_path) -> Path:
 
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", ".lock"])
 @pytest.mark.parametrize("harm", SAID)
-def test_every_harm_is_noticed_and_its_end_too(place: Path, harm: Harm, ending: str) -> None:
+def test_every_loss_of_a_name_is_noticed_and_its_end_too(place: Path, harm: Harm, ending: str) -> None:
     with closing(open_database(str(place), "full")) as database:
         assert database.names.problem() is None
         file = Path(f"{place}{ending}")
