@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago
@@ -34,12 +33,11 @@ def apps() -> None:
 @apps.command("list", short_help="List apps.")
 @json_option
 @url_option
-def list_(as_json: bool, url: str) -> int:
+def list_(as_json: bool, url: str) -> None:
     """List the apps that are remembered, the one that published longest ago first."""
     with connect(url) as client:
         found = list(_all(client))
     print_list(found, as_json, _COLUMNS, _row, "No app has published.")
-    return Exit.OK
 
 
 def _all(client: "ForqClient") -> Iterator["PublishedVersion"]:
@@ -65,7 +63,7 @@ def _row(app: "PublishedVersion") -> tuple[object, ...]:
 @apps.command(short_help="Delete apps.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @url_option
-def delete(names: tuple[str, ...], url: str) -> int:
+def delete(names: tuple[str, ...], url: str) -> None:
     """Forget what apps published. Whoever publishes one of their versions again sends its messages again.
 
     It ends at the first name that is not known.
@@ -74,4 +72,3 @@ def delete(names: tuple[str, ...], url: str) -> int:
         for name in names:
             client.delete_app(name)
             click.echo(f"{name} is forgotten")
-    return Exit.OK

@@ -6,7 +6,6 @@ import click
 
 from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import ago, members, print_json
@@ -36,13 +35,12 @@ def consumers() -> None:
 @click.argument("queue", required=False)
 @json_option
 @url_option
-def list_(queue: str | None, as_json: bool, url: str) -> int:
+def list_(queue: str | None, as_json: bool, url: str) -> None:
     """List the consumers of a queue, or of all: how far they are, and when they were used."""
     with connect(url) as client:
         found = client.consumers(queue)
     nothing = "There is no consumer; a pipeline makes one when it opens it."
     print_list(found, as_json, _COLUMNS, _row, nothing)
-    return Exit.OK
 
 
 def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
@@ -63,7 +61,7 @@ def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
 @click.argument("name")
 @json_option
 @url_option
-def show(queue: str, name: str, as_json: bool, url: str) -> int:
+def show(queue: str, name: str, as_json: bool, url: str) -> None:
     """Show how far a consumer is; times in milliseconds since the Unix epoch."""
     with connect(url) as client:
         found = client.consumer(queue, name)
@@ -72,7 +70,6 @@ def show(queue: str, name: str, as_json: bool, url: str) -> int:
     else:
         rows = [(member, "" if value is None else value) for member, value in members(found).items()]
         print_table((Column("member"), Column("value", Kind.TEXT)), rows)
-    return Exit.OK
 
 
 @consumers.command(short_help="Give back what a consumer has leased.")
@@ -80,7 +77,7 @@ def show(queue: str, name: str, as_json: bool, url: str) -> int:
 @click.argument("name")
 @yes_option
 @url_option
-def release(queue: str, name: str, yes: bool, url: str) -> int:
+def release(queue: str, name: str, yes: bool, url: str) -> None:
     """Give back the messages of a consumer's open lease, the attempt uncounted.
 
     The pipeline can then neither read nor acknowledge that lease: what it has written of it is delivered again. Asks
@@ -92,7 +89,6 @@ def release(queue: str, name: str, yes: bool, url: str) -> int:
             _confirm(before, "Give back")
         client.release_consumer(queue, name)
     click.echo(f"{counted(before.open_messages, 'message')} of {name} given back to {queue}")
-    return Exit.OK
 
 
 @consumers.command(short_help="Forget a consumer.")
@@ -100,7 +96,7 @@ def release(queue: str, name: str, yes: bool, url: str) -> int:
 @click.argument("name")
 @yes_option
 @url_option
-def delete(queue: str, name: str, yes: bool, url: str) -> int:
+def delete(queue: str, name: str, yes: bool, url: str) -> None:
     """Give back what a consumer has leased, and forget it. One that is made anew goes on behind its numbers.
 
     Asks first. Without a terminal there is nobody to ask, so it takes --yes.
@@ -110,7 +106,6 @@ def delete(queue: str, name: str, yes: bool, url: str) -> int:
             _confirm(client.consumer(queue, name), "Forget the consumer and give back")
         client.delete_consumer(queue, name)
     click.echo(f"{name} of {queue} is forgotten")
-    return Exit.OK
 
 
 def _confirm(consumer: "ConsumerInfo", what: str) -> None:

@@ -86,15 +86,14 @@ def _row(message: MessageInfo) -> tuple[object, ...]:
 @click.argument("message_id", metavar="ID")
 @json_option
 @url_option
-def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
+def show(queue: str, message_id: str, as_json: bool, url: str) -> None:
     """Show one dead letter: where it came from, each failed attempt that is known, attributes and content."""
     with connect(url) as client:
         message = client.dead_letter(queue, message_id)
     if as_json:
         print_json(message)
-        return Exit.OK
+        return
     print_message(message, _SHOWN, _TIMES)
-    return Exit.OK
 
 
 @dead.command(short_help="Send an edited copy.")
@@ -123,7 +122,7 @@ def edit(
     remove: bool,
     as_json: bool,
     url: str,
-) -> int:
+) -> None:
     """Send a copy of a dead letter with other content or attributes, back to where it came from.
 
     The original stays unless --remove is given.
@@ -143,7 +142,6 @@ def edit(
         print_json(copy)
     else:
         click.echo(f"sent as {copy.id}")
-    return Exit.OK
 
 
 def _text_of_stdin() -> str:

@@ -41,7 +41,7 @@ def verify(backup: str, as_json: bool) -> int:
 @click.option("--overwrite", is_flag=True, help="Replace TARGET if it is there.")
 @db_option
 @json_option
-def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> int:
+def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> None:
     """Copy the database to the file TARGET as of now, while a server goes on working with it."""
     from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.check import backup_file
@@ -53,14 +53,13 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
         print_json({"source": source, "target": target, "bytes": copied_bytes})
     else:
         click.echo(f"{source} is backed up to {target}: {copied_bytes:,} bytes")
-    return Exit.OK
 
 
 @click.command()
 @click.argument("backup", metavar="BACKUP")
 @click.argument("database", metavar="[DB]", required=False)
 @json_option
-def restore(backup: str, database: str | None, as_json: bool) -> int:
+def restore(backup: str, database: str | None, as_json: bool) -> None:
     """Put BACKUP in the place of the database DB, which no server may have open. What was there is kept beside it."""
     from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.restore import restore_file
@@ -72,11 +71,10 @@ def restore(backup: str, database: str | None, as_json: bool) -> int:
         print_json(
             {"backup": backup, "database": path, "bytes": restored.size, "replaced": restored.replaced}
         )
-        return Exit.OK
+        return
     click.echo(f"{path} is restored from {backup}: {restored.size:,} bytes")
     if restored.replaced is not None:
         click.echo(f"what was there is now {restored.replaced}")
-    return Exit.OK
 
 
 def _report(path: str, report: "CheckReport", as_json: bool) -> int:

@@ -101,15 +101,14 @@ def _row(message: FinishedMessage) -> tuple[object, ...]:
 @click.argument("message_id", metavar="ID")
 @json_option
 @url_option
-def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
+def show(queue: str, message_id: str, as_json: bool, url: str) -> None:
     """Show one finished message: how it ended, each failed attempt that is known, attributes and content."""
     with connect(url) as client:
         message = client.finished_message(queue, message_id)
     if as_json:
         print_json(message)
-        return Exit.OK
+        return
     print_message(message, _SHOWN, _TIMES)
-    return Exit.OK
 
 
 @history.command(short_help="Write the history as lines of JSON.")
@@ -152,7 +151,7 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
 @yes_option
 @json_option
 @url_option
-def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
+def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
     """Remove from the history all messages of a queue that have ended by now.
 
     Asks first. Without a terminal there is nobody to ask, so it takes --yes.
@@ -165,4 +164,3 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
         print_json({"queue": queue, "purged": purged})
     else:
         click.echo(f"{counted(purged, 'message')} of {queue} removed from the history")
-    return Exit.OK

@@ -26,7 +26,7 @@ _PEEKED = (
 @click.command()
 @json_option
 @url_option
-def queues(as_json: bool, url: str) -> int:
+def queues(as_json: bool, url: str) -> None:
     """List all queues: their messages by status, the consumers that wait for one, and how well they are."""
     with connect(url) as client:
         found = client.queues()
@@ -34,7 +34,6 @@ def queues(as_json: bool, url: str) -> int:
     refusal = found[0].sends_refused if found and not as_json else None
     if refusal is not None:
         click.echo(f"{REFUSAL_WORDS[refusal]}. What is stored can be received and acknowledged.", err=True)
-    return Exit.OK
 
 
 def _queue_row(queue: QueueInfo) -> tuple[object, ...]:

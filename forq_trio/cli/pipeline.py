@@ -81,7 +81,7 @@ def archive(
     as_json: bool,
     conf: tuple[tuple[str, str], ...],
     url: str,
-) -> int:
+) -> None:
     """Append the lifecycle events and finished messages that are new since the last run to the directory ARCHIVE.
 
     Each is there once, for every reader of Parquet, whatever was killed in between.
@@ -99,7 +99,6 @@ def archive(
     else:
         rows = " and ".join(counted(number, _WORDS[table]) for table, number in done.rows.items())
         click.echo(f"{rows} archived in {archive}")
-    return Exit.OK
 
 
 def _kept(url: str, tables: tuple[str, ...]) -> dict[str, int]:
@@ -121,7 +120,7 @@ def _kept(url: str, tables: tuple[str, ...]) -> dict[str, int]:
     "--before", metavar="DATE", help="Days before this one, such as 2026-11-23.  [default: today in UTC]"
 )
 @json_option
-def compact(archive: str, before: str | None, as_json: bool) -> int:
+def compact(archive: str, before: str | None, as_json: bool) -> None:
     """Rewrite the closed days of ARCHIVE, so that each queue has one directory of few files for a day.
 
     It may run beside an archiving, and be killed at any time: a reader never sees rows twice, or not at all.
@@ -147,7 +146,6 @@ def compact(archive: str, before: str | None, as_json: bool) -> int:
         )
     else:
         click.echo("nothing to compact")
-    return Exit.OK
 
 
 @pipeline.command(short_help="Tables and a page of what happened.")
@@ -178,7 +176,7 @@ def report(
     window: str,
     stuck_after: str,
     **chosen: Any,
-) -> int:
+) -> None:
     """Write report.html and tables of throughput, backlog, latencies, rates, attempts and stuck messages to DIRECTORY.
 
     The page holds all that it needs, and can be sent by mail.
@@ -187,10 +185,10 @@ def report(
     if archive is None:
         connect(url).close()
     with quiet_spark("report", dict(conf)) as spark, progress_bar("report") as show:
-        from pyspark_forq.pipelines.report.write import events_of
+        from pyspark_forq.pipelines.archive import log_of
         from pyspark_forq.pipelines.report.write import report as run
 
-        events = events_of(spark, url=url, archive=archive, **chosen)
+        events = log_of(spark, "events", url=url, archive=archive, **chosen)
         source = f"the server {url}" if archive is None else f"the archive {Path(archive).name}"
         try:
             done = run(events, directory, window=window, stuck_after=stuck_after, source=source, show=show)
@@ -201,7 +199,6 @@ def report(
     else:
         stuck = f", {counted(done.stuck, 'message')} stuck" if done.stuck else ""
         click.echo(f"{counted(done.events, 'event')} of {counted(done.queues, 'queue')}{stuck}: {done.page}")
-    return Exit.OK
 
 
 @pipeline.command(short_help="Send finished messages again.")
@@ -290,7 +287,7 @@ def load(
     url: str,
     columns: tuple[tuple[str, str], ...],
     **chosen: Any,
-) -> int:
+) -> None:
     """Send each row of DATASET (Parquet, JSON lines, CSV with a header, or text) to QUEUE as a message.
 
     What was interrupted goes on when it is run again, and files that came since are loaded then. Rows without a content
@@ -307,4 +304,3 @@ def load(
     else:
         skipped = f", {done.skipped:,} skipped, which have no content" if done.skipped else ""
         click.echo(f"{counted(done.read, 'row')} read, {counted(done.published, 'message')} sent{skipped}")
-    return Exit.OK

@@ -7,7 +7,6 @@ import click
 from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import FORMS, setting_options
-from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import members, print_json
@@ -29,14 +28,14 @@ def queue() -> None:
 @click.argument("queue", metavar="NAME")
 @json_option
 @url_option
-def show(queue: str, as_json: bool, url: str) -> int:
+def show(queue: str, as_json: bool, url: str) -> None:
     """Show the settings of a queue, and whether each was set or is the default."""
     with connect(url) as client:
         found = client.settings(queue)
     if as_json:
         shown = {"settings": members(found.settings), "effective": members(found.effective)}
         print_json({"queue": queue, **shown})
-        return Exit.OK
+        return
     rows = []
     for name, setting in SETTINGS.items():
         source = "default" if getattr(found.settings, name) is None else "set"
@@ -45,7 +44,6 @@ def show(queue: str, as_json: bool, url: str) -> int:
     print_table((Column("setting"), Column("value"), Column("source")), rows)
     if found.effective.paused:
         click.echo(f"{queue} is paused: `forq queue resume {queue}` goes on.", err=True)
-    return Exit.OK
 
 
 @queue.command("set", short_help="Change settings of a queue.")
@@ -60,7 +58,7 @@ def show(queue: str, as_json: bool, url: str) -> int:
     help="Reset this setting to the default; may be repeated.",
 )
 @url_option
-def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
+def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> None:
     """Change settings of a queue, at once for all of its messages; the others stay as they are.
 
     Order, delay and time to live apply to messages that are sent from now on. It makes a queue that is not known.
@@ -78,7 +76,6 @@ def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
         client.configure(queue, **changes)
     changed = counted(len(changes), "setting")
     click.echo(f"{changed} of {queue} changed" if known else f"{queue} is a new queue, with {changed}")
-    return Exit.OK
 
 
 def _is_known(client: "ForqClient", queue: str) -> bool:
@@ -94,34 +91,31 @@ def _is_known(client: "ForqClient", queue: str) -> bool:
 @queue.command(short_help="Reset all settings to the defaults.")
 @click.argument("queue", metavar="NAME")
 @url_option
-def reset(queue: str, url: str) -> int:
+def reset(queue: str, url: str) -> None:
     """Reset all settings to the defaults. A paused queue stays paused."""
     with connect(url) as client:
         client.reset_settings(queue)
     click.echo(f"{queue} has the default settings")
-    return Exit.OK
 
 
 @queue.command(short_help="Deliver no more messages.")
 @click.argument("queue", metavar="NAME")
 @url_option
-def pause(queue: str, url: str) -> int:
+def pause(queue: str, url: str) -> None:
     """Deliver no messages of a queue until `forq queue resume`. Sends go on, and consumers wait."""
     with connect(url) as client:
         client.pause(queue)
     click.echo(f"{queue} is paused")
-    return Exit.OK
 
 
 @queue.command(short_help="End a pause.")
 @click.argument("queue", metavar="NAME")
 @url_option
-def resume(queue: str, url: str) -> int:
+def resume(queue: str, url: str) -> None:
     """Deliver messages again; consumers that wait are served at once."""
     with connect(url) as client:
         client.resume(queue)
     click.echo(f"{queue} goes on")
-    return Exit.OK
 
 
 @queue.command(short_help="Remove all messages.")
@@ -129,7 +123,7 @@ def resume(queue: str, url: str) -> int:
 @yes_option
 @json_option
 @url_option
-def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
+def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
     """Remove all messages of a queue, also delayed ones and those that consumers have leased.
 
     Asks first. Without a terminal there is nobody to ask, so it takes --yes.
@@ -142,15 +136,13 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
         print_json({"queue": queue, "purged": purged})
     else:
         click.echo(f"{counted(purged, 'message')} of {queue} removed")
-    return Exit.OK
 
 
 @queue.command(short_help="Forget an empty queue.")
 @click.argument("queue", metavar="NAME")
 @url_option
-def delete(queue: str, url: str) -> int:
+def delete(queue: str, url: str) -> None:
     """Forget an empty queue and its settings. A queue that has messages has to be purged first."""
     with connect(url) as client:
         client.delete_queue(queue)
     click.echo(f"{queue} is removed")
-    return Exit.OK

@@ -3,7 +3,6 @@
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import duration_option, json_option, url_option
 from forq_trio.cli.output import ago, now_ms, print_json
@@ -42,7 +41,7 @@ def token() -> None:
 @url_option
 def create(
     name: str, scopes: tuple[str, ...], queues: str, life_ms: int | None, as_json: bool, url: str
-) -> int:
+) -> None:
     """Make a token and print its text, which the server does not store."""
     expires_at = None if life_ms is None else now_ms() + life_ms
     with connect(url) as client:
@@ -52,18 +51,16 @@ def create(
     else:
         click.echo(created.token)
         click.echo("Keep it now: it is not shown again.", err=True)
-    return Exit.OK
 
 
 @token.command("list", short_help="List all tokens.")
 @json_option
 @url_option
-def list_(as_json: bool, url: str) -> int:
+def list_(as_json: bool, url: str) -> None:
     """List all tokens: what they allow, how long they are good for, and when they were last used."""
     with connect(url) as client:
         found = client.tokens()
     print_list(found, as_json, _COLUMNS, _row, "There is no token; `forq token create` makes one.")
-    return Exit.OK
 
 
 def _row(token: TokenInfo) -> tuple[object, ...]:
@@ -86,9 +83,8 @@ def _expiry(token: TokenInfo) -> str:
 @token.command(short_help="Revoke a token.")
 @click.argument("name")
 @url_option
-def revoke(name: str, url: str) -> int:
+def revoke(name: str, url: str) -> None:
     """Revoke a token, at once and for good. Its name is free again."""
     with connect(url) as client:
         client.revoke_token(name)
     click.echo(f"{name} is revoked")
-    return Exit.OK

@@ -6,7 +6,10 @@ histogram; all others are summed under "other". What the monitor wants to know o
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
+from operator import add
 from typing import NamedTuple, Protocol
+
+from msgspec.structs import astuple
 
 from forq_trio.model import limits
 from forq_trio.model.consumers import ConsumerGauges
@@ -258,11 +261,4 @@ def _admit_name(name: str, names: set[str], names_max: int) -> bool:
 
 
 def _sum(one: QueueCounts, other: QueueCounts) -> QueueCounts:
-    return QueueCounts(
-        one.ready + other.ready,
-        one.processing + other.processing,
-        one.failed + other.failed,
-        one.delayed + other.delayed,
-        one.held + other.held,
-        one.bytes + other.bytes,
-    )
+    return QueueCounts(*map(add, astuple(one), astuple(other)))

@@ -148,10 +148,28 @@ def archived(
         own = StructType([field for field in found.schema if field.name not in DIRECTORIES])
         schema = own.add("date", DateType()).add("queue_name", StringType()).add("batch", LongType())
         frame = spark.read.schema(schema).parquet(str(files.data))
-    return between(frame, _TIME[table], queue, since, until, directories=True).drop(*DIRECTORIES)
+    return _between(frame, _TIME[table], queue, since, until, directories=True).drop(*DIRECTORIES)
 
 
-def between(
+def log_of(
+    spark: SparkSession,
+    table: str,
+    *,
+    url: str,
+    token: str | None = None,
+    archive: str | Path | None = None,
+    queue: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> DataFrame:
+    """A table of an archive, or (None) what the server at `url` has stored of it; of a queue, of a time (ISO 8601)."""
+    if archive is not None:
+        return archived(spark, archive, table, queue=queue, since=since, until=until)
+    frame = spark.read.format("forq").options(**_source_options(table, url, token, queue)).load()
+    return _between(frame, _TIME[table], queue, since, until)
+
+
+def _between(
     frame: DataFrame,
     time: str,
     queue: str | None,
@@ -176,15 +194,16 @@ def between(
 
 
 def _read(spark: SparkSession, table: str, url: str, token: str | None, queue: str | None) -> DataFrame:
-    reader = spark.readStream.format("forq").option("mode", table).option("url", url)
-    reader = reader.option("maxMessagesPerTrigger", str(_ROWS_A_BATCH[table]))
-    if token is not None:
-        reader = reader.option("token", token)
-    if queue is not None:
-        reader = reader.option("queue", queue)
-    if table == "history":
-        reader = reader.option("includeAttributes", "true")
-    return reader.load()
+    options = _source_options(table, url, token, queue)
+    options["maxMessagesPerTrigger"] = str(_ROWS_A_BATCH[table])
+    return spark.readStream.format("forq").options(**options).load()
+
+
+def _source_options(table: str, url: str, token: str | None, queue: str | None) -> dict[str, str]:
+    """The options of the data source for a log of the server; those that are None are left out."""
+    attributes = "true" if table == "history" else None
+    given = {"mode": table, "url": url, "token": token, "queue": queue, "includeAttributes": attributes}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _day(time: Column) -> Column:

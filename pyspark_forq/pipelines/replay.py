@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from forq_trio.client.sync import ForqClient
 from forq_trio.model.errors import PublicationNotFound
 from pyspark_forq.options import Options
-from pyspark_forq.pipelines.archive import archived, between
+from pyspark_forq.pipelines.archive import log_of
 from pyspark_forq.pipelines.results import ReplayResult, Show, show_nothing
 from pyspark_forq.server import ask
 
@@ -54,7 +54,17 @@ def replay(
     options = Options("write", url=url, token=token)
     if not dry_run and _is_done(options, app):
         return ReplayResult(queue, app, {}, 0, True)
-    chosen = _chosen(_history(spark, place, options, source_queue, since, until), outcomes, ids, where)
+    history = log_of(
+        spark,
+        "history",
+        url=url,
+        token=token,
+        archive=place,
+        queue=source_queue,
+        since=since,
+        until=until,
+    )
+    chosen = _chosen(history, outcomes, ids, where)
     show(0, None, "counting")
     matched = {
         row["queue"]: row["count"] for row in chosen.groupBy("queue").count().orderBy("queue").collect()
@@ -93,25 +103,6 @@ def _is_done(options: Options, app: str) -> bool:
     except PublicationNotFound:
         return False
     return found.version >= _VERSION
-
-
-def _history(
-    spark: SparkSession,
-    archive: str | None,
-    options: Options,
-    queue: str | None,
-    since: str | None,
-    until: str | None,
-) -> DataFrame:
-    if archive is not None:
-        return archived(spark, archive, "history", queue=queue, since=since, until=until)
-    reader = spark.read.format("forq").option("mode", "history").option("url", options.url)
-    reader = reader.option("includeAttributes", "true")
-    if options.token is not None:
-        reader = reader.option("token", options.token)
-    if queue is not None:
-        reader = reader.option("queue", queue)
-    return between(reader.load(), "finished_at", queue, since, until)
 
 
 def _chosen(history: DataFrame, outcomes: Sequence[str], ids: Sequence[str], where: str | None) -> DataFrame:

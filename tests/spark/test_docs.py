@@ -19,8 +19,8 @@ from forq_trio.storage.sqlite.files.restore import restore_file
 from pyspark_forq import archive, load, replay
 from pyspark_forq.columns import COLUMNS
 from pyspark_forq.options import EVERYWHERE, LOGS, OPTIONS, READ_USES, STREAM_USES, Options
+from pyspark_forq.pipelines.archive import log_of
 from pyspark_forq.pipelines.report import tables
-from pyspark_forq.pipelines.report.write import events_of
 from pyspark_forq.schemas import schema_of
 from spark.queries import drained, stream
 from spark.support import running
@@ -232,7 +232,7 @@ def test_the_scopes_of_the_page_are_enough(spark, shared, queue, tmp_path, row) 
         "writes": lambda: written() == 2,
         "load": lambda: loaded() == 1,
         "archive": lambda: archive(spark, tmp_path, **given).rows == {"events": 4, "history": 1},
-        "report": lambda: events_of(spark, **given).count() == 4,
+        "report": lambda: log_of(spark, "events", **given).count() == 4,
         "replay": lambda: replay(spark, source_queue=queue, **given).published == 1,
     }
     for use in re.findall(r"\w+", uses):

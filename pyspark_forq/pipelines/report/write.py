@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from pyspark_forq.pipelines.archive import archived, between
 from pyspark_forq.pipelines.report import facts, page, tables
 from pyspark_forq.pipelines.results import ReportResult, Show, show_nothing
 
@@ -62,22 +61,3 @@ def report(
     return ReportResult(
         str(place), str(target / TABLES), len(html), found.events, found.queue_count, found.whole.stuck
     )
-
-
-def events_of(
-    spark: SparkSession,
-    *,
-    url: str,
-    token: str | None = None,
-    archive: str | Path | None = None,
-    queue: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-) -> DataFrame:
-    """The events of an archive, or (None) those that the server at `url` keeps; of a queue, of a time (ISO 8601)."""
-    if archive is not None:
-        return archived(spark, archive, "events", queue=queue, since=since, until=until)
-    settings = {"mode": "events", "url": url}
-    settings |= {} if token is None else {"token": token}
-    settings |= {} if queue is None else {"queue": queue}
-    return between(spark.read.format("forq").options(**settings).load(), "at", queue, since, until)
