@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from threading import Timer
 
 import trio
@@ -48,6 +49,7 @@ from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
 from forq_trio.store import CommitFailed
 from forq_trio.system import System, open_system
 from forq_trio.telemetry import log
+from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.log import LogEvent
 from forq_trio.ui.start import Ui, build_ui
 
@@ -104,12 +106,19 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             events=Retention(config.events_hours, config.events_max_mib),
         ) as system:
             fit = allow_connections(with_ui=bool(ui_listeners))
-            server = _build_server(config, system, listeners, fit.api)
-            system.counters.connections = lambda: server.connections
-            system.counters.budgets = lambda: server.budgets | system.writer.budgets
+            ui: Ui | None = None
+            gauges = replace(
+                system.gauges,
+                budgets=lambda: server.budgets | system.writer.budgets,
+                ui_connections=lambda: 0 if ui is None else ui.server.connections,
+                ui_loop_seconds=lambda: {} if ui is None else ui.server.loop_seconds(),
+            )
+            server: Server = _build_server(config, system, gauges, listeners, fit.api)
             api_url = _url(config, config.api_addr, server.ports[0])
             ui_tls = _tls_context(config, http2=False)
-            ui = build_ui(config, system, ui_listeners, ui_tls, api_url, _version(), fit.ui)
+            ui = build_ui(
+                config, system, lambda: server.connections, ui_listeners, ui_tls, api_url, _version(), fit.ui
+            )
             async with _serving(server, ui, system):
                 _tune_collector()
                 log.log(
@@ -228,9 +237,13 @@ async def _serving(server: Server, ui: Ui | None, system: System) -> AsyncIterat
 
 
 def _build_server(
-    config: Config, system: System, listeners: list[socket.socket], connections_max: int
+    config: Config,
+    system: System,
+    gauges: Gauges,
+    listeners: list[socket.socket],
+    connections_max: int,
 ) -> Server:
-    admit, handler = _build_handler(config, system)
+    admit, handler = _build_handler(config, system, gauges)
     refuse = counting_refusals(transport_answer, system.counters)
     if config.log_level == "debug":
         admit, handler = logging_refused_heads(admit), logging_requests(handler)
@@ -251,7 +264,7 @@ def _build_server(
     )
 
 
-def _build_handler(config: Config, system: System) -> tuple[Admit, Handler]:
+def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admit, Handler]:
     throttle = Throttle()
     access = Access(
         config.auth_secret, system.broker.keys, throttle, trust_proxy_headers=config.trust_proxy_headers
@@ -271,7 +284,7 @@ def _build_handler(config: Config, system: System) -> tuple[Admit, Handler]:
         metrics_gate = ApiKeyGate(
             config.metrics_auth_secret, throttle, trust_proxy_headers=config.trust_proxy_headers
         )
-        routes += Metrics(system.counters).routes(metrics_gate)
+        routes += Metrics(system.counters, gauges).routes(metrics_gate)
     routes += openapi_routes(routes, _version())
     if config.sasquatch_enabled:
         routes += sasquatch_routes(

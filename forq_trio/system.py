@@ -15,6 +15,7 @@ from typing import Literal
 import trio
 
 from forq_trio.broker.broker import Broker
+from forq_trio.broker.quotas import quotas
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.board import JobBoard, RunNow
@@ -51,6 +52,7 @@ from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.gauges import Gauges
 from forq_trio.writer_actor import WriterActor
 
 
@@ -72,8 +74,8 @@ class System:
     housekeeping: Housekeeping
     compaction: Compaction
 
-    def facts(self) -> SystemFacts:
-        """The server as of now: a few system calls, no query."""
+    def facts(self, connections: int | None = None) -> SystemFacts:
+        """The server as of now: a few system calls, no query. connections: how many are open to the API."""
         now_ms = self.clock.now_ms()
         checkpointer, guard = self.housekeeping.checkpointer, self.housekeeping.disk_guard
         return SystemFacts(
@@ -81,8 +83,8 @@ class System:
             now_ms=now_ms,
             started_at=self.started_at,
             memory_bytes=memory_bytes(),
-            connections=None if self.counters.connections is None else self.counters.connections(),
-            inbox_calls=self.counters.inbox_calls(),
+            connections=connections,
+            inbox_calls=self.writer.inbox_calls,
             engine=self.engine.facts(),
             commits=commit_facts(self.counters, now_ms, self.started_at),
             sends_refused=self.writer.sends_refused,
@@ -92,6 +94,7 @@ class System:
         )
 
     monitor: Monitor
+    gauges: Gauges
 
 
 @asynccontextmanager
@@ -128,19 +131,28 @@ async def open_system(
     )
     guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
-    compaction = _compaction(engine, writer, clock, counters, checkpointer)
+    compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
     broker = Broker(writer, readers, clock, compaction)
     ages = Ages(broker.known, readers, counters, clock)
     monitor = Monitor(broker.known, counters, ages, trio.current_time, clock)
-    periodic = _periodic_jobs(
-        writer, broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds
-    )
+    queue_gauges = QueueGauges(broker.known, ages, counters)
+    periodic = _periodic_jobs(writer, broker, queue_gauges, housekeeping, sweep_seconds)
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
-    backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
+    backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
     system = System(
-        *(engine, writer, broker, counters, board, backups, clock, clock.now_ms()),
-        *(housekeeping, compaction, monitor),
+        engine=engine,
+        writer=writer,
+        broker=broker,
+        counters=counters,
+        jobs=board,
+        backups=backups,
+        clock=clock,
+        started_at=clock.now_ms(),
+        housekeeping=housekeeping,
+        compaction=compaction,
+        monitor=monitor,
+        gauges=gauges_of(writer, broker, monitor, queue_gauges, compaction, backups, checkpointer),
     )
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -233,13 +245,35 @@ def _guards(
     return [guard, FileWatch(engine.log.files_problem, writer, checkpointer), checkpointer]
 
 
-def _compaction(
-    engine: Engine, writer: WriterActor, clock: Clock, counters: Counters, checkpointer: Checkpointer | None
-) -> Compaction:
-    """The job that gives free pages back, with its metrics."""
-    compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
-    counters.file_space = compaction.space
-    return compaction
+def gauges_of(
+    writer: WriterActor,
+    broker: Broker,
+    monitor: Monitor,
+    queue_gauges: QueueGauges,
+    compaction: Compaction,
+    backups: Backups,
+    checkpointer: Checkpointer | None,
+) -> Gauges:
+    """Where /metrics reads; the server adds the gauges of what it serves."""
+    return Gauges(
+        parked=writer.parked,
+        inbox_calls=lambda: writer.inbox_calls,
+        sends_refused=lambda: writer.refusal,
+        log_bytes=lambda: 0 if checkpointer is None else checkpointer.log_bytes,
+        checkpoint_failed=lambda: checkpointer is not None and checkpointer.failed,
+        file_space=compaction.space,
+        staged_bytes=lambda: writer.snapshot().staging.bytes,
+        event_log=lambda: writer.snapshot().logs["events"],
+        history=lambda: writer.snapshot().history_of(None),
+        dead_letters=lambda: queue_gauges.dead_letters,
+        oldest_seconds=lambda: queue_gauges.oldest_seconds,
+        health=monitor.levels,
+        consumers=broker.leases.gauges,
+        quotas=lambda: quotas(writer.snapshot(), broker.redrive_tasks.running_by_key()),
+        last_backup_at=lambda: backups.last_made_at,
+        backup_failed=lambda: backups.failed,
+        budgets=lambda: writer.budgets,
+    )
 
 
 def _hurry(checkpointer: Checkpointer | None) -> Callable[[], None]:

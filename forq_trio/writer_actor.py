@@ -138,15 +138,15 @@ class WriterActor:
         self.budgets["parked"] = self.parked.budget
         self.watches = Watches()
         self.event_watches = Watches()
-        counters.event_log = lambda: store.snapshot().logs["events"]
         self.token_changes = 0
         self.sends_refused = self.space_short = False
         self.files_problem: str | None = None
         self.moved = trio.Event()
-        counters.parked = self.parked
-        counters.inbox_calls = self._inbox.__len__
-        counters.sends_refused = lambda: self.refusal
-        counters.staged_bytes = lambda: self.snapshot().staging.bytes
+
+    @property
+    def inbox_calls(self) -> int:
+        """How many calls wait to be taken in."""
+        return len(self._inbox)
 
     # Called by other tasks
 

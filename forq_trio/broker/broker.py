@@ -12,7 +12,6 @@ from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.logs import Logs
 from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
-from forq_trio.broker.quotas import Quotas
 from forq_trio.broker.receives import Receives
 from forq_trio.broker.tokens import Tokens
 from forq_trio.model import commands
@@ -21,7 +20,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Receives, Administration, Logs, Tokens, Quotas, Compactions):
+class Broker(Publishing, Receives, Administration, Logs, Tokens, Compactions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.

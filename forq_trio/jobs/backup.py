@@ -27,7 +27,6 @@ from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import BackupImpossible, BackupRunning, ForqError, Stopping, StorageUnavailable
 from forq_trio.storage.engine import Engine
-from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.backups import BackupInfo
 from forq_trio.wire.backups import Backups as BackupsView
@@ -66,7 +65,6 @@ class Backups:
         self,
         engine: Engine,
         writer: WriterActor,
-        counters: Counters,
         clock: Clock,
         settings: BackupSettings,
         on_copied: Callable[[], None] = lambda: None,
@@ -79,7 +77,6 @@ class Backups:
             self._files = BackupFiles(settings.directory or database.parent / "backups", database)
         self._engine = engine
         self._writer = writer
-        self._counters = counters
         self._clock = clock
         self._settings = settings
         self._on_copied = on_copied
@@ -89,6 +86,8 @@ class Backups:
         self._named_at = 0  # the time in the latest name; names only ascend, whatever the clock does
         self._woken = trio.Event()
         self._latest: BackupInfo | None = None
+        self.last_made_at: int | None = None
+        self.failed = False
         self._next_at: int | None = None
         self._serving = False
         self.runs = Runs(self.name, "Backup")
@@ -173,8 +172,8 @@ class Backups:
         except BackupFailed:
             earlier = []
         self._named_at = max(self._named_at, earlier[0].made_at if earlier else 0)
-        self._counters.last_backup_at = earlier[0].made_at if earlier else None
-        self._set_next(after_ms=self._counters.last_backup_at)
+        self.last_made_at = earlier[0].made_at if earlier else None
+        self._set_next(after_ms=self.last_made_at)
 
     def _set_next(self, after_ms: int | None) -> None:
         """The next is due an interval after that moment, None for now."""
@@ -209,7 +208,7 @@ class Backups:
                 size = await self._in_thread(lambda: self._copy(files, backup.name, copy))
                 outcome.result = f"{shown_bytes(size)}, the log grew by {shown_bytes(copy.log_grew_bytes)}"
             ended = msgspec.structs.replace(self._now(backup), state="done", bytes=size)
-            self._counters.last_backup_at = backup.started_at
+            self.last_made_at = backup.started_at
         except Exception as error:
             ended = msgspec.structs.replace(self._now(backup), state="failed", error=failure_words(error))
         finally:
@@ -219,7 +218,7 @@ class Backups:
         self._note_end(self._latest)
 
     def _note_end(self, backup: BackupInfo) -> None:
-        failed = self._counters.backup_failed = backup.state == "failed"
+        failed = self.failed = backup.state == "failed"
         if failed:
             log(LogEvent.BACKUP_FAILED, name=backup.name, error=backup.error)
             every_ms = self._settings.every_hours * limits.HOUR_MS

@@ -26,7 +26,10 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Checkpointer:
-    """A job: `run` until cancelled. on_moved: called after a checkpoint while disk space is short."""
+    """A job: `run` until cancelled.
+
+    failed: the latest checkpoint did. on_moved: called after a checkpoint while disk space is short.
+    """
 
     name = "checkpoint"
 
@@ -40,7 +43,7 @@ class Checkpointer:
         self._wal = wal
         self._writer = writer
         self._counters = counters
-        counters.log_bytes = lambda: wal.pages() * limits.LOG_PAGE_BYTES
+        self.failed = False
         self._on_moved = on_moved
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
@@ -83,6 +86,11 @@ class Checkpointer:
     def _has_grown(self) -> bool:
         pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.space_short else limits.CHECKPOINT_PAGES
         return self._log_pages - self._tried_pages >= pages
+
+    @property
+    def log_bytes(self) -> int:
+        """How long the write-ahead log is."""
+        return self._wal.pages() * limits.LOG_PAGE_BYTES
 
     async def run(self) -> None:
         while True:
@@ -148,11 +156,11 @@ class Checkpointer:
                 outcome.result = self._words(result)
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
-            self._counters.checkpoint_failed = True
+            self.failed = True
             if isinstance(error, StorageFull):
                 self._writer.note_storage_full()
             return None
-        self._counters.checkpoint_failed = False
+        self.failed = False
         self._counters.checkpoint_seconds.add(perf_counter() - started)
         self._moved_pages = result.moved_pages
         if truncate and result.log_pages == 0:

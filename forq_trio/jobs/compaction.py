@@ -24,7 +24,7 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Compact, Compacted
 from forq_trio.model.engine_facts import EngineFacts
 from forq_trio.model.errors import CompactionImpossible, ServiceError, Stopping
-from forq_trio.telemetry.counters import FileSpace
+from forq_trio.telemetry.gauges import FileSpace
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.compaction import CompactionInfo
 from forq_trio.writer_actor import WriterActor

@@ -8,28 +8,31 @@ from math import floor
 
 import trio
 
-from forq_trio.broker.broker import Broker
+from forq_trio.broker.known import Known
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.counters import Counters, QueueKey
 
 GAUGES_INTERVAL_SECONDS = 30.0
 SAMPLER = "monitor.sample"
 
 
 class QueueGauges:
-    """Refreshes the gauges of `counters`, and the ages that the monitor and the UI read."""
+    """Refreshes the counts of `counters`, and the ages that the monitor and the UI read.
 
-    def __init__(self, broker: Broker, ages: Ages, counters: Counters) -> None:
-        self._broker = broker
+    dead_letters, oldest_seconds: see `Gauges`; as of the last refresh.
+    """
+
+    def __init__(self, known: Known, ages: Ages, counters: Counters) -> None:
+        self._known = known
         self._ages = ages
         self._counters = counters
         self._commits_seen = -1
-        counters.consumers = broker.leases.gauges
-        counters.quotas = broker.quotas
+        self.dead_letters: dict[QueueKey, int] = {}
+        self.oldest_seconds: dict[QueueKey, float] = {}
 
     async def refresh(self) -> str:
         """Refresh all gauges, those from the cache first; says of how many queues.
@@ -37,13 +40,12 @@ class QueueGauges:
         Raises ReadDeadlineExceeded or StorageUnavailable; the ages are not changed then.
         """
         commits = self._counters.commit_calls.count
-        counts = self._broker.known.counts()
+        counts = self._known.counts()
         self._counters.refresh_counts(counts)
-        self._counters.history = self._broker.known.history_of(None)
         named = [(key, key[0]) for key in self._counters.counts if key[0] in counts]
-        dead_letters = self._counters.dead_letters = {}
+        dead_letters = self.dead_letters = {}
         for key, queue in named:
-            target = self._broker.known.rules(queue).dead_letter_queue
+            target = self._known.rules(queue).dead_letter_queue
             if target:
                 dead_letters[key] = counts[target].total if target in counts else 0
         if commits != self._commits_seen:
@@ -52,7 +54,7 @@ class QueueGauges:
             await self._ages.read(ready[: limits.SERIES_QUEUES_MAX])
             self._commits_seen = commits
         ages = ((key, self._ages.age_ms(queue)) for key, queue in named)
-        self._counters.oldest_seconds = {key: age / 1_000 for key, age in ages if age is not None}
+        self.oldest_seconds = {key: age / 1_000 for key, age in ages if age is not None}
         return counted(len(counts), "queue", "queues")
 
 

@@ -74,7 +74,6 @@ class Monitor:
         self._totals = Totals(counters, self._started_at)
         self._oldest = [0.0] * STEP_SECONDS
         self.history = History(self._watched, seconds, clock)
-        counters.health = self._levels_now
 
     # What is known
 
@@ -133,7 +132,8 @@ class Monitor:
         """
         await self._ages.refresh(queues, max_age_seconds)
 
-    def _levels_now(self) -> Mapping[str, str]:
+    def levels(self) -> Mapping[str, str]:
+        """The level of each queue that is watched."""
         return self._levels
 
     # Sampling

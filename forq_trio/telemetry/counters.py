@@ -5,20 +5,14 @@ queue. At most METRIC_QUEUES_MAX queues have a label, first come first served, a
 histogram; all others are summed under "other". What the monitor wants to know of each queue is in `activity.py`.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
+from collections.abc import Container, Iterable, Mapping, Sequence, Sized
 from operator import add
-from typing import NamedTuple, Protocol
 
 from msgspec.structs import astuple
 
 from forq_trio.model import limits
-from forq_trio.model.consumers import ConsumerGauges
-from forq_trio.model.engine_facts import SendsRefused
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.logs import Log
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram, LastHour
@@ -30,63 +24,15 @@ QueueKey = tuple[str, bool]
 """A queue's name, or "other" past the bound, and whether it is a dead-letter queue."""
 
 
-class BudgetGauge(Protocol):
-    """How much of something that all clients share is in use, and how often it was refused, by whose share."""
-
-    @property
-    def used(self) -> int: ...
-
-    @property
-    def refused(self) -> Mapping[str, int]: ...
-
-
-class FileSpace(NamedTuple):
-    """Bytes of the database file, of its free pages, and those that compactions gave back since the start."""
-
-    file_bytes: int = 0
-    free_bytes: int = 0
-    given_back_bytes: int = 0
-
-
 class Counters:
-    """Counters and histograms that only grow, and gauges.
+    """Counters and histograms that only grow, and counts: messages by status as of the last refresh.
 
-    As of the last refresh: counts, messages by status; dead_letters, messages in each queue's dead-letter queue;
-    oldest_seconds, for how long the oldest ready message could have been claimed (queues without one are left out). As
-    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait;
-    sends_refused, why sends are, if they are; log_bytes, of the write-ahead log; staged_bytes, see `Staging`.
-    checkpoint_failed: the latest one did. publications: how many there were. connections: how many are open to the API,
-    None where none is served. ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of
-    the event loop's time by share. last_backup_at: when the latest backup that is there was made, epoch ms;
-    backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last refresh.
-    consumers: of pipelines, the first ones by queue and name. quotas: those of which each key has a share. budgets:
-    what the clients of the API share.
-    event_log: which lifecycle events are kept. file_space: of the database's file.
+    publications: how many there were. Facts that are read when they are asked for are in `Gauges`.
     """
 
     def __init__(self) -> None:
         self.counts: dict[QueueKey, QueueCounts] = {}
-        self.dead_letters: dict[QueueKey, int] = {}
-        self.oldest_seconds: dict[QueueKey, float] = {}
-        self.parked: Mapping[str, Sized] = {}
-        self.inbox_calls: Callable[[], int] = lambda: 0
-        self.sends_refused: Callable[[], SendsRefused | None] = lambda: None
-        self.log_bytes: Callable[[], int] = lambda: 0
-        self.checkpoint_failed = False
-        self.file_space: Callable[[], FileSpace] = FileSpace
-        self.staged_bytes: Callable[[], int] = lambda: 0
         self.publications = 0
-        self.connections: Callable[[], int] | None = None
-        self.ui_connections: Callable[[], int] = lambda: 0
-        self.ui_loop_seconds: Callable[[], Mapping[str, float]] = dict
-        self.budgets: Callable[[], Mapping[str, BudgetGauge]] = dict
-        self.event_log: Callable[[], Log] = Log
-        self.last_backup_at: int | None = None
-        self.backup_failed = False
-        self.history = HistoryCounts()
-        self.health: Callable[[], Mapping[str, str]] = dict
-        self.consumers: Callable[[], Sequence[ConsumerGauges]] = list
-        self.quotas: Callable[[], Sequence[Quota]] = list
         self.nack_reasons = NackReasons()
         self.rejections = dict.fromkeys(Cause, 0)
         self.commit_calls = Histogram(COMMIT_CALLS)
@@ -196,12 +142,12 @@ class Counters:
         yield from self._by_event.values()
         yield from self._others.values()
 
-    def waiting(self) -> dict[QueueKey, int]:
-        """How many receivers are parked now, for every queue that has some or was known at the last refresh."""
+    def waiting(self, parked: Mapping[str, Sized]) -> dict[QueueKey, int]:
+        """How many receivers are parked, for every queue that has some or was known at the last refresh."""
         waiting = dict.fromkeys(self.counts, 0)
-        for queue, parked in self.parked.items():
+        for queue, receivers in parked.items():
             key = self.key(queue)
-            waiting[key] = waiting.get(key, 0) + len(parked)
+            waiting[key] = waiting.get(key, 0) + len(receivers)
         return waiting
 
     def _admit(self, event: Event) -> Series:

@@ -13,6 +13,7 @@ from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.telemetry import metric_names as names
 from forq_trio.telemetry.activity import Series
 from forq_trio.telemetry.counters import Counters, QueueKey
+from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.histogram import Histogram
 from forq_trio.telemetry.metric_names import COUNTERS, QUEUE_LABELS, STATES, Family
 
@@ -20,10 +21,11 @@ _MS_PER_SECOND = 1_000
 
 
 class Exposition:
-    """Writes the text of the same counters at every scrape, and caches its parts."""
+    """Writes the text of the same counters and gauges at every scrape, and caches its parts."""
 
-    def __init__(self, counters: Counters) -> None:
+    def __init__(self, counters: Counters, gauges: Gauges) -> None:
         self._counters = counters
+        self._gauges = gauges
         self._queue_labels: dict[QueueKey, str] = {}
         self._message_histograms: dict[tuple[str, QueueKey], _HistogramText] = {}
         of_the_writer = (
@@ -41,36 +43,36 @@ class Exposition:
         return "".join(self._parts())
 
     def _parts(self) -> Iterator[str]:
-        counters = self._counters
+        counters, gauges = self._counters, self._gauges
         yield from self._events()
         yield from self._by_queue(names.DEPTH, counters.depths)
         yield from self._states()
         yield from self._by_queue(names.BYTES, {key: count.bytes for key, count in counters.counts.items()})
-        yield from self._by_queue(names.DEAD_LETTERS, counters.dead_letters)
-        yield from self._by_queue(names.OLDEST_AGE, counters.oldest_seconds)
-        yield from self._by_queue(names.WAITING, counters.waiting())
+        yield from self._by_queue(names.DEAD_LETTERS, gauges.dead_letters())
+        yield from self._by_queue(names.OLDEST_AGE, gauges.oldest_seconds())
+        yield from self._by_queue(names.WAITING, counters.waiting(gauges.parked))
         yield from self._health()
         yield from self._consumers()
-        yield _one(names.INBOX, counters.inbox_calls())
-        refusal = counters.sends_refused()
+        yield _one(names.INBOX, gauges.inbox_calls())
+        refusal = gauges.sends_refused()
         yield from _each(names.SENDS_REFUSED, [(why, int(why == refusal)) for why in REFUSAL_WORDS])
-        yield _one(names.LOG_BYTES, counters.log_bytes())
-        yield _one(names.CHECKPOINT_FAILED, int(counters.checkpoint_failed))
-        space = counters.file_space()
+        yield _one(names.LOG_BYTES, gauges.log_bytes())
+        yield _one(names.CHECKPOINT_FAILED, int(gauges.checkpoint_failed()))
+        space = gauges.file_space()
         yield _one(names.FILE_BYTES, space.file_bytes)
         yield _one(names.FILE_FREE_BYTES, space.free_bytes)
         yield _one(names.GIVEN_BACK_BYTES, space.given_back_bytes)
-        yield _one(names.STAGED_BYTES, counters.staged_bytes())
-        quotas = counters.quotas()
+        yield _one(names.STAGED_BYTES, gauges.staged_bytes())
+        quotas = gauges.quotas()
         yield from _each(names.QUOTA_USED, [(quota.name, quota.used) for quota in quotas])
         yield from _each(names.QUOTA_LIMIT, [(quota.name, quota.limit) for quota in quotas])
         yield from _each(names.QUOTA_KEY_USED, [(quota.name, quota.key_used) for quota in quotas])
         yield from _each(names.QUOTA_KEY_LIMIT, [(quota.name, quota.key_limit) for quota in quotas])
         yield _one(names.PUBLICATIONS, counters.publications)
-        yield _one(names.UI_CONNECTIONS, counters.ui_connections())
+        yield _one(names.UI_CONNECTIONS, gauges.ui_connections())
         yield from _each(
             names.UI_LOOP_SECONDS,
-            [(share, f"{seconds:.6f}") for share, seconds in counters.ui_loop_seconds().items()],
+            [(share, f"{seconds:.6f}") for share, seconds in gauges.ui_loop_seconds().items()],
         )
         yield from self._budgets()
         yield from _each(names.REJECTIONS, counters.rejections.items())
@@ -81,18 +83,20 @@ class Exposition:
             yield _heading(family)
             yield histogram.text()
         yield _heading(names.LAST_BACKUP)
-        if counters.last_backup_at is not None:
-            yield f"{names.LAST_BACKUP.name} {counters.last_backup_at / _MS_PER_SECOND}\n"
-        yield _one(names.BACKUP_FAILED, int(counters.backup_failed))
-        yield _one(names.HISTORY_MESSAGES, counters.history.messages)
-        yield _one(names.HISTORY_BYTES, counters.history.bytes)
-        log = counters.event_log()
+        last_backup_at = gauges.last_backup_at()
+        if last_backup_at is not None:
+            yield f"{names.LAST_BACKUP.name} {last_backup_at / _MS_PER_SECOND}\n"
+        yield _one(names.BACKUP_FAILED, int(gauges.backup_failed()))
+        history = gauges.history()
+        yield _one(names.HISTORY_MESSAGES, history.messages)
+        yield _one(names.HISTORY_BYTES, history.bytes)
+        log = gauges.event_log()
         yield _one(names.EVENT_BYTES, log.bytes)
         yield _one(names.FIRST_EVENT, log.first)
         yield _one(names.LAST_EVENT, log.last)
 
     def _budgets(self) -> Iterator[str]:
-        budgets = self._counters.budgets()
+        budgets = self._gauges.budgets()
         yield from _each(names.BUDGET_USED, [(name, budget.used) for name, budget in budgets.items()])
         yield _heading(names.BUDGET_REFUSALS)
         for name, budget in budgets.items():
@@ -131,19 +135,19 @@ class Exposition:
         """Queues by label and level: one series for a queue, so that only the present level has one."""
         yield _heading(names.HEALTH)
         key = self._counters.key
-        counted = Counter((key(queue), level) for queue, level in self._counters.health().items())
+        counted = Counter((key(queue), level) for queue, level in self._gauges.health().items())
         for (queue_key, level), count in counted.items():
             yield f'{names.HEALTH.name}{{{self._labels(queue_key)},level="{level}"}} {count}\n'
 
     def _consumers(self) -> Iterator[str]:
-        gauges = self._counters.consumers()
+        consumers = self._gauges.consumers()
         for family, value in (
             (names.CONSUMER_LAG, "lag"),
             (names.CONSUMER_OPEN, "open_messages"),
             (names.CONSUMER_SECONDS, "seconds_since_use"),
         ):
             yield _heading(family)
-            for gauge in gauges:
+            for gauge in consumers:
                 labels = f'queue_name="{gauge.queue}",consumer="{gauge.name}"'
                 yield f"{family.name}{{{labels}}} {getattr(gauge, value)}\n"
 

@@ -95,17 +95,16 @@ class UiServer:
             limits.UI_SHARE_MAX, limits.UI_BURST_SECONDS, limits.UI_REQUESTS_AT_ONCE, idle_share=1.0
         )
         self.places = Connections(connections_max, by_address=not trust_proxy_headers)
-        counters.ui_connections = lambda: len(self.places)
-        counters.ui_loop_seconds = lambda: {
-            "arrivals": self.arrivals.spent,
-            "keyless": self.keyless.spent,
-            "sessions": self.sessions.spent,
-        }
         self.ports = [listener.getsockname()[1] for listener in listeners]
 
     @property
     def connections(self) -> int:
         return len(self.places)
+
+    def loop_seconds(self) -> dict[str, float]:
+        """What was used of the event loop's time, by share."""
+        shares = {"arrivals": self.arrivals, "keyless": self.keyless, "sessions": self.sessions}
+        return {name: share.spent for name, share in shares.items()}
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled; requests that run then are cancelled."""

@@ -51,7 +51,7 @@ class Site:
     system: System
     purges: Purges
     history_purges: Purges
-    server_connections: Callable[[], int]
+    api_connections: Callable[[], int]
 
     @property
     def viewer(self) -> Viewer:

@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import trio
 
@@ -24,10 +24,10 @@ from forq_trio.ui.summary import Summaries
 
 
 class Ui:
-    """A running UI. port: where it listens."""
+    """A running UI. port: where it listens. server: what serves it."""
 
     def __init__(self, server: UiServer, hub: LiveHub, purges: Sequence[Purges]) -> None:
-        self._server = server
+        self.server = server
         self._hub = hub
         self._purges = purges
         self._scope = trio.CancelScope()
@@ -43,7 +43,7 @@ class Ui:
                 nursery.start_soon(self._hub.run)
                 for purges in self._purges:
                     nursery.start_soon(purges.run)
-                await nursery.start(self._server.serve)
+                await nursery.start(self.server.serve)
                 task_status.started()
 
     def stop(self) -> None:
@@ -55,13 +55,14 @@ class Ui:
 def build_ui(
     config: Config,
     system: System,
+    api_connections: Callable[[], int],
     listeners: Sequence[socket.socket],
     ssl_context: ssl.SSLContext | None,
     api_url: str,
     version: str,
     connections_max: int,
 ) -> Ui | None:
-    """The UI on these listeners, for so many connections; None without any."""
+    """The UI on these listeners, for so many connections; None without any. api_connections: how many the API has."""
     if not listeners:
         return None
     clock = SystemClock()
@@ -89,7 +90,7 @@ def build_ui(
         system=system,
         purges=purges,
         history_purges=history_purges,
-        server_connections=lambda: server.connections,
+        api_connections=api_connections,
     )
     server = UiServer(
         make_app(site, assets),

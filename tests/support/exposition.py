@@ -4,6 +4,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.gauges import Gauges
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -19,9 +20,9 @@ def samples_of(exposition: bytes) -> Samples:
     return samples
 
 
-def own_samples(counters: Counters) -> Samples:
-    """What a counters is rendered to, without the series about the process."""
-    samples = samples_of(Metrics(counters).render())
+def own_samples(counters: Counters, gauges: Gauges | None = None) -> Samples:
+    """What they are rendered to, without the series about the process."""
+    samples = samples_of(Metrics(counters, gauges or Gauges()).render())
     return {key: value for key, value in samples.items() if key[0].startswith("forq_")}
 
 

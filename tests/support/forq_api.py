@@ -19,12 +19,14 @@ from forq_trio.http.router import Route, Router
 from forq_trio.http.throttle import Throttle
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.compaction import Compaction
+from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.store import Store
+from forq_trio.system import gauges_of
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from oracle.engine import MemoryEngine
@@ -118,7 +120,7 @@ class Api:
         counters: Counters,
         backups: BackupSettings,
     ) -> None:
-        self.backups = Backups(engine, writer, counters, clock, backups)
+        self.backups = Backups(engine, writer, clock, backups)
         self.compaction = Compaction(writer, clock, engine.facts)
         self.broker = Broker(writer, readers, clock, self.compaction)
         self.writer = writer
@@ -129,6 +131,10 @@ class Api:
         self.throttle = Throttle(self.seconds)
         ages = Ages(self.broker.known, readers, counters, clock)
         self.monitor = Monitor(self.broker.known, counters, ages, self.seconds, clock)
+        queue_gauges = QueueGauges(self.broker.known, ages, counters)
+        self.gauges = gauges_of(
+            writer, self.broker, self.monitor, queue_gauges, self.compaction, self.backups, None
+        )
         self.routes: list[Route] = []
         self.handler = self.serve()
 
@@ -145,7 +151,7 @@ class Api:
                 require_receipt=require_receipt,
             ),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
-            *Metrics(self.counters).routes(metrics_gate),
+            *Metrics(self.counters, self.gauges).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
         self.handler = only_documented(Router(self.routes, answer_error))

@@ -17,7 +17,6 @@ FOR_DIALECTS = {
     "produce_message": "the message was read from a request",
     "change_settings": "the change was read from a request",
     "undeliver": "the consumer disconnected",
-    "quotas": "the metrics",
 }
 """What only the Broker has, with the reason: dialects and jobs call it, not programs."""
 

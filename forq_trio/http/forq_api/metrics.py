@@ -10,6 +10,7 @@ from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Gate, Route
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.metrics_text import Exposition
 from forq_trio.wire.endpoints.endpoint import Answer, Operation
 
@@ -19,8 +20,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Metrics:
     """Renders our counters and the process's own series; counts nothing itself."""
 
-    def __init__(self, counters: Counters) -> None:
-        self._exposition = Exposition(counters)
+    def __init__(self, counters: Counters, gauges: Gauges) -> None:
+        self._exposition = Exposition(counters, gauges)
         self._process = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._process)

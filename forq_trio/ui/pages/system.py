@@ -138,7 +138,7 @@ class SystemContext:
     async def live(self) -> dict[str, Any]:
         """What changes by itself."""
         site = self._site
-        facts = site.system.facts()
+        facts = site.system.facts(site.api_connections())
         rejections = site.counters.rejections
         return {
             "facts": facts,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from forq_trio.broker.broker import Broker
+from forq_trio.broker.quotas import quotas
 from forq_trio.model import limits
 from forq_trio.model.access import Key
 from forq_trio.model.commands import RedrivePolicy
@@ -18,20 +19,24 @@ from forq_trio.wire.publishing import Stage
 MINE, OTHER = Key("t", "q"), Key("u", "q")
 
 
+def quotas_of(broker: Broker) -> list[Quota]:
+    return quotas(broker._writer.snapshot(), broker.redrive_tasks.running_by_key())
+
+
 async def test_what_is_used_in_all_and_by_one_key(broker: Broker):
     for name in "abc":
         await broker.open_consumer("q", name, key=OTHER if name == "c" else MINE)
         await broker.stage("q", name, 0, [NewMessage("x")], key=MINE)
     for name, key in (("a", MINE), ("b", OTHER)):
         await broker.publish(name, 1, [Stage("q", name, 1)], key=key)
-    quotas = {quota.name: quota for quota in broker.quotas()}
-    assert quotas["consumers"] == Quota("consumers", 3, limits.CONSUMERS_MAX, 2, limits.CONSUMERS_A_KEY_MAX)
-    assert quotas["stages"] == Quota("stages", 1, limits.STAGES_MAX, 1, limits.STAGES_A_KEY_MAX)
-    assert quotas["apps"] == Quota("apps", 2, limits.APPS_MAX, 1, limits.APPS_A_KEY_MAX)
-    staged = quotas["staged_bytes"]
+    found = {quota.name: quota for quota in quotas_of(broker)}
+    assert found["consumers"] == Quota("consumers", 3, limits.CONSUMERS_MAX, 2, limits.CONSUMERS_A_KEY_MAX)
+    assert found["stages"] == Quota("stages", 1, limits.STAGES_MAX, 1, limits.STAGES_A_KEY_MAX)
+    assert found["apps"] == Quota("apps", 2, limits.APPS_MAX, 1, limits.APPS_A_KEY_MAX)
+    staged = found["staged_bytes"]
     assert staged.used == staged.key_used > 0
-    assert [quotas[name].used for name in ("redrives_running", "redrives")] == [0, 0]
-    assert all(quota.key_limit * 2 <= quota.limit for quota in quotas.values())
+    assert [found[name].used for name in ("redrives_running", "redrives")] == [0, 0]
+    assert all(quota.key_limit * 2 <= quota.limit for quota in found.values())
 
 
 @pytest.fixture
@@ -48,7 +53,7 @@ async def test_a_token_makes_a_share_of_the_queues(broker: Broker, narrow, url, 
     await broker.produce("a", "y")
     with pytest.raises(TooManyQueues, match="this token has made 1 queues"):
         await broker.produce("b", "x")
-    quota = next(quota for quota in broker.quotas() if quota.name == "queues")
+    quota = next(quota for quota in quotas_of(broker) if quota.name == "queues")
     assert quota == Quota("queues", 1, limits.QUEUES_MAX, 1, limits.QUEUES_A_TOKEN_MAX)
     HOLDER.set(Holder(Kind.TOKEN, "other"))
     await broker.produce("b", "x")

@@ -107,7 +107,7 @@ async def test_a_backup_is_made_checked_and_told_of(engine, directory) -> None:
         assert [(file.name, file.bytes, file.made_at) for file in after.files] == [
             (FIRST, done.bytes, START_MS)
         ]
-        assert (system.counters.last_backup_at, system.counters.backup_failed) == (START_MS, False)
+        assert (system.backups.last_made_at, system.backups.failed) == (START_MS, False)
         (report,) = [each for each in system.jobs.reports() if each.name == "backup"]
         assert report.result.startswith(f"{shown_bytes(done.bytes)}, the log grew by ")
         assert (report.failed, report.next_when) == (False, "when somebody asks")
@@ -160,11 +160,11 @@ async def test_without_space_there_is_none_and_the_failure_stays_until_one_is_ma
         assert report.result.startswith(f"{directory} has 1.2 GiB free, 2.8 GiB are needed")
         latest = (await system.backups.state()).latest
         assert (latest.state, latest.error, latest.finished_at) == ("failed", report.result, START_MS)
-        assert (system.counters.last_backup_at, system.counters.backup_failed) == (None, True)
+        assert (system.backups.last_made_at, system.backups.failed) == (None, True)
         assert names(directory) == []
         free["bytes"] *= 10
         assert not (await system.jobs.run_now("backup")).failed
-        assert not system.counters.backup_failed
+        assert not system.backups.failed
 
 
 async def test_names_ascend_whatever_the_clock_does_and_only_the_oldest_of_ours_go(engine, directory) -> None:
@@ -284,7 +284,7 @@ async def test_it_is_made_at_the_interval_also_over_restarts_and_again_soon_afte
     async with running(opened(), clock, settings) as system:
         await until(lambda: system.backups._next_at is not None)
         assert system.backups._next_at == START_MS + 24 * HOUR_MS
-        assert system.counters.last_backup_at == START_MS
+        assert system.backups.last_made_at == START_MS
         (report,) = [each for each in system.jobs.reports() if each.name == "backup"]
         assert HOUR_MS - 1_000 <= report.next_run_at - clock.ms <= HOUR_MS
         monkeypatch.setattr(system.backups, "_free_bytes", lambda _: 0)
@@ -296,7 +296,7 @@ async def test_it_is_made_at_the_interval_also_over_restarts_and_again_soon_afte
         system.backups._woken.set()
         clock.ms += 600_000
         with trio.fail_after(60):
-            await until(lambda: system.counters.last_backup_at == clock.ms)
+            await until(lambda: system.backups.last_made_at == clock.ms)
     assert len(names(directory)) == 2
 
 

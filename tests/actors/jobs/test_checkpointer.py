@@ -284,17 +284,17 @@ async def test_a_long_log_is_cut_when_nothing_was_committed_for_a_while(
 async def test_a_refused_checkpoint_is_survived_and_asked_for_again(engine, house) -> None:
     engine.checkpoint_refusals = 3
     async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
-        counters = start_checkpointer(nursery, house, engine, writer)
+        start_checkpointer(nursery, house, engine, writer)
         failures = []
         with trio.fail_after(120):
             while not engine.checkpoints:
                 await writer.execute(send(BODY))
-                failures.append(counters.checkpoint_failed)
-                assert counters.log_bytes() == engine.log.pages() * limits.LOG_PAGE_BYTES
+                failures.append(house.checkpointer.failed)
+                assert house.checkpointer.log_bytes == engine.log.pages() * limits.LOG_PAGE_BYTES
         assert engine.checkpoint_refusals == 0
         assert any(failures), "nobody was told of it"
         await all_idle()
-        assert not counters.checkpoint_failed
+        assert not house.checkpointer.failed
         nursery.cancel_scope.cancel()
 
 

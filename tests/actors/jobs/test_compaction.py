@@ -57,7 +57,7 @@ async def test_free_pages_go_back_to_the_disk_and_every_message_stays(path) -> N
         await until(lambda: system.compaction.state().state == "done")
         ended = system.compaction.state()
         assert ended.given_back_bytes >= before.free_bytes
-        assert system.counters.file_space().given_back_bytes == ended.given_back_bytes
+        assert system.gauges.file_space().given_back_bytes == ended.given_back_bytes
         steps = [each for batch in engine.batches for each in batch.commands if isinstance(each, Compact)]
         assert len(steps) >= before.free_bytes // limits.LOG_PAGE_BYTES // STEP_PAGES
         await system.jobs.run_now("checkpoint")
@@ -66,7 +66,7 @@ async def test_free_pages_go_back_to_the_disk_and_every_message_stays(path) -> N
         assert [each.content for each in await system.broker.receive("stays", max_messages=50)] == [
             "y" * 4_000
         ] * 20
-        space = system.counters.file_space()
+        space = system.gauges.file_space()
         assert (space.file_bytes < 2 * limits.MIB, space.free_bytes) == (True, 0)
     assert (await trio.Path(path).stat()).st_size < 2 * limits.MIB
 
@@ -83,7 +83,7 @@ async def test_what_became_free_since_the_last_checkpoint_is_given_back_too(path
         system.compaction.start()
         await until(lambda: system.compaction.state().state == "done")
         ended = system.compaction.state()
-        assert system.counters.file_space().given_back_bytes > ended.given_back_bytes
+        assert system.gauges.file_space().given_back_bytes > ended.given_back_bytes
         assert ended.given_back_bytes == ended.goal_bytes > known + 3 * limits.MIB
 
 

@@ -264,10 +264,10 @@ async def test_what_it_used_of_the_loop_is_told():
     async with running() as ui:
         for data in (get("/1"), get("/2", SESSION)):
             await answer(await ui.send(data))
-        used = ui.counters.ui_loop_seconds()
+        used = ui.server.loop_seconds()
         assert list(used) == ["arrivals", "keyless", "sessions"]
         assert min(used.values()) > 0
-        assert ui.counters.ui_connections() == 2
+        assert ui.server.connections == 2
 
 
 async def test_behind_a_proxy_connections_are_bounded_in_all_alone():

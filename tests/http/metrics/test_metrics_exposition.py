@@ -11,6 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, Event
 from forq_trio.telemetry.counters import OTHER, Counters
+from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.metric_names import COUNTERS, STATES
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import buckets, of_queue, own_samples, samples_of
@@ -61,7 +62,7 @@ def test_commits_have_their_histograms_without_labels() -> None:
 
 def test_a_histogram_that_moves_is_written_anew() -> None:
     counters = Counters()
-    metrics = Metrics(counters)
+    metrics = Metrics(counters, Gauges())
     for expected in (1, 2):
         counters.record_durations({("wait", "q"): [5]})
         for _ in range(2):
@@ -91,10 +92,9 @@ def test_gauges_of_a_queue_that_is_gone_end() -> None:
 
 def test_waiting_consumers_and_calls_are_asked_for_at_the_scrape() -> None:
     counters = Counters()
-    metrics = Metrics(counters)
     parked: dict[str, list[str]] = {}
     waiting_calls = 0
-    counters.parked, counters.inbox_calls = parked, lambda: waiting_calls
+    metrics = Metrics(counters, Gauges(parked=parked, inbox_calls=lambda: waiting_calls))
     counters.refresh_counts({"known": QueueCounts()})
     before = samples_of(metrics.render())
     parked["new"] = ["one", "two"]
@@ -143,8 +143,8 @@ def test_gauges_past_the_bound_are_summed() -> None:
     extra = 5
     counts = QueueCounts(1, 2, 3, 4, 5, 6)
     counters.refresh_counts({f"q{number}": counts for number in range(limits.METRIC_QUEUES_MAX + extra)})
-    counters.parked = {f"parked{number}": ["x"] for number in range(extra)}
-    samples = own_samples(counters)
+    parked = {f"parked{number}": ["x"] for number in range(extra)}
+    samples = own_samples(counters, Gauges(parked=parked))
     queues = {dict(labels)["queue_name"] for _, labels in samples if "queue_name" in dict(labels)}
     assert len(queues) == limits.METRIC_QUEUES_MAX + 1
     for state, each in zip(("ready", "processing", "failed", "delayed", "held"), range(1, 6), strict=True):
@@ -153,24 +153,26 @@ def test_gauges_past_the_bound_are_summed() -> None:
     assert samples["forq_queue_waiting_consumers", of_queue(OTHER)] == extra
 
 
-def busy_tally() -> Counters:
+def busy_tally() -> tuple[Counters, Gauges]:
     """As many queues as have names, with something of everything."""
     counters = Counters()
     queues = [f"a-rather-long-queue-name-{number}" for number in range(limits.METRIC_QUEUES_MAX)]
     for counter in COUNTERS:
         counters.record([Event(counter.kind, queue, 1, "failed") for queue in queues])
     counters.refresh_counts(dict.fromkeys(queues, QueueCounts(1, 2, 3, 4, 5, 6)))
-    counters.parked = dict.fromkeys(queues, "x")
+    gauges = Gauges(
+        parked=dict.fromkeys(queues, "x"),
+        dead_letters=lambda: {counters.key(queue): 1 for queue in queues},
+        oldest_seconds=lambda: {counters.key(queue): 12.345 for queue in queues},
+    )
     for queue in queues:
-        counters.dead_letters[counters.key(queue)] = 1
-        counters.oldest_seconds[counters.key(queue)] = 12.345
         counters.record_durations({(kind, queue): [1] for kind in DURATION_KINDS})
-    return counters
+    return counters, gauges
 
 
 def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor_time() -> None:
-    counters = busy_tally()
-    metrics = Metrics(counters)
+    counters, gauges = busy_tally()
+    metrics = Metrics(counters, gauges)
     seconds = []
     for _ in range(5):
         counters.record_durations({(kind, queue): [1] for kind, (queue, _) in counters.durations})

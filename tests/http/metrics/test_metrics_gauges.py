@@ -22,6 +22,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.reader import Reader
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.gauges import Gauges
 from forq_trio.writer_actor import WriterActor
 from support.actors import T0, on_the_loop
 from support.exposition import of_queue, own_samples
@@ -61,6 +62,7 @@ class Queues:
     counters: Counters
     clock: SetClock
     gauges: QueueGauges
+    sources: Gauges
 
     async def refreshed(self, name: str) -> dict[str, float]:
         """The values of one gauge by queue, after a refresh."""
@@ -71,7 +73,7 @@ class Queues:
         """The values of one gauge by queue, as of the last refresh."""
         return {
             dict(labels)["queue_name"]: value
-            for (sample, labels), value in own_samples(self.counters).items()
+            for (sample, labels), value in own_samples(self.counters, self.sources).items()
             if sample == name
         }
 
@@ -90,8 +92,13 @@ async def open_queues(engine) -> AsyncIterator[Queues]:
     broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        gauges = QueueGauges(broker, Ages(broker.known, readers, counters, clock), counters)
-        yield Queues(broker, readers, counters, clock, gauges)
+        gauges = QueueGauges(broker.known, Ages(broker.known, readers, counters, clock), counters)
+        sources = Gauges(
+            parked=writer.parked,
+            dead_letters=lambda: gauges.dead_letters,
+            oldest_seconds=lambda: gauges.oldest_seconds,
+        )
+        yield Queues(broker, readers, counters, clock, gauges, sources)
         readers.close()
         writer.stop()
 
@@ -205,7 +212,7 @@ async def test_dead_letters_are_those_of_the_queue_that_the_settings_name(queues
         "without": None,
         "plain-dlq": None,
     }
-    states = own_samples(queues.counters)
+    states = own_samples(queues.counters, queues.sources)
     assert states["forq_queue_messages", of_queue("plain-dlq", state="ready")] == 1
 
 
@@ -219,7 +226,7 @@ async def test_every_state_has_its_gauge(queues: Queues) -> None:
     await broker.receive("q", max_messages=1, wait_ms=0)
     await broker.produce("q", "y")
     await queues.gauges.refresh()
-    samples = own_samples(queues.counters)
+    samples = own_samples(queues.counters, queues.sources)
     states = {
         state: samples["forq_queue_messages", of_queue("q", state=state)]
         for state in ("ready", "delayed", "processing", "held", "failed")

@@ -11,6 +11,7 @@ from forq_trio.model.messages import QueueCounts
 from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import EVENT_KINDS, Event
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.metric_names import COUNTERS, FAMILIES, KINDS_NOT_EXPOSED, STATES
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import own_samples
@@ -104,8 +105,8 @@ def table_rows(text: str) -> list[list[str]]:
     ]
 
 
-def full_tally() -> Counters:
-    """A counters that has something of everything."""
+def full_tally() -> tuple[Counters, Gauges]:
+    """Counters and gauges that have something of everything."""
     counters = Counters()
     counters.record(
         [
@@ -120,23 +121,25 @@ def full_tally() -> Counters:
         ]
     )
     counters.refresh_counts({"q": QueueCounts(1, 2, 3, 4, 5, 600)})
-    counters.dead_letters[counters.key("q")] = 9
-    counters.oldest_seconds[counters.key("q")] = 1.5
     counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2], ("handling", "q"): [1]})
-    counters.health = lambda: {"q": "fine"}
-    counters.consumers = lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)]
-    counters.ui_loop_seconds = lambda: {"keyless": 0.5}
-    counters.quotas = lambda: [Quota("apps", 3, 9, 2, 4)]
     budget = Budget(1)
     budget.change(OWNER, 2)
-    counters.budgets = lambda: {"bodies": budget}
     counters.record_commit(3, 0.001, 0)
-    counters.last_backup_at = 1_700_000_000_000
-    return counters
+    gauges = Gauges(
+        dead_letters=lambda: {counters.key("q"): 9},
+        oldest_seconds=lambda: {counters.key("q"): 1.5},
+        health=lambda: {"q": "fine"},
+        consumers=lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)],
+        ui_loop_seconds=lambda: {"keyless": 0.5},
+        quotas=lambda: [Quota("apps", 3, 9, 2, 4)],
+        budgets=lambda: {"bodies": budget},
+        last_backup_at=lambda: 1_700_000_000_000,
+    )
+    return counters, gauges
 
 
 def test_f11_forqs_own_series_are_byte_for_byte_what_they_were() -> None:
-    assert Metrics(full_tally()).render().decode().startswith(FORQ)
+    assert Metrics(*full_tally()).render().decode().startswith(FORQ)
 
 
 def test_our_names_and_labels_stay() -> None:
@@ -148,7 +151,7 @@ def test_our_names_and_labels_stay() -> None:
 
 def test_what_is_exposed_is_what_the_tables_say() -> None:
     exposed: dict[str, set[tuple[str, ...]]] = {}
-    for name, labels in own_samples(full_tally()):
+    for name, labels in own_samples(*full_tally()):
         family = re.sub("_(bucket|sum|count)$", "", name)
         exposed.setdefault(family, set()).add(tuple(label for label, _ in labels if label != "le"))
     assert exposed == {family.name: {tuple(sorted(family.labels))} for family in FAMILIES}
