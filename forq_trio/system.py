@@ -34,7 +34,7 @@ from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
-from forq_trio.jobs.metrics import SAMPLER, QueueGauges, Sampler, gauges_job
+from forq_trio.jobs.metrics import QueueGauges, Sampler, gauges_job
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
 from forq_trio.jobs.runs import Runs
@@ -159,12 +159,8 @@ async def open_system(
         await nursery.start(writer.run)
         try:
             async with trio.open_nursery() as jobs:
-                for job in [*guards, backups, compaction]:
-                    jobs.start_soon(supervise, job, name=job.name)
-                for each in periodic:
-                    jobs.start_soon(supervise, each, each.pause, name=each.name)
-                if monitored:
-                    jobs.start_soon(supervise, Sampler(monitor), name=SAMPLER)
+                sampler = [Sampler(monitor)] if monitored else []
+                _start_jobs(jobs, [*guards, backups, compaction, *sampler], periodic)
                 await jobs.start(broker.redrive_tasks.run)
                 try:
                     yield system
@@ -175,6 +171,13 @@ async def open_system(
             _stop(board, readers, broker, writer)
     if failure is not None:
         raise failure  # here, because the nurseries would put it into groups
+
+
+def _start_jobs(nursery: trio.Nursery, others: Sequence[Job], periodic: Sequence[Periodic]) -> None:
+    for job in others:
+        nursery.start_soon(supervise, job, name=job.name)
+    for each in periodic:
+        nursery.start_soon(supervise, each, each.pause, name=each.name)
 
 
 def _stop(board: JobBoard, readers: ReaderPool, broker: Broker, writer: WriterActor) -> None:
