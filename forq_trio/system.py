@@ -154,39 +154,41 @@ async def open_system(
         monitor=monitor,
         gauges=gauges_of(writer, broker, monitor, queue_gauges, compaction, backups, checkpointer),
     )
+    sampler = [Sampler(monitor)] if monitored else []
+    async with _running(system, readers, [*guards, backups, compaction, *sampler], periodic):
+        yield system
+
+
+@asynccontextmanager
+async def _running(
+    system: System, readers: ReaderPool, others: Sequence[Job], periodic: Sequence[Periodic]
+) -> AsyncIterator[None]:
+    """Run the writer, the jobs and the tasks over dead letters while the body runs."""
+    broker, writer = system.broker, system.writer
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         try:
             async with trio.open_nursery() as jobs:
-                sampler = [Sampler(monitor)] if monitored else []
-                _start_jobs(jobs, [*guards, backups, compaction, *sampler], periodic)
+                for job in others:
+                    jobs.start_soon(supervise, job, name=job.name)
+                for each in periodic:
+                    jobs.start_soon(supervise, each, each.pause, name=each.name)
                 await jobs.start(broker.redrive_tasks.run)
                 try:
-                    yield system
+                    yield
                 except Exception as error:
                     failure = error
                 jobs.cancel_scope.cancel()
         finally:
-            _stop(board, readers, broker, writer)
+            system.jobs.close()
+            # After the jobs: one of them may have needed the engine until now.
+            readers.close()
+            broker.keys.uses.post()
+            broker.sessions.uses.post()
+            writer.stop()
     if failure is not None:
         raise failure  # here, because the nurseries would put it into groups
-
-
-def _start_jobs(nursery: trio.Nursery, others: Sequence[Job], periodic: Sequence[Periodic]) -> None:
-    for job in others:
-        nursery.start_soon(supervise, job, name=job.name)
-    for each in periodic:
-        nursery.start_soon(supervise, each, each.pause, name=each.name)
-
-
-def _stop(board: JobBoard, readers: ReaderPool, broker: Broker, writer: WriterActor) -> None:
-    """Stop what takes calls. After the jobs, one of which may have needed the engine until now."""
-    board.close()
-    readers.close()
-    broker.keys.uses.post()
-    broker.sessions.uses.post()
-    writer.stop()
 
 
 def _periodic_jobs(

@@ -17,7 +17,6 @@ from forq_trio.monitor.monitor import Monitor
 from forq_trio.telemetry.counters import Counters, QueueKey
 
 GAUGES_INTERVAL_SECONDS = 30.0
-SAMPLER = "monitor.sample"
 
 
 class QueueGauges:
@@ -68,7 +67,7 @@ def gauges_job(gauges: QueueGauges) -> Periodic:
 class Sampler:
     """Lets the monitor sample once a second, at whole ones: each step of a chart has as many samples as the others."""
 
-    name = SAMPLER
+    name = "monitor.sample"
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
