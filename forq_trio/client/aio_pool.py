@@ -12,7 +12,6 @@
 
 import os
 import socket
-import time
 import weakref
 from collections import deque
 from contextlib import suppress
@@ -21,32 +20,23 @@ from forq_trio.client import aio_waits
 from forq_trio.client.address import address_of
 from forq_trio.client.aio_streams import (
     AsyncStream,
-    Route,
-    Sockets,
     open_stream,
-    proxy_headers,
     read_answer,
 )
 from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
 from forq_trio.client.http1 import (
     Answer,
     AnswerReader,
-    Headers,
     Request,
-    basic,
-    encode_headers,
-    encode_request,
 )
+from forq_trio.client.idle import Encoder, IdleStreams
 from forq_trio.client.proxies import proxy_before
+from forq_trio.client.streams import Route, Sockets
 from forq_trio.client.tls import context_for
 from forq_trio.model.errors import ClientClosed
 from forq_trio.wire.limits import (
-    CLIENT_CONNECTIONS_IDLE_MAX,
     CLIENT_CONNECTIONS_MAX,
-    CLIENT_IDLE_SECONDS_MAX,
 )
-
-_HEADS_MAX = 16
 
 
 class _Slots:
@@ -123,7 +113,7 @@ class AsyncPool:
         else:
             proxy = proxy_before(url)
             self._route = Route(address, proxy, context_for(address, proxy))
-        self._heads: dict[Headers, bytes] = {}
+        self._encoder = Encoder()
         self._closed = False
         self._begin()
         _pools.add(self)
@@ -131,7 +121,7 @@ class AsyncPool:
     def _begin(self) -> None:
         self._slots = _Slots(CLIENT_CONNECTIONS_MAX)
         self._sockets: Sockets = set()
-        self._idle: deque[tuple[AsyncStream, float]] = deque()
+        self._idle: IdleStreams[AsyncStream] = IdleStreams()
 
     def begin_in_child(self) -> None:
         """This process is a new one, and the connections are its parent's."""
@@ -144,7 +134,7 @@ class AsyncPool:
         """Send a request and return its answer. Raises TransportError, and ClientClosed."""
         if isinstance(self._route, str):
             raise CannotSend(self._route)
-        data = self._encoded(request, self._route)
+        data = self._encoder.encode(request, self._route)
         await aio_waits.checkpoint_if_cancelled()
         slots = self._slots
         await slots.take(request.answer_seconds)
@@ -162,7 +152,7 @@ class AsyncPool:
     def close(self) -> None:
         """Close all connections, also those in use: what waits for an answer ends with ClientClosed."""
         self._closed = True
-        self._close_idle()
+        self._idle.close()
         for sock in tuple(self._sockets):
             with suppress(OSError):  # it is not connected, or closed meanwhile
                 sock.shutdown(socket.SHUT_RDWR)
@@ -171,7 +161,7 @@ class AsyncPool:
     async def _exchange(self, data: bytes, seconds: float, route: Route) -> Answer:
         if self._closed:
             raise ClientClosed
-        stream = self._idle_stream() or await open_stream(route, self._sockets)
+        stream = self._idle.take() or await open_stream(route, self._sockets)
         try:
             if self._closed:
                 raise ClientClosed
@@ -191,57 +181,12 @@ class AsyncPool:
             stream.close()
             raise
         if reader.reusable and broken is None:
-            self._keep(stream)
+            self._idle.keep(stream)
+            if self._closed:
+                self._idle.close()
         else:
             stream.close()
         return answer
-
-    def _encoded(self, request: Request, route: Route) -> bytes:
-        head = self._heads.get(request.headers)
-        if head is None:
-            head = encode_headers((("Host", route.address.authority), *_more(route), *request.headers))
-            if len(self._heads) < _HEADS_MAX:
-                self._heads[request.headers] = head
-        target = route.address.path + request.path
-        if route.proxy is not None and not route.address.tls:
-            target = f"http://{route.address.authority}{target}"
-        return encode_request(request.method, target, head, request.content)
-
-    def _idle_stream(self) -> AsyncStream | None:
-        """The connection that was used last of those that can be used again."""
-        while self._idle:
-            try:
-                stream, since = self._idle.pop()
-            except IndexError:
-                break
-            if time.monotonic() - since < CLIENT_IDLE_SECONDS_MAX and stream.is_usable():
-                return stream
-            stream.close()
-        return None
-
-    def _keep(self, stream: AsyncStream) -> None:
-        """Leave a connection to the next request."""
-        now = time.monotonic()
-        self._idle.append((stream, now))
-        with suppress(IndexError):  # of two threads, the other one was first
-            while (
-                len(self._idle) > CLIENT_CONNECTIONS_IDLE_MAX
-                or now - self._idle[0][1] > CLIENT_IDLE_SECONDS_MAX
-            ):
-                self._idle.popleft()[0].close()
-        if self._closed:
-            self._close_idle()
-
-    def _close_idle(self) -> None:
-        with suppress(IndexError):
-            while True:
-                self._idle.pop()[0].close()
-
-
-def _more(route: Route) -> Headers:
-    """The headers that come of the URL and of the proxy."""
-    shown: Headers = (("Authorization", basic(route.address)),) if route.address.credentials else ()
-    return shown if route.proxy is None or route.address.tls else (*shown, *proxy_headers(route.proxy))
 
 
 _pools: "weakref.WeakSet[AsyncPool]" = weakref.WeakSet()

@@ -11,39 +11,29 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from forq_trio.client import aio_waits
 from forq_trio.client.address import Address
 from forq_trio.client.failures import CannotSend, ConnectFailed, ProxyRefused, TransportError
-from forq_trio.client.http1 import Answer, AnswerReader, basic, encode_headers, encode_request
+from forq_trio.client.http1 import Answer, AnswerReader, encode_headers, encode_request
 from forq_trio.client.proxies import Proxy
+from forq_trio.client.streams import (
+    CONNECT_SECONDS,
+    PROXY_SECONDS,
+    Route,
+    Sockets,
+    TcpSocket,
+    TlsSession,
+    proxy_headers,
+)
 from forq_trio.wire.limits import CLIENT_RECEIVE_BYTES
 
-CONNECT_SECONDS = 5.0
-PROXY_SECONDS = 30.0
-
 ResultT = TypeVar("ResultT")
-Sockets = set[socket.socket]
 
 
-class Route(NamedTuple):
-    """The way to a server. context: of TLS, for the server and for a proxy."""
-
-    address: Address
-    proxy: Proxy | None
-    context: ssl.SSLContext | None
-
-
-class AsyncTcpStream:
-    """A TCP connection. sockets: all that are open, with this one as long as it is."""
-
-    def __init__(self, sock: socket.socket, sockets: Sockets) -> None:
-        self._socket = sock
-        self._sockets = sockets
-        sockets.add(sock)
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+class AsyncTcpStream(TcpSocket):
+    """A TCP connection."""
 
     async def connect(self, place: Any, seconds: float) -> None:
         """Connect to a place, as of `socket.getaddrinfo`. Raises OSError; TimeoutError after so long."""
@@ -74,32 +64,9 @@ class AsyncTcpStream:
             if data is not None:
                 return data
 
-    def receive_now(self) -> bytes | None:
-        """What is there; b"" at the end, None if nothing is there."""
-        try:
-            return self._socket.recv(CLIENT_RECEIVE_BYTES)
-        except BlockingIOError:
-            return None
 
-    def is_usable(self) -> bool:
-        """True if another request may be sent: the server neither closed it nor sent anything."""
-        try:
-            return self.receive_now() is None
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        self._sockets.discard(self._socket)
-        self._socket.close()
-
-
-class AsyncTlsStream:
+class AsyncTlsStream(TlsSession["AsyncTcpStream | AsyncTlsStream"]):
     """TLS over another stream."""
-
-    def __init__(self, below: "AsyncTcpStream | AsyncTlsStream", context: ssl.SSLContext, host: str) -> None:
-        self._below = below
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
 
     async def handshake(self, seconds: float) -> None:
         """Agree with the server, and check who it is. Raises OSError, of which ssl.SSLError is one."""
@@ -116,30 +83,6 @@ class AsyncTlsStream:
         except ssl.SSLZeroReturnError:
             return b""
 
-    def receive_now(self) -> bytes | None:
-        """What is there; b"" at the end, None if nothing is there."""
-        while (data := self._below.receive_now()) is not None:
-            self._feed(data)
-            if not data:
-                break
-        try:
-            return self._tls.read(CLIENT_RECEIVE_BYTES)
-        except ssl.SSLWantReadError:
-            return None
-        except ssl.SSLZeroReturnError:
-            return b""
-
-    def is_usable(self) -> bool:
-        """True if another request may be sent: the server neither closed it nor sent anything."""
-        try:
-            return self.receive_now() is None
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        """Close the socket without TLS's close_notify: after a fork another process may use the same session."""
-        self._below.close()
-
     async def _run(self, step: Callable[[], ResultT], seconds: float) -> ResultT:
         """A step of OpenSSL, with all that it has to send and receive for it."""
         while True:
@@ -155,12 +98,6 @@ class AsyncTlsStream:
     async def _flush(self, seconds: float) -> None:
         if self._outgoing.pending:
             await self._below.send(self._outgoing.read(), seconds)
-
-    def _feed(self, data: bytes) -> None:
-        if data:
-            self._incoming.write(data)
-        else:
-            self._incoming.write_eof()
 
 
 AsyncStream = AsyncTcpStream | AsyncTlsStream
@@ -236,11 +173,6 @@ async def _through(stream: AsyncStream, proxy: Proxy, address: Address) -> None:
         raise ProxyRefused(str(problem)) from problem
     if not (answer.is_success and reader.reusable):
         raise ProxyRefused(f"{answer.status} {reader.reason}".rstrip())
-
-
-def proxy_headers(proxy: Proxy) -> tuple[tuple[str, str], ...]:
-    """What a proxy has to be told beside a request."""
-    return (("Proxy-Authorization", basic(proxy.address)),) if proxy.address.credentials else ()
 
 
 async def _encrypted(below: AsyncStream, context: ssl.SSLContext | None, host: str) -> AsyncTlsStream:
