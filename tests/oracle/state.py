@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import ceil
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -28,6 +28,7 @@ from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.searches import PREVIEW_ELLIPSIS, MessageRow
 from forq_trio.model.sessions import UiSession
+from forq_trio.model.values import SeenT, seen
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.rules import NO_GROUP, message_bytes
 from oracle.leases import StoredConsumer
@@ -106,34 +107,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return MessageRow.of(self.info(), _preview_of(self.content, text))
 
     def info(self) -> MessageInfo:
-        return MessageInfo(
-            id=self.id,
-            queue=self.queue,
-            sequence=self.seq,
-            status=STATUS_NAMES[self.status],
-            content=self.content,
-            attempts=self.attempts,
-            priority=self.priority,
-            received_at=self.received_at,
-            process_after=self.process_after,
-            updated_at=self.updated_at,
-            expires_after=self.expires_after,
-            processing_started_at=self.processing_started_at,
-            lease_until=self.lease_until,
-            failure_reason=self.failure_reason,
-            source_queue=self.source_queue,
-            last_error=self.last_error,
-            attributes=self.attributes or {},
-            group=self.shown_group,
-            first_received_at=self.first_received_at,
-            max_attempts=self.max_attempts,
-            ttl_ms=self.ttl_ms,
-            dead_letter_queue=self.dead_letter_queue,
-            dead_lettered_at=self.dead_lettered_at,
-            source_attempts=self.source_attempts,
-            failures=self.failures,
-            bytes=self.bytes,
-        )
+        return self.seen_as(MessageInfo, status=STATUS_NAMES[self.status])
+
+    def seen_as(self, kind: type[SeenT], **others: Any) -> SeenT:
+        """What callers see of the message; others: members of `kind` that it has not, or has as something else."""
+        named = {"sequence": self.seq, "attributes": self.attributes or {}, "group": self.shown_group}
+        return seen(kind, self, **named, **others)
 
 
 def _preview_of(content: str, text: str | None) -> str:
@@ -218,28 +197,12 @@ class State:
     def finish(self, row: Row, outcome: Outcome, reason: str | None, now_ms: int) -> None:
         """Keep a message that goes for good."""
         self.history_last += 1
-        self.history[self.history_last] = FinishedMessage(
-            self.history_last,
-            row.id,
-            row.queue,
-            row.seq,
-            outcome,
-            reason,
-            now_ms,
-            row.content,
-            row.attempts,
-            row.priority,
-            row.received_at,
-            row.first_received_at,
-            row.last_error,
-            row.attributes or {},
-            row.shown_group,
-            row.failure_reason,
-            row.source_queue,
-            row.source_attempts,
-            row.dead_lettered_at,
-            row.failures,
-            row.bytes,
+        self.history[self.history_last] = row.seen_as(
+            FinishedMessage,
+            history_id=self.history_last,
+            outcome=outcome,
+            reason=reason,
+            finished_at=now_ms,
         )
 
     @property
