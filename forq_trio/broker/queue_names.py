@@ -13,8 +13,9 @@ async def name_queues(writer: WriterActor, *queues: str | None) -> None:
 
     Raises TooManyQueues where the token has made as many as it may, and what `WriterActor.execute` raises.
     """
-    for refusal in (await refused_queues(writer, queues)).values():
-        raise refusal
+    if HOLDER.get().kind is Kind.TOKEN:  # also asked below: here it makes a send of the secret cheaper
+        for refusal in (await refused_queues(writer, queues)).values():
+            raise refusal
 
 
 async def refused_queues(writer: WriterActor, queues: Iterable[str | None]) -> dict[str, ForqError]:
