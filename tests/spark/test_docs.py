@@ -96,8 +96,8 @@ def test_the_columns_of_events_and_of_what_is_written() -> None:
 
 
 def test_the_tables_of_a_report_are_named() -> None:
-    assert all(callable(getattr(tables, name)) for name in names(rows("Tables of what happened")))
-    assert len(rows("Tables of what happened")) == 7
+    assert all(callable(getattr(tables, name)) for name in names(rows("Tables of events")))
+    assert len(rows("Tables of events")) == 7
 
 
 def test_bounds_are_those_of_the_server() -> None:

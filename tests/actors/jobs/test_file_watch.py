@@ -1,6 +1,4 @@
-"""The file watch beside a real writer and real files: only commands whose effect has to last are refused while a file
-is lost.
-"""
+"""The file watch with a real writer and real files: only lasting commands are refused while a file is lost."""
 
 import os
 import shutil
