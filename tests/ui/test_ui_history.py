@@ -53,7 +53,7 @@ def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
         expect(page.locator("#toast")).to_contain_text("Purging 3 messages")
         until(lambda: client.search_history("orders").total == 0)  # the page is as of its loading
         page.get_by_role("link", name="Refresh").click()
-        expect(page.locator("ol.ml")).to_contain_text("Nothing is kept.")
+        expect(page.locator("ol.ml")).to_contain_text("The history is empty.")
 
 
 def test_who_may_only_browse_cannot_purge(keeping) -> None:

@@ -86,7 +86,7 @@ def test_filter_sort_and_kind_are_in_the_url(world_page) -> None:
     assert names
     assert all(name.endswith("-dlq") for name in names)
     page.goto("/?q=nothing-is-called-so")
-    expect(page.get_by_text("No queue is called like that")).to_be_visible()
+    expect(page.get_by_text("No queue has such a name")).to_be_visible()
 
 
 def test_rows_are_reached_and_opened_by_keys(world_page) -> None:

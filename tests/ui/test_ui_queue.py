@@ -112,7 +112,7 @@ def test_a_search_by_text_attribute_and_id_says_how_far_it_looked(admin, client)
     assert "Found 1.</b> Searched all 61." in page
     for query in ("tenant:acme", found.id, found.id.upper()):
         assert sequences(admin.get("/queue/orders", q=query)) == [found.sequence]
-    assert "No message is like that." in admin.get("/queue/orders", q="nothing like it")
+    assert "No message matches." in admin.get("/queue/orders", q="nothing like it")
     second = re.search(r'hx-get="(/queue/orders/rows[^"]+)"', admin.get("/queue/orders", q="hay"))
     assert second is not None
     rest = admin.get(second[1])
@@ -236,7 +236,7 @@ def test_only_an_empty_queue_is_deleted(admin, client) -> None:
     assert toast_of(admin.post("/queue/orders/delete", name="orders"))["go"] == "/"
     unknown = admin.http.get("/queue/orders")
     assert unknown.status_code == 404
-    assert "There is no queue orders" in unknown.text
+    assert "There is no queue called orders" in unknown.text
 
 
 def test_one_goes_to_queues_and_messages(admin, client) -> None:
