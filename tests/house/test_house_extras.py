@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import forq_trio
-from forq_trio.cli.commands import _MODULES
+from forq_trio.cli.commands import _COMMANDS
 from forq_trio.model.extras import OF_COMMANDS
 from support.real_server import SECRET, environment, real_server
 
@@ -114,7 +114,9 @@ def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
 
 def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
     """The modules that have to work with this extra alone."""
-    commands = {f"cli.{module}" for name, module in _MODULES.items() if OF_COMMANDS.get(name, "cli") == extra}
+    commands = {
+        f"cli.{each.module}" for name, each in _COMMANDS.items() if OF_COMMANDS.get(name, "cli") == extra
+    }
     homes = forq_trio._homes()
     match extra:
         case "":
