@@ -13,7 +13,12 @@ from forq_trio.writer_actor import WriterActor
 
 
 class BrokerBase:
-    """known: what the cache knows without a query."""
+    """The objects that a broker fronts, each with a theme that programs seldom need.
+
+    known: what the cache knows without a query. keys: access tokens, as requests show them. sessions: of the admin UI.
+    leases: of pipelines' consumers, step by step. lines: pages as lines of JSON. lists: lists and searches.
+    redrive_tasks: the actor behind `start_redrive`.
+    """
 
     def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
         self._writer = writer

@@ -21,10 +21,7 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Broker(Publishing, Receives, Administration, Logs, Tokens, Compactions):
-    """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
-
-    redrive_tasks: the actor behind `start_redrive`.
-    """
+    """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 
     def __init__(
         self, writer: WriterActor, readers: ReaderPool, clock: Clock, compaction: CompactionTask

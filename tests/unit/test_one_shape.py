@@ -11,14 +11,14 @@ import forq_trio
 from forq_trio import AsyncForqClient, Broker, ForqClient, ForqError, ReceiptResult, open_broker
 
 FOR_DIALECTS = {
-    "ack_message": "Forq's ack by id",
-    "nack_message": "Forq's nack by id",
-    "produce_across": "Sasquatch sends to several queues at once",
-    "produce_message": "the message was read from a request",
-    "change_settings": "the change was read from a request",
-    "undeliver": "the consumer disconnected",
+    "ack_message": "Forq's ack names the message, and may do without a receipt",
+    "nack_message": "Forq's nack does, too",
+    "produce_across": "Sasquatch's batch is one commit of messages for several queues",
+    "produce_message": "`produce` with a message that was made before: HTTP reads one from the body",
+    "change_settings": "`configure` with a change that was made before: HTTP and the form read one",
+    "undeliver": "gives back without waiting what a consumer that disconnected did not get",
 }
-"""What only the Broker has, with the reason: dialects and jobs call it, not programs."""
+"""What only the Broker has, with the reason. Other calls are on the objects that it fronts."""
 
 MORE_PARAMETERS = {
     ("receive", "redrive_policy"): "Sasquatch: of one receive",
