@@ -95,6 +95,17 @@ def test_the_files_of_an_operation_are_those_of_its_recipe(page, root) -> None:
     assert found == {path for path in listed if path.endswith(".py")} - decide
 
 
+def test_the_endpoint_client_and_command_of_an_operation_are_in_the_files_of_its_recipe(page, root) -> None:
+    """Every file of steps 7 to 10 names `extend`."""
+    recipe = page.split("## Recipe: add an operation\n", 1)[1].split("\n## ", 1)[0]
+    steps = re.findall(r"^\| (\d+)\. .+? \| (.+?) \| ", recipe, re.MULTILINE)
+    listed = {path for step, where in steps if step in ("7", "8", "9", "10") for path in paths_named(where)}
+    assert len(listed) > 6
+    assert {
+        path for path in listed if "extend" not in (root / path).read_text(encoding="utf-8").lower()
+    } == set()
+
+
 def test_the_members_of_a_message_are_listed_in_the_files_of_its_recipe(page, root) -> None:
     """And nowhere else; `engine.sql` is where they are written."""
     recipe = page.split("## Recipe: add a member of a message\n", 1)[1].split("\n## ", 1)[0]
