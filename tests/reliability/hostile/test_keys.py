@@ -26,7 +26,7 @@ RATIO_MAX = 1.5
 class NoTokens:
     """Knows no token, and takes no time to say so."""
 
-    def use_token(self, text: str) -> None:
+    def use(self, key: str) -> None:
         return None
 
 
