@@ -127,11 +127,19 @@ class Connection:
         return (HTTP1, start) if ssl_context is None else None
 
     async def _secure(self, ssl_context: ssl.SSLContext) -> str | None:
-        """Do the handshake of TLS; returns the protocol that was chosen, None when the connection has ended."""
+        """Do the handshake of TLS; returns the protocol that was chosen, None when the connection has ended.
+
+        Each begins in a pass of the loop of its own: one takes a millisecond or more of the processor, and many at once
+        would make all other connections wait for all of them.
+        """
         assert isinstance(self._wire, SocketWire)
+        connected = self._wire.socket
         stream = trio.SSLStream(self._wire.stream(), ssl_context, server_side=True, https_compatible=True)
         self._wire = StreamWire(stream)
         self.deadline = self._services.now() + self._services.config.header_seconds
+        await trio.lowlevel.wait_readable(connected)
+        async with self._services.tls_handshake:
+            await trio.lowlevel.checkpoint()
         try:
             await stream.do_handshake()
         except trio.BrokenResourceError:

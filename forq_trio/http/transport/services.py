@@ -23,7 +23,8 @@ class Services:
     response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. body_budget: of requests that are
     received: bodies, and heads of HTTP/2. on_error: called with every unexpected exception. refuse: makes every answer
     of the transport itself. http2_full_portion: held by the one connection of HTTP/2 that may parse a full portion in
-    this pass of the loop, so that many flooding connections delay others no longer than one.
+    this pass of the loop, so that many flooding connections delay others no longer than one. tls_handshake: held for a
+    pass by the one connection whose handshake of TLS begins in it.
     """
 
     admit: Admit
@@ -39,6 +40,7 @@ class Services:
     on_error: Callable[[Exception], None]
     refuse: Refuse
     http2_full_portion: trio.Lock = field(default_factory=trio.Lock)
+    tls_handshake: trio.Lock = field(default_factory=trio.Lock)
 
     def linger_seconds(self, *, is_closing: bool) -> float:
         """How long to read what a client still sends behind its last answer. is_closing: the server ends."""

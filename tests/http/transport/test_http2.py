@@ -455,3 +455,45 @@ async def test_what_is_not_tls_on_a_tls_port_is_cut(certificates):
         await plain.send(get())
         assert b"HTTP/" not in await plain.ends()
         assert await silent.ends() == b""
+
+
+class Passes(trio.abc.Instrument):
+    """Counts the passes of the loop."""
+
+    count = 0
+
+    def after_io_wait(self, timeout):
+        self.count += 1
+
+
+async def test_handshakes_that_begin_at_once_take_a_pass_of_the_loop_each(certificates):
+    """The second call of each has the client's first bytes: it signs, which is what takes long."""
+    server_context, client_context = certificates
+    passes, signed = Passes(), []
+    trio.lowlevel.add_instrument(passes)
+
+    class Counted(ssl.SSLObject):
+        calls = 0
+
+        def do_handshake(self):
+            self.calls += 1
+            if self.server_side and self.calls == 2:
+                signed.append(passes.count)
+            super().do_handshake()
+
+    server_context.sslobject_class = Counted
+    try:
+        async with running(ssl_context=server_context) as transport:
+            clients = [await transport.connect() for _ in range(20)]
+            await trio.testing.wait_all_tasks_blocked()
+            for client in clients:
+                outgoing = ssl.MemoryBIO()
+                hello = client_context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
+                with suppress(ssl.SSLWantReadError):
+                    hello.do_handshake()
+                client.stream.socket._sock.send(outgoing.read())  # at once: no pass between two of them
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(signed) == len(set(signed)) == len(clients)
+    finally:
+        server_context.sslobject_class = ssl.SSLObject
+        trio.lowlevel.remove_instrument(passes)
