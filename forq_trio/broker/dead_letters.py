@@ -12,7 +12,7 @@ from forq_trio.broker.parts import execute_in_parts
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.broker.views import redrive_info
 from forq_trio.model import commands, limits
-from forq_trio.model.checks import check_attributes, check_content, check_range
+from forq_trio.model.checks import check_attributes, check_content, check_is_list, check_range
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound, RedriveNotFound
 from forq_trio.model.messages import (
@@ -79,6 +79,7 @@ class DeadLetters(Looks):
     ) -> list[MoveResult]:
         """Apply `command` to all ids at once, each once, without those that are malformed."""
         self.known.check_dead_letter_queue(queue)
+        check_is_list("message_ids", message_ids)
         check_range("number of message ids", len(message_ids), 0, limits.MOVE_BATCH_MAX, "ids")
         stored = {message_id: _stored_id(message_id) for message_id in message_ids}
         known = tuple(dict.fromkeys(form for form in stored.values() if form is not None))

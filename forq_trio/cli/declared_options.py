@@ -139,14 +139,15 @@ FORMS = {
 def _option(declared: Declared, default: str = "") -> Callable[[CommandT], CommandT]:
     names = f"--{declared.option}", declared.name
     ending = default and f"  [default: {default}]"
+    says = declared.says(lambda name: f"--{OPTIONS[name].option}")
     if declared.kind is Kind.PAIRS:
-        return pairs(*names, help=f"{declared.meaning} May be repeated.{ending}")
+        return pairs(*names, help=f"{says} May be repeated.{ending}")
     form = FORMS[declared.kind]
     return click.option(
         *names,
         type=form.type(declared),
         metavar=form.metavar,
-        help=f"{declared.meaning}{form.hint}{ending}",
+        help=f"{says}{form.hint}{ending}",
     )
 
 

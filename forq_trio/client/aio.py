@@ -30,7 +30,7 @@ from forq_trio.client.types import (
     SettingsOptions,
     TokenInfo,
 )
-from forq_trio.model.checks import check_is_text, check_pairs
+from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
 from forq_trio.model.errors import ForqError
 from forq_trio.wire.dead_letters import (
     DeleteMessages,
@@ -283,12 +283,14 @@ class AsyncForqClient(AsyncPipelines):
         self, queue: str, message_ids: Sequence[str], *, target: str | None = None
     ) -> list[MoveResult]:
         """Move up to 1,000 dead letters to `target` (None: back to where each came from), by 50 in a transaction."""
+        check_is_list("message_ids", message_ids)
         wanted = RedriveMessages(list(message_ids), target)
         answer = await self._call(letter_api.REDRIVE_DEAD_LETTERS, wanted, queue=queue)
         return answer.results
 
     async def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
         """Delete up to 1,000 dead letters for good, by 50 in a transaction."""
+        check_is_list("message_ids", message_ids)
         wanted = DeleteMessages(list(message_ids))
         answer = await self._call(letter_api.DELETE_DEAD_LETTERS, wanted, queue=queue)
         return answer.results
@@ -375,6 +377,7 @@ class AsyncForqClient(AsyncPipelines):
         Only this result has its text. For the holder of the secret, or of a token with the scope admin for all queues;
         so are `tokens` and `revoke_token`.
         """
+        check_is_list("scopes", scopes)
         wanted = NewToken(name, list(scopes), queues, expires_at)
         return await self._call(token_api.CREATE_TOKEN, wanted)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.checks import check_is_integer
+from forq_trio.model.checks import check_is_integer, check_is_list
 from forq_trio.model.errors import Forbidden, InvalidToken
 from forq_trio.model.values import EpochMs
 
@@ -114,6 +114,7 @@ def is_token_name(name: str) -> bool:
 
 def check_scopes(scopes: Iterable[Scope]) -> frozenset[Scope]:
     """The scopes as a set, also if they are given as their words; raise InvalidToken for one that is none."""
+    check_is_list("scopes", scopes)
     try:
         return frozenset(map(Scope, scopes))
     except ValueError as error:

@@ -56,6 +56,12 @@ def check_is_text(name: str, value: object) -> None:
     raise TypeError(f"{name} is text (str), not {kind}{advice}")
 
 
+def check_is_list(name: str, value: object) -> None:
+    """Raise TypeError, saying what to do, for a text where a list of texts is wanted: each letter would be one."""
+    if isinstance(value, str):
+        raise TypeError(f"{name} is a list of texts, not one text: [{value!r}]")
+
+
 def check_is_message(message: object) -> None:
     """Raise TypeError, saying what to do, unless `message` is a NewMessage."""
     if not isinstance(message, NewMessage):

@@ -4,11 +4,17 @@ A declaration is in the annotation of a type, and a member of that type makes it
 or shows members reads the declarations.
 """
 
+import re
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
+
+from forq_trio.model import values
+
+_NAMED = re.compile(r"\{(\w+)\}")
 
 
 class Kind(Enum):
@@ -29,7 +35,8 @@ class Kind(Enum):
 class Declared(Struct, frozen=True, kw_only=True):
     """All that is known about a member.
 
-    meaning: a sentence, and one about an empty value that is not the default. low, high: the range of a number, of the
+    meaning: a sentence, and one about an empty value that is not the default; another member is named as
+    `{process_after}`, see `says`. low, high: the range of a number, of the
     length of a text, or of how many pairs there are, both ends included. option: on the command line, where it is not
     the name. name: of the member; json_name: in JSON.
     """
@@ -42,6 +49,10 @@ class Declared(Struct, frozen=True, kw_only=True):
     name: str = ""
     json_name: str = ""
 
+    def says(self, name_of: Callable[[str], str] = values.json_name) -> str:
+        """The meaning, with other members by their names in JSON, or as `name_of` names them."""
+        return _NAMED.sub(lambda found: name_of(found[1]), self.meaning)
+
 
 DeclaredT = TypeVar("DeclaredT", bound=Declared)
 
@@ -51,7 +62,7 @@ def documented(declared: Declared) -> Meta:
     extra = {"declared": declared}
     if declared.kind in (Kind.WORD, Kind.BACK_OFF, Kind.RATE):
         return Meta(extra=extra)  # their types say what they are
-    meaning = declared.meaning
+    meaning = declared.says()
     if declared.kind is Kind.TIME:
         meaning = f"{meaning} Milliseconds since the Unix epoch."
     return Meta(description=meaning, extra_json_schema=_range(declared), extra=extra)

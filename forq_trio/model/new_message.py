@@ -41,7 +41,7 @@ DelayMs = Annotated[
     int,
     documented(
         Option(
-            meaning="How long the message is delayed. Not together with the time when it is due.",
+            meaning="How long the message is delayed. Not together with {process_after}.",
             kind=Kind.DURATION,
             high=limits.DELAY_MS_MAX,
         )
@@ -102,7 +102,7 @@ WindowMs = Annotated[
     int,
     documented(
         Option(
-            meaning="How long the deduplication id is remembered.",
+            meaning="How long {deduplication_id} is remembered.",
             kind=Kind.DURATION,
             low=1,
             high=limits.DEDUPLICATION_WINDOW_MS_MAX,

@@ -102,3 +102,14 @@ async def test_so_is_an_edited_copy(face, edit) -> None:
     with pytest.raises(TypeError, match="not bytes"):
         await face.methods.resubmit("q-dlq", sent.id, **edit)
     assert (await face.counts("q-dlq")).ready == 1
+
+
+@pytest.mark.parametrize("method", ["redrive", "delete_dead_letters"])
+async def test_one_id_in_the_place_of_a_list_says_so(face, method) -> None:
+    with pytest.raises(TypeError, match=r"message_ids is a list of texts, not one text: \['x'\]"):
+        await getattr(face.methods, method)("q-dlq", "x")
+
+
+async def test_one_scope_in_the_place_of_a_list_says_so(face) -> None:
+    with pytest.raises(TypeError, match=r"scopes is a list of texts, not one text: \['produce'\]"):
+        await face.methods.create_token("t", "produce")

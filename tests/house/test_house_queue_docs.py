@@ -27,7 +27,7 @@ def options_of_a_message() -> str:
     """The table of docs/queues.md."""
     rows = ["| `content` | | Any text. | up to 256 KiB of UTF-8 | |"]
     for option in OPTIONS.values():
-        cells = f"`{option.json_name}`", f"`--{option.option}`", option.meaning, RANGE[option.kind](option)
+        cells = f"`{option.json_name}`", f"`--{option.option}`", option.says(), RANGE[option.kind](option)
         rows.append(f"| {' | '.join((*cells, option.default))}".rstrip() + " |")
     return "\n".join(rows)
 

@@ -51,8 +51,8 @@ CODES = {
     UNAUTHORIZED: Code(401, "The X-API-Key header is missing or wrong."),
     FORBIDDEN: Code(
         403,
-        "The token does not allow it (the message names the scope it would need),"
-        " or a web page asks a server without keys.",
+        "The token does not allow it (the message names the scope it would need, or says that the token has made as"
+        " many queues as it may), or a web page asks a server without keys.",
     ),
     NOT_FOUND: Code(404, "None of the receipt handles is a current one."),
     METHOD_NOT_ALLOWED: Code(405, "The endpoint has another method; the Allow header names it."),
@@ -77,13 +77,14 @@ _CODE_BY_STATUS = {
     429: TOO_MANY_REQUESTS,
     503: SERVICE_UNAVAILABLE,
 }
-"""The code of an error, by its status; without one it is an internal error."""
+"""The code of an error, by its status; without one it is wrong use of the API, or an internal error."""
 
 _EXCEPTIONS: dict[type[errors.ForqError], str] = {
     errors.InvalidContent: INVALID_REQUEST,
     errors.ContentTooLarge: MESSAGE_SIZE_EXCEEDED,
     errors.QueueFull: QUEUE_FULL,
     errors.StorageUnavailable: INTERNAL_ERROR,
+    errors.TooManyQueues: FORBIDDEN,
     errors.CommandRefused: INTERNAL_ERROR,
 }
 _OWN_WORDS: dict[type[Exception], str] = {
@@ -124,7 +125,8 @@ def explain(error: Exception) -> SasquatchError:
     kind = error.kind if isinstance(error, HttpError) else type(error)
     code = INTERNAL_ERROR
     if issubclass(kind, errors.ForqError):
-        code = _EXCEPTIONS.get(kind) or _CODE_BY_STATUS.get(kind.status, INTERNAL_ERROR)
+        other = VALIDATION_ERROR if issubclass(kind, errors.CallerError) else INTERNAL_ERROR
+        code = _EXCEPTIONS.get(kind) or _CODE_BY_STATUS.get(kind.status, other)
     if code == INTERNAL_ERROR:
         log(LogEvent.REQUEST_FAILED, exception=error)
         return SasquatchError(INTERNAL_ERROR, INTERNAL_MESSAGE)

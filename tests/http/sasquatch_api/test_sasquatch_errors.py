@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.http.sasquatch_api.errors import CODES, INTERNAL_MESSAGE, answer
+from forq_trio.http.sasquatch_api.errors import CODES, INTERNAL_ERROR, INTERNAL_MESSAGE, answer, explain
 from forq_trio.http.sasquatch_api.routes import ENDPOINTS
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
@@ -27,6 +27,15 @@ README_CODES = {
 
 def test_the_table_of_the_readme():
     assert {code: CODES[code].status for code in README_CODES} == README_CODES
+
+
+@pytest.mark.parametrize(
+    "kind", [each for each in errors.KINDS.values() if issubclass(each, errors.CallerError)]
+)
+def test_wrong_use_is_never_an_internal_error(kind: type[errors.CallerError]):
+    code = explain(kind("why")).code
+    assert code != INTERNAL_ERROR
+    assert 400 <= CODES[code].status < 500 or kind is errors.QueueFull
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
