@@ -156,7 +156,9 @@ async def test_a_read_that_takes_too_long(autojump_clock) -> None:
         await system.broker.produce("q", "x")
         with pytest.raises(ReadDeadlineExceeded):
             await system.broker.peek("q")
-        assert counted(system.counters) == {Cause.READ_TIMEOUT: 1}
+        assert counted(system.counters).keys() == {
+            Cause.READ_TIMEOUT
+        }  # that of the job that measures ages, too
 
 
 def answering(response: Response) -> Callable[[object], Awaitable[Response]]:

@@ -1,8 +1,9 @@
 """Exchanges that break off at every point (F3).
 
 A claim whose answer could not be written is claimable again within 100 ms, its attempt uncounted. What was written is
-the client's, read or not: its lease stands. The bound is on the median of several tries; a slow or busy machine has as
-many round trips as fit into it elsewhere. Each single try has a generous bound.
+the client's, read or not: its lease stands. The bound is on the lower quartile of several tries, because what else a
+machine does only makes them longer; a look every half second would be beyond it. A slow machine has as many round trips
+as fit into it elsewhere. Each single try has a generous bound.
 """
 
 import socket
@@ -18,8 +19,8 @@ from .raw import BREAKS, close, connect, half_close, request, reset, send_and_br
 pytestmark = pytest.mark.process
 
 TRIES = count("broken_exchanges")
-SECONDS_MEDIAN_MAX = 0.1
-ROUND_TRIPS_MEDIAN_MAX = 50
+SECONDS_QUARTILE_MAX = 0.1
+ROUND_TRIPS_QUARTILE_MAX = 50
 SECONDS_MAX = 30.0  # long before a lease ends
 BIG = "\x01" * 250_000  # six bytes each in JSON
 
@@ -42,11 +43,11 @@ def delivered_after(queue, started: float, content: str) -> float:
 
 
 def check_seconds(queue, seconds: list[float]) -> None:
-    median, trip = statistics.median(seconds), round_trip_seconds(queue)
+    quartile, trip = statistics.quantiles(seconds, n=4)[0], round_trip_seconds(queue)
     print(
-        f"median {1_000 * median:.1f} ms, longest {1_000 * max(seconds):.1f} ms, a request {1_000 * trip:.1f} ms"
+        f"lower quartile {1_000 * quartile:.1f} ms, longest {1_000 * max(seconds):.1f} ms, a request {1_000 * trip:.1f} ms"
     )
-    assert median < max(SECONDS_MEDIAN_MAX, ROUND_TRIPS_MEDIAN_MAX * trip), seconds
+    assert quartile < max(SECONDS_QUARTILE_MAX, ROUND_TRIPS_QUARTILE_MAX * trip), seconds
 
 
 def round_trip_seconds(queue) -> float:
