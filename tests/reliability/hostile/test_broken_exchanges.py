@@ -44,9 +44,8 @@ def delivered_after(queue, started: float, content: str) -> float:
 
 def check_seconds(queue, seconds: list[float]) -> None:
     quartile, trip = statistics.quantiles(seconds, n=4)[0], round_trip_seconds(queue)
-    print(
-        f"lower quartile {1_000 * quartile:.1f} ms, longest {1_000 * max(seconds):.1f} ms, a request {1_000 * trip:.1f} ms"
-    )
+    quick, longest, request_ms = (f"{1_000 * each:.1f} ms" for each in (quartile, max(seconds), trip))
+    print(f"lower quartile {quick}, longest {longest}, a request {request_ms}")
     assert quartile < max(SECONDS_QUARTILE_MAX, ROUND_TRIPS_QUARTILE_MAX * trip), seconds
 
 
