@@ -69,6 +69,7 @@ class Monitor:
         self._slices: list[dict[str, Watched]] = [{} for _ in range(STEP_SECONDS)]
         self._judged: dict[str, _Judged] = {}
         self._levels: dict[str, str] = {}
+        self._watches_all = False
         self._started_at = seconds()
         self._second = int(self._started_at)
         self._totals = Totals(counters, self._started_at)
@@ -171,9 +172,16 @@ class Monitor:
                 break
             if queue not in self._watched and self._counters.activity(queue) is not None:
                 place = min(range(STEP_SECONDS), key=lambda each: len(self._slices[each]))
-                watched = Watched(queue, self._counters, max(self._started_at, now - STEP_SECONDS), place)
+                watched = Watched(
+                    queue,
+                    self._counters,
+                    max(self._started_at, now - STEP_SECONDS),
+                    place,
+                    is_new=self._watches_all,
+                )
                 self._watched[queue] = self._slices[place][queue] = watched
                 self._judged[queue] = _Judged()
+        self._watches_all = len(self._watched) == len(counts)
 
     def _sample_slice(self, second: int, now: float) -> int:
         """Sample the part of the queues that is due this second."""
@@ -191,12 +199,16 @@ class Monitor:
                     counts.ready, counts.held, known.rate_full_at(queue), self._clock.now_ms()
                 )
             watched.sample(now, step, counts, age, paused=rules.paused, held_by_rate=held)
-            if age is not None and age > oldest:
-                oldest = age
             judged = self._judged[queue]
-            if judged.is_due(watched, now):
-                takers = self._takers() if takers is None else takers
-                self._judge(watched, judged, now, queue in takers or is_dead_letter_queue(queue))
+            is_oldest, is_due = age is not None and age > oldest, judged.is_due(watched, now)
+            if not is_oldest and not is_due:
+                continue
+            takers = self._takers() if takers is None else takers
+            takes_dead_letters = queue in takers or is_dead_letter_queue(queue)
+            if age is not None and is_oldest and not takes_dead_letters:
+                oldest = age
+            if is_due:
+                self._judge(watched, judged, now, takes_dead_letters)
         self._oldest[place] = oldest / limits.SECOND_MS
         return len(self._slices[place])
 

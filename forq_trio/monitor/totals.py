@@ -73,10 +73,14 @@ class Totals:
         return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90, nan))
 
     def _count_ready(self, now: float, known: Known) -> None:
-        """Count the ready messages: each second for SERIES_QUEUES_MAX queues, less often for more."""
+        """Count the ready messages that are no dead letters.
+
+        Each second for SERIES_QUEUES_MAX queues, less often for more.
+        """
         counts = known.counts()
         if now - self._ready_at >= len(counts) / limits.SERIES_QUEUES_MAX:
-            self._ready = sum([each.ready for each in counts.values()])
+            dead = known.dead_letter_queues()
+            self._ready = sum([each.ready for queue, each in counts.items() if queue not in dead])
             self._ready_at = now
 
     def sums(self, kind: str) -> list[int]:

@@ -56,6 +56,7 @@ class Window:
 class Watched:
     """A queue that is watched. Times are seconds of the monitor's clock.
 
+    is_new: it was not there when the monitor last looked for queues, so all its messages came since then.
     first_at: of the first sample. active_at: when a message was last sent or delivered; grew_at: when it last got more
     messages; paused_at: when it was paused; None if that was before the start.
     """
@@ -68,6 +69,7 @@ class Watched:
         "first_at",
         "grew_at",
         "handling",
+        "is_new",
         "marks",
         "name",
         "paused",
@@ -81,8 +83,11 @@ class Watched:
         "waits",
     )
 
-    def __init__(self, name: str, counters: Counters, started_at: float, slice_: int) -> None:
+    def __init__(
+        self, name: str, counters: Counters, started_at: float, slice_: int, *, is_new: bool = False
+    ) -> None:
         self.name = name
+        self.is_new = is_new
         self.slice = slice_
         self.started_at = started_at
         self.rings = Cascade((POINTS, POINTS, POINTS), _RATIOS, len(COLUMNS))
@@ -133,7 +138,7 @@ class Watched:
         self.rings.put(step, array("f", values))
         if sent + delivered > before[0] + before[1]:
             self.active_at = now
-        if self.first_at is not None and total > self.total:
+        if total > self.total and (self.is_new or self.first_at is not None):
             self.grew_at = now
         if paused is not self.paused:
             self.paused_at = now if paused and self.paused is not None else None
@@ -157,7 +162,8 @@ class Watched:
     def _mark(self, minute: int) -> None:
         """A minute began: what happens from now on can be told from what happened before."""
         if self.marks.last == NOTHING:  # the counters of a queue begin with it
-            self.marks.put(minute, array("d", (*[0.0] * _COUNTERS, *self.snapshot[_COUNTERS:])))
+            messages = (0.0, 0.0) if self.is_new else self.snapshot[_COUNTERS:]
+            self.marks.put(minute, array("d", (*[0.0] * _COUNTERS, *messages)))
         else:
             self.marks.put(minute, self.snapshot)
         if self.handling is None:

@@ -14,7 +14,7 @@ from forq_trio.monitor.monitor import Monitor
 from forq_trio.monitor.watched import Metric, Watched
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings, Event
-from forq_trio.system import open_system
+from forq_trio.system import System, open_system
 from forq_trio.telemetry.counters import Counters
 from forq_trio.wire.queues import QueueHealth
 from oracle.engine import MemoryEngine
@@ -24,6 +24,13 @@ from support.forq_api import Seconds, SetClock
 
 def opened(*, monitored: bool = True):
     return open_system(MemoryEngine(EngineSettings()), TrioClock(), policy=on_the_loop(), monitored=monitored)
+
+
+async def fail(system: System, queue: str) -> None:
+    """Send a message that becomes a dead letter; the queue has one attempt."""
+    await system.broker.produce(queue, "x")
+    (delivery,) = await system.broker.receive(queue, wait_ms=0)
+    await system.broker.nack(queue, [delivery.receipt])
 
 
 async def test_rates_counts_and_gaps(autojump_clock) -> None:
@@ -74,6 +81,46 @@ async def test_how_many_messages_wait_for_the_rate(autojump_clock) -> None:
 
 def test_of_a_queue_that_was_not_looked_at_yet_nothing_is_known() -> None:
     assert Watched("q", Counters(), 0.0, 0).at_mark(60) == (0, 0)
+
+
+async def test_the_first_dead_letters_need_attention(autojump_clock) -> None:
+    async with opened() as system:
+        await system.broker.configure("q", max_attempts=1)
+        await elapse(60)
+        await fail(system, "q")
+        await elapse(20)
+        assert system.monitor.health("q-dlq").verdict == "New in the last minute"
+        await elapse(320)
+        health = system.monitor.health("q-dlq")
+        assert (health.level, health.verdict) == ("attention", "1 more in the last hour")
+        assert system.monitor.grown("q-dlq") == 1
+        await elapse(3_700)
+        assert system.monitor.health("q-dlq").verdict == "Nothing new for 1 h"
+
+
+async def test_dead_letters_of_before_the_start_are_not_new(autojump_clock) -> None:
+    async with opened() as system:
+        await system.broker.configure("q", max_attempts=1)
+        await fail(system, "q")
+        await elapse(60)
+        assert system.monitor.health("q-dlq").verdict == "Nothing new since the start"
+        assert system.monitor.grown("q-dlq") == 0
+
+
+async def test_of_all_queues_together_dead_letters_are_neither_ready_nor_the_oldest(autojump_clock) -> None:
+    async with opened() as system:
+        await system.broker.configure("q", max_attempts=1)
+        await system.broker.configure("r", max_attempts=1, dead_letter_queue="failures")
+        for queue in ("q", "r"):
+            await fail(system, queue)
+        await elapse(60)
+        await system.broker.produce("q", "x")
+        await system.monitor.refresh_ages(["q", "q-dlq", "failures"], 0)
+        assert system.monitor.oldest_age_ms("failures") == 60_000
+        await elapse(10)
+        history = system.monitor.history
+        assert history.total(Metric.READY, Range.TEN_MINUTES).values[-1] == 1
+        assert history.total(Metric.OLDEST_SECONDS, Range.TEN_MINUTES).values[-1] < 60
 
 
 async def test_a_backlog_becomes_broken_and_a_consumer_mends_it() -> None:
@@ -192,7 +239,12 @@ async def test_a_queue_that_was_not_sampled_yet_did_not_grow(autojump_clock) -> 
         while "q9" not in system.monitor.healths():
             await elapse(1)
             system.monitor.sample()
-        assert [system.monitor.grown(f"q{number}") for number in range(10)] == [0] * 10
+        assert [system.monitor.grown(f"q{number}") for number in range(5)] == [0] * 5
+        assert sum(system.monitor.grown(f"q{number}") for number in range(5, 10)) == 1  # one slice of five
+        for _ in range(5):
+            await elapse(1)
+            system.monitor.sample()
+        assert [system.monitor.grown(f"q{number}") for number in range(10)] == [0] * 5 + [1] * 5
 
 
 async def test_short_lived_queues_leave_their_places(autojump_clock, monkeypatch) -> None:
