@@ -46,8 +46,21 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.PUBLISH: "PUBLISH_STAGES_MAX",
 }
 """By step, the limit of its messages (of DROP: pages; of PUBLISH: stages), else COMMIT_MESSAGES_MAX."""
-_BYTES_MAX: dict[object, str] = {Step.LEASE: "CONSUMER_STEP_BYTES_MAX"}
-"""By step, the limit of its bytes; that of all others is STEP_BYTES_MAX."""
+_BYTES_MAX: dict[object, str] = {
+    Step.DUE: "REWRITE_BYTES_MAX",
+    Step.EVICT: "STEP_BYTES_MAX",
+    Step.UNHOLD_GROUP: "REWRITE_BYTES_MAX",
+    Step.UNHOLD_QUEUE: "REWRITE_BYTES_MAX",
+    Step.FAILED: "REWRITE_BYTES_MAX",
+    Step.FILTER: "STEP_BYTES_MAX",
+    Step.SET_ASIDE: "STEP_BYTES_MAX",
+    Step.DELIVER: "STEP_BYTES_MAX",
+    Step.LEASE: "CONSUMER_STEP_BYTES_MAX",
+    Step.SETTLE_LEASE: "STEP_BYTES_MAX",
+    Step.DROP: "STEP_BYTES_MAX",
+    Step.PUBLISH: "STEP_BYTES_MAX",
+}
+"""By step, the limit of its bytes; of a kind of command REWRITE_BYTES_MAX."""
 _OF_LONG_WORK = frozenset({Step.LEASE, Step.SETTLE_LEASE})
 
 
@@ -63,7 +76,7 @@ class Allowance:
 
     def __init__(self, messages: int, size: int | None = None) -> None:
         self.messages = messages
-        self.bytes = limits.STEP_BYTES_MAX if size is None else size
+        self.bytes = limits.REWRITE_BYTES_MAX if size is None else size
 
     @property
     def used_up(self) -> bool:
@@ -121,7 +134,7 @@ class Allowances:
         allowance = self._by_step.get(step)
         if allowance is None:
             messages_max = _messages_max(step)
-            bytes_max = getattr(limits, _BYTES_MAX.get(step, "STEP_BYTES_MAX"))
+            bytes_max = getattr(limits, _BYTES_MAX.get(step, "REWRITE_BYTES_MAX"))
             if step in _OF_LONG_WORK:
                 messages_max, bytes_max = self.step(messages_max), self.step(bytes_max)
             allowance = self._by_step[step] = Allowance(messages_max, bytes_max)

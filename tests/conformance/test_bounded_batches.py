@@ -49,6 +49,7 @@ TEXT = "four"
 def small(monkeypatch):
     """A step takes three messages of four bytes."""
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
 
 
 def send_all(engine, count, *, queue="q", **fields):
@@ -117,6 +118,7 @@ def test_receipts_of_large_messages_are_settled_in_parts(engine, monkeypatch, ki
     send_all(engine, 6)
     deliveries = receive(engine, 6)
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 16)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 16)
     more = (0,) if kind is Extend else ()
     named = [kind("q", receipts(deliveries[start : start + 2]), *more) for start in (0, 2, 4)]
     first = run(engine, *named).outcomes
@@ -131,6 +133,7 @@ def test_a_settlement_stops_at_the_receipt_that_uses_up_the_bytes(engine, monkey
     send_all(engine, 5)
     taken = receipts(receive(engine, 5))
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
     more = (0,) if kind is Extend else ()
     settled, deferred = run(engine, kind("q", taken, *more), kind("q", taken[4:], *more)).outcomes
     assert (type(settled), len(settled.done), all(value is not False for value in settled.done)) == (
@@ -150,6 +153,7 @@ def test_a_last_nack_of_large_messages_leaves_none_to_a_sweep(engine, monkeypatc
     send_all(engine, 5)
     taken = receipts(receive(engine, 5))
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 10)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 10)
     result = run(engine, Nack("q", taken))
     assert (len(result.outcomes[0].done), result.failed_queued) == (3, False)
     assert counted(engine) == {"q": QueueCounts(processing=2), "q-dlq": QueueCounts(ready=3)}
@@ -159,6 +163,7 @@ def test_messages_named_by_id_are_settled_in_parts(engine, monkeypatch):
     produced = send_all(engine, 4)
     receive(engine, 4)
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
     outcomes = run(engine, *(AckById("q", each.id) for each in produced)).outcomes
     assert outcomes == [True, True, True, DEFERRED]
 
@@ -168,6 +173,7 @@ def test_moves_removals_and_copies_are_made_in_parts(engine, monkeypatch):
     do(engine, Nack("q", receipts(receive(engine, 6))))
     sweep(engine, SweepKind.FAILED)
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 8)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 8)
     copies = run(engine, *(Resubmit("q-dlq", each) for each in produced[:3])).outcomes
     assert [outcome is DEFERRED for outcome in copies] == [False, False, True]
     deleted = run(engine, *(Delete("q-dlq", (each,)) for each in produced[:3])).outcomes
@@ -182,6 +188,7 @@ def test_due_messages_are_settled_in_parts(engine, monkeypatch):
     send_all(engine, 5)
     receive(engine, 5)
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
     assert run(engine, now=T0 + LEASE_MS).next_due_ms <= T0 + LEASE_MS
     assert counted(engine)["q"] == QueueCounts(ready=3, processing=2)
     run(engine, now=T0 + LEASE_MS)

@@ -117,7 +117,7 @@ def test_its_events_are_told_in_their_order(engine) -> None:
         ]
 
 
-@pytest.mark.parametrize(("name", "bound"), [("FAILED_MOVED_MAX", 2), ("STEP_BYTES_MAX", 8)])
+@pytest.mark.parametrize(("name", "bound"), [("FAILED_MOVED_MAX", 2), ("REWRITE_BYTES_MAX", 8)])
 def test_a_batch_moves_some_and_leaves_the_rest_to_a_sweep(engine, monkeypatch, name, bound) -> None:
     """Two of them, of five bytes each, reach either bound; so each kind of nack fails as many."""
     do(engine, ProduceMany("q", tuple(NewMessage(f"body{n}") for n in range(4))))

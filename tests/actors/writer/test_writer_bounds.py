@@ -62,6 +62,7 @@ async def test_claims_share_what_a_batch_may_hand_out(engine, autojump_clock, mo
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         await writer.execute(some(9))
         monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+        monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
         calls = [Pending(nursery, writer, Claim("q", 3, None, wait_ms=wait)) for wait in (0, 0, 1_000)]
         outcomes = [await call.finished() for call in calls]
         assert [contents(outcome) for outcome in outcomes] == [["four"] * 3] * 3
@@ -74,6 +75,7 @@ async def test_one_that_would_not_wait_is_told_soon_that_there_is_nothing(
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         await writer.execute(some(6))
         monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+        monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
 
         def pause_once() -> None:
             engine.after_answers = lambda: None
@@ -93,6 +95,7 @@ async def test_commands_that_did_not_run_are_run_next_and_delay_no_others(
         deliveries = await writer.execute(claim(most=9))
         receipts = [Receipt.parse(delivery.receipt) for delivery in deliveries]
         monkeypatch.setattr(limits, "STEP_BYTES_MAX", 4)
+        monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 4)
         engine.batches.clear()
         acks = [Pending(nursery, writer, Ack("q", (receipt,))) for receipt in receipts]
         sent = Pending(nursery, writer, send("not delayed"))
@@ -119,6 +122,7 @@ async def test_a_stopping_writer_runs_them_first(engine, autojump_clock, monkeyp
             await writer.execute(some(4))
             deliveries = await writer.execute(claim(most=4))
             monkeypatch.setattr(limits, "STEP_BYTES_MAX", 4)
+            monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 4)
             acks = [
                 Pending(nursery, writer, Ack("q", (Receipt.parse(delivery.receipt),)))
                 for delivery in deliveries
@@ -133,6 +137,7 @@ async def test_a_settlement_goes_on_where_a_batch_stopped(engine, autojump_clock
         deliveries = await writer.execute(claim(most=5))
         receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
         monkeypatch.setattr(limits, "STEP_BYTES_MAX", 8)
+        monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 8)
         engine.batches.clear()
         unknown = Receipt(99, 1)
         outcome = await writer.execute(Nack("q", (unknown, *receipts), reason="no"))
@@ -152,6 +157,7 @@ async def test_what_a_leaving_claim_gives_back_is_given_back_whole(
             def leave() -> None:
                 leaving.cancel()
                 monkeypatch.setattr(limits, "STEP_BYTES_MAX", 8)
+                monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 8)
 
             engine.before_commit = leave
         await trio.testing.wait_all_tasks_blocked()

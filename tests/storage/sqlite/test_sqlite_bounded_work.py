@@ -70,6 +70,7 @@ def _small_bounds(filled, monkeypatch) -> None:
     monkeypatch.setattr(limits, "SHUFFLE_EXACT_MAX", 10)
     monkeypatch.setattr(limits, "COMMIT_MESSAGES_MAX", 40)
     monkeypatch.setattr(limits, "STEP_BYTES_MAX", 400)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 400)
     monkeypatch.setattr(limits, "COMMIT_CHANGES_MAX", 200)
 
 

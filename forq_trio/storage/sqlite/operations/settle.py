@@ -47,7 +47,7 @@ class _Messages:
         self.returned: list[tuple[Any, ...]] = []
         self._allowance: Allowance | None = None
         most_bytes = count * max([found.bytes for found in self._found.values()], default=0)
-        if tx.isolated or count >= limits.COMMIT_MESSAGES_MAX or most_bytes >= limits.STEP_BYTES_MAX:
+        if tx.isolated or count >= limits.COMMIT_MESSAGES_MAX or most_bytes >= limits.REWRITE_BYTES_MAX:
             self._allowance = tx.allowances.of(kind)
 
     @property
