@@ -51,17 +51,23 @@ def rate_words(rate: Rate) -> str:
 
 
 _PER = {RatePer.QUEUE: "whole queue", RatePer.GROUP: "each group"}
-_RATE = re.compile(rf"(.{{1,30}}?)(?:/| in )\s*(.{{1,30}}?)(?:[,\s]+({'|'.join(_PER.values())}))?")
+_RATE = re.compile(
+    rf"(.{{1,30}}?)(?:/| in )\s*(.{{1,30}}?)(?:[,\s]+({'|'.join(_PER.values())})|\s*/\s*(group))?"
+)
 
 
 def _parse_rate(text: str) -> Rate:
-    """A count and a period: "5 in 1 s", "10/s", "2 in 1 min, each group". Raises ValueError with a sentence."""
+    """A count and a period: "5 in 1 s", "10/s", "2 in 1 min, each group", "10/s/group".
+
+    Raises ValueError with a sentence.
+    """
     found = _RATE.fullmatch(text.strip().lower())
     if found is None:
         raise ValueError("Type a number and a period, as 5 in 1 s, or 5 in 1 s, each group.")
-    count, period, per = found.groups()
+    count, period, per, group = found.groups()
     period_ms = parse_duration(period if period[0].isdigit() else f"1 {period}")
-    return Rate(parse_count(count), period_ms, RatePer.GROUP if per == _PER[RatePer.GROUP] else RatePer.QUEUE)
+    of_groups = group is not None or per == _PER[RatePer.GROUP]
+    return Rate(parse_count(count), period_ms, RatePer.GROUP if of_groups else RatePer.QUEUE)
 
 
 _EXAMPLES = {Kind.RATE: "As 5 in 1 s, or 5 in 1 s, each group. ", Kind.BYTES: "As 10 MiB. "}

@@ -8,6 +8,8 @@ from forq_trio.model.queue_settings import (
     Overflow,
     QueueRules,
     QueueSettings,
+    Rate,
+    RatePer,
     rules_of,
 )
 from forq_trio.model.searches import MessageFilter
@@ -49,6 +51,26 @@ def test_what_the_form_shows_is_read_as_the_settings_that_are(settings) -> None:
     assert read.errors == {}
     assert settings.changed(read.change) == settings
     assert settings_form.rules_after(read.change, rules(), False) == rules(settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("typed", "rate"),
+    [
+        ("10/s", Rate(10, 1_000)),
+        ("10/s/group", Rate(10, 1_000, RatePer.GROUP)),
+        ("100/5m/group", Rate(100, 300_000, RatePer.GROUP)),
+        ("1,000 / 2 min / Group", Rate(1_000, 120_000, RatePer.GROUP)),
+        ("5 in 1 s, each group", Rate(5, 1_000, RatePer.GROUP)),
+        ("5 in 1 s, whole queue", Rate(5, 1_000)),
+    ],
+)
+def test_a_rate_is_typed_in_words_or_as_in_the_command_line(typed, rate) -> None:
+    assert settings_form.read("orders", {"rate": typed}).change.rate == rate
+
+
+@pytest.mark.parametrize("typed", ["10/s/queue", "10/group", "10/s/group, each group", "10/s/groups"])
+def test_what_is_no_rate_is_said(typed) -> None:
+    assert list(settings_form.read("orders", {"rate": typed}).errors) == ["rate"]
 
 
 def test_an_empty_field_is_not_said_to_delete_dead_letters() -> None:
