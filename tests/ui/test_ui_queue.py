@@ -307,7 +307,7 @@ def test_a_rate_is_charted_and_said_with_what_waits_for_it(admin, client) -> Non
     assert [name for name, _ in values["lines"]] == ["Held"]
     client.configure("slow", rate=None)
     page = admin.http.get("/queue/slow").text
-    assert 'class="limits"' not in page
+    assert 'data-live="limits" class="limits" hidden="">' in page
     assert "Held by the rate" not in page
 
 

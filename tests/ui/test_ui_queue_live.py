@@ -61,3 +61,18 @@ def test_a_lease_counts_down_and_what_is_acked_elsewhere_is_struck_out(page, cli
     expect(rows[acked.id]).to_contain_text("acked or moved")
     expect(rows[short.id].locator("[data-left]")).to_have_text("ended")
     expect(rows[other.id]).not_to_have_class("gone")
+
+
+def test_limits_appear_change_and_go_while_the_page_is_open(page, client) -> None:
+    client.produce("limited", "x")
+    page.goto("/queue/limited")
+    limits = page.locator("[data-live='limits']")
+    expect(page.locator("[data-live='tab:all']")).to_have_text("1")
+    expect(limits).to_be_hidden()
+    for most in (3, 5):
+        client.configure("limited", in_flight_max=most)
+        expect(limits).to_be_visible()
+        expect(limits).to_contain_text(f"0 of {most}")
+    client.configure("limited", in_flight_max=None)
+    expect(limits).to_be_hidden()
+    expect(limits).to_be_empty()

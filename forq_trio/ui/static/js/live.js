@@ -134,7 +134,7 @@ function patch(old, html) {
   for (const { name, value } of fresh.attributes) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
-  for (const name of ["title", "class"]) {
+  for (const name of ["title", "class", "hidden"]) {
     if (!fresh.hasAttribute(name) && old.hasAttribute(name)) old.removeAttribute(name);
   }
   if (old.contains(document.activeElement) && old !== document.activeElement) return patchFocused(old, fresh);
