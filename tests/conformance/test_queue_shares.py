@@ -4,12 +4,13 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.access import SECRET, Key
-from forq_trio.model.commands import ForgetQueue, NameQueues, Publish, StagePage
+from forq_trio.model.commands import ForgetQueue, NameQueues, Publish, Purge, StagePage, SweepKind
 from forq_trio.model.errors import TooManyQueues
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.publishing import Stage
+from support.actors import T0
 
-from .script import counted, do, run, send
+from .script import counted, do, fail, run, send, sweep
 from .test_publishing import part
 
 TOO_MANY = "this token has made 2 queues, the most for one; delete some"
@@ -74,3 +75,32 @@ def test_dead_letter_queues_of_published_messages_count_for_the_key_of_the_stage
     do(engine, Publish("app", 1, (Stage("q", "s", 1),), key=key))
     run(engine)
     assert len([queue for queue in counted(engine) if queue.startswith("dead")]) == count
+
+
+def test_default_dead_letter_queues_count_for_the_maker_of_their_queue_also_past_the_share(engine):
+    name(engine, "a", "b")
+    send(engine, queue="a")
+    fail(engine, queue="a")
+    send(engine, queue="b", ttl_ms=1)
+    sweep(engine, SweepKind.EXPIRED, T0 + 1)
+    assert engine.snapshot().queue_names == ["a", "a-dlq", "b", "b-dlq"]
+    assert made(engine) == {"narrow": 4}
+    assert name(engine, "c") == [TOO_MANY]
+
+
+def test_a_dead_letter_queue_counts_until_it_is_forgotten_itself(engine):
+    name(engine, "a")
+    send(engine, queue="a")
+    fail(engine, queue="a")
+    do(engine, ForgetQueue("a"))
+    assert made(engine) == {"narrow": 1}
+    do(engine, Purge("a-dlq"))
+    do(engine, ForgetQueue("a-dlq"))
+    assert made(engine) == {}
+
+
+def test_a_dead_letter_queue_counts_for_nobody_if_its_queue_does(engine):
+    send(engine, queue="a")
+    fail(engine, queue="a")
+    assert engine.snapshot().queue_names == ["a", "a-dlq"]
+    assert made(engine) == {}

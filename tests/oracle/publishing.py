@@ -196,7 +196,7 @@ def advance(tx: Transaction) -> None:
                 tx.state.stages[number] = replace(stage, parts=left)
                 return
             if stage.published:
-                tx.state.queues.add(stage.queue)
+                tx.make_known(stage.queue)
                 for message in admitted(read_part(part.body), partial(tx.name, made_by=stage.made_by)):
                     store(tx, stage.queue, message)
             taken += 1

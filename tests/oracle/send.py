@@ -225,6 +225,6 @@ def store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
         window_ms = queue_rules.deduplication_window_ms if window_ms is None else window_ms
         tx.state.first_sends[queue, key] = FirstSend(row.id, row.seq, tx.now_ms + window_ms)
     if message.dead_letter_queue:
-        tx.state.queues.add(message.dead_letter_queue)
+        tx.make_known(message.dead_letter_queue)
     tx.transition(engine.PRODUCED, None, row)
     return Produced(row.id, row.seq)

@@ -14,6 +14,7 @@ import msgspec
 from forq_trio.model import limits
 from forq_trio.model.errors import Overloaded, TooManyQueues
 from forq_trio.model.messages import Failure, Status
+from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Allowances
@@ -92,10 +93,18 @@ class Transaction:
         own = [each for each, maker in self.state.makers.items() if maker == made_by]
         refusal = self.admit(queue) or rules.check_share_of_queues(made_by, len(own))
         if refusal is None:
-            self.state.queues.add(queue)
-            if rules.has_share_of_queues(made_by):
-                self.state.makers[queue] = made_by
+            self.make_known(queue, made_by)
         return refusal
+
+    def make_known(self, queue: str, made_by: str = "") -> None:
+        """A queue exists from now on; if no token named it, a dead-letter queue is its queue's maker's."""
+        if queue in self.state.queues:
+            return
+        self.state.queues.add(queue)
+        if not rules.has_share_of_queues(made_by) and is_dead_letter_queue(queue):
+            made_by = self.state.makers.get(queue.removesuffix(DLQ_SUFFIX), "")
+        if rules.has_share_of_queues(made_by):
+            self.state.makers[queue] = made_by
 
     def check_admitted(self, *queues: str) -> None:
         if (refusal := self.admit(*queues)) is not None:
@@ -130,7 +139,7 @@ class Transaction:
             del self.state.rows[old.seq]
         else:
             self.state.rows[new.seq] = new
-            self.state.queues.add(new.queue)
+            self.make_known(new.queue)
             if new.status is Status.READY:
                 self.woken.add(new.queue)
             elif new.status is Status.FAILED:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from forq_trio.model.errors import Overloaded, TooManyQueues
 from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.storage.rules import check_queues, check_share_of_queues, has_share_of_queues
 from forq_trio.storage.sqlite.cache import Cache
 
@@ -16,7 +17,8 @@ class Counts:
 
     _changes: messages in each status, and bytes, by queue. _forgotten: queues that were forgotten, with what the cache
     says of them. _new_queues: how many of the changed queues are not in the cache. _counts: what is written at the end
-    of the batch. _makers: the access tokens that made new queues.
+    of the batch. _makers: the access tokens for which new queues count; _made: by how much this batch changed the
+    number of queues that count for each.
     """
 
     def __init__(self, cache: Cache) -> None:
@@ -26,6 +28,7 @@ class Counts:
         self._new_queues = 0
         self._counts: dict[str, QueueCounts] = {}
         self._makers: dict[str, str] = {}
+        self._made: dict[str, int] = {}
 
     def counted(self, queue: str) -> QueueCounts:
         """The counts of a queue as of the last command."""
@@ -45,22 +48,37 @@ class Counts:
 
     def name(self, queue: str, made_by: str) -> Overloaded | TooManyQueues | None:
         """Make a queue known that a key wants to use; the error if there are too many, in all or of the key."""
-        if queue in self._cache.counts or queue in self._changes:
+        if self._exists(queue):
             return None
-        forgotten = sum([self._cache.makers.get(each) == made_by for each in self._forgotten])
-        made = self._cache.queues_made[made_by] - forgotten + list(self._makers.values()).count(made_by)
+        made = self._cache.queues_made[made_by] + self._made.get(made_by, 0)
         refusal = self.admit(queue) or check_share_of_queues(made_by, made)
         if refusal is None:
-            self.make_known(queue)
             if has_share_of_queues(made_by):
-                self._makers[queue] = made_by
+                self._charge(queue, made_by)
+            self.make_known(queue)
         return refusal
 
     def make_known(self, queue: str) -> None:
         """A queue exists from now on, although it has no messages yet."""
-        self._changes_of(queue)
+        if not self._exists(queue):
+            self._changes_of(queue)
+
+    def _exists(self, queue: str) -> bool:
+        return queue in self._changes or (queue in self._cache.counts and queue not in self._forgotten)
+
+    def _charge(self, queue: str, made_by: str) -> None:
+        self._makers[queue] = made_by
+        self._made[made_by] = self._made.get(made_by, 0) + 1
+
+    def _maker(self, queue: str) -> str | None:
+        """The token for which a queue counts; None: it counts for nobody."""
+        known = None if queue in self._forgotten else self._cache.makers.get(queue)
+        return self._makers.get(queue, known)
 
     def _forget_counts(self, queue: str) -> None:
+        made_by = self._maker(queue)
+        if made_by is not None:
+            self._made[made_by] = self._made.get(made_by, 0) - 1
         self._forgotten.add(queue)
         self._makers.pop(queue, None)
         if self._changes.pop(queue, None) is not None:
@@ -84,6 +102,11 @@ class Counts:
         """By how many messages in each status, and bytes, this batch changed the queue."""
         changes = self._changes.get(queue)
         if changes is None:
+            if is_dead_letter_queue(queue) and queue not in self._makers and not self._exists(queue):
+                # Of a queue that a token made: otherwise its messages that expire would make as many queues again.
+                made_by = self._maker(queue.removesuffix(DLQ_SUFFIX))
+                if made_by is not None:
+                    self._charge(queue, made_by)
             changes = self._changes[queue] = [*_NO_CHANGE]
             self._new_queues += queue not in self._cache.counts
         return changes

@@ -188,7 +188,7 @@ class Transaction(Isolation, Counts):
 
     def make_grouped(self, queue: str) -> None:
         self._grouped.add(queue)
-        self.make_known(queue)
+        self._changes_of(queue)
 
     def unhold_cursor(self, queue: str) -> int | None:
         """The sequence up to which all held messages became ready; None where they stay held."""
@@ -211,7 +211,7 @@ class Transaction(Isolation, Counts):
     def move_unhold_cursor(self, queue: str, last: int | None) -> None:
         """Note the sequence up to which held messages became ready; 0 to begin, None to end."""
         self._unhold_cursors[queue] = last
-        self.make_known(queue)
+        self._changes_of(queue)
 
     def take_groups(self, most: int) -> list[Group]:
         """The groups whose held messages may become ready: those that earlier batches left, then those freed so far."""

@@ -16,6 +16,7 @@ from forq_trio.model.commands import (
     Extend,
     ForgetQueue,
     Nack,
+    NameQueues,
     NoteSessionUse,
     NoteTokenUse,
     Pause,
@@ -109,6 +110,24 @@ def test_a_forgotten_queue_is_gone_from_the_file(place) -> None:
     do(engine, send("later"))
     assert place.restart().snapshot().counts == {"q": QueueCounts(ready=1, bytes=5)}
     assert place.rows("SELECT group_id FROM messages") == [(None,)]
+
+
+def test_a_dead_letter_queue_counts_for_the_same_token_after_a_restart(place) -> None:
+    do(place.engine, NameQueues(("q",), "narrow"))
+    do(place.engine, send(ttl_ms=1))
+    do(place.engine, Sweep(SweepKind.EXPIRED), now_ms=T0 + 1)
+    engine = place.restart()
+    assert engine.snapshot().queue_names == ["q", "q-dlq"]
+    assert engine.snapshot().queues_made == {"narrow": 2}
+
+
+def test_a_queue_that_exists_is_not_written_where_a_message_names_it(place) -> None:
+    do(place.engine, NameQueues(("dead",), ""))
+    written = "SELECT * FROM queue_counts WHERE queue = 'dead'"
+    before = place.rows(written)
+    do(place.engine, ProduceMany("q", (NewMessage("x", dead_letter_queue="dead"),)), now_ms=T0 + 1)
+    assert place.rows(written) == before
+    assert place.engine.snapshot().counts["q"].ready == 1
 
 
 def test_a_failed_commit_of_settings_leaves_the_old_ones(place) -> None:

@@ -23,6 +23,8 @@ from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.model.searches import ListedState, MessageFilter
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.cache import Cache
+from forq_trio.storage.sqlite.counts import Counts
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.reader import SqliteReader
 from support.batches import do, run
@@ -225,3 +227,27 @@ def test_a_look_at_each_message_would_be_seen(filled) -> None:
             everything = "SELECT sum(bytes) FROM messages"
             steps.append(looked_at(reader, lambda reader: reader._connection.execute(everything).get))  # noqa: B023
     assert steps[1] > 10 * steps[0]
+
+
+class _Token(str):
+    """The name of a token, which counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        _Token.compared += 1
+        return str.__eq__(self, other)
+
+
+def _compared_by_names(count: int) -> int:
+    counts = Counts(Cache(EngineSettings()))
+    _Token.compared = 0
+    for number in range(count):
+        assert counts.name(f"q{number}", _Token("narrow")) is None
+    return _Token.compared
+
+
+def test_a_new_name_costs_the_same_however_many_the_batch_has_made() -> None:
+    assert 0 < _compared_by_names(400) <= 2 * _compared_by_names(200) + 10
