@@ -59,8 +59,9 @@ The rules of every engine; the conformance suite checks them on each:
 15. There are at most QUEUES_MAX queues, and as many with settings. A send, a redrive or a setting that would make one
    more, also by the dead-letter queue that it names, is refused; that queue exists once the message is stored. What
    cannot be refused goes to the dead-letter queue of its queue instead: a message whose own one was deleted, or that is
-   published, or for which a receiver names one. Only the default dead-letter queues are not counted. Of the queues that
+   published, or for which a receiver names one. Only default dead-letter queues are never refused. Of queues that
    NameQueues makes, and of those that published messages name, an access token makes at most QUEUES_A_TOKEN_MAX.
+   A dead-letter queue that no token named counts for the token of its queue, also past that share, until forgotten.
 16. Lifecycle events are stored in the batch of their change, with the next ids; those of a message are in order.
 17. A message that fails is moved to its dead-letter queue, or deleted where it has none, in the batch in which it
    fails: after the commands, in the order in which they failed, as far as the allowance goes (rule 12). Those that are
