@@ -76,3 +76,13 @@ def test_limits_appear_change_and_go_while_the_page_is_open(page, client) -> Non
     client.configure("limited", in_flight_max=None)
     expect(limits).to_be_hidden()
     expect(limits).to_be_empty()
+
+
+def test_the_line_of_a_limit_is_not_drawn_through_words(page, client) -> None:
+    client.configure("rated", rate={"count": 1, "periodMs": 1_000})
+    client.produce("rated", "x")
+    page.goto("/queue/rated")
+    since = page.locator("[data-chart='sent'] .since")
+    expect(since).to_be_visible()
+    colour = "element => getComputedStyle(element).backgroundColor"
+    assert since.evaluate(colour) == page.locator("html").evaluate(colour)
