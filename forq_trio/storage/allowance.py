@@ -76,7 +76,7 @@ class Allowance:
 
     def __init__(self, messages: int, size: int | None = None) -> None:
         self.messages = messages
-        self.bytes = limits.REWRITE_BYTES_MAX if size is None else size
+        self.bytes = limits.STEP_BYTES_MAX if size is None else size
 
     @property
     def used_up(self) -> bool:
