@@ -10,6 +10,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from forq_trio import ForqClient
 from forq_trio.model.clock import SystemClock
+from forq_trio.model.commands import TrimEvents, TrimHistory
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import SQLITE_PREFIX, open_engine
 from forq_trio.system import open_system
@@ -47,8 +48,8 @@ async def fill_and_trim(database: Path) -> None:
                 await system.broker.produce("q", "content")
             await system.broker.purge("q")
             if count == GONE:
-                await system.broker.trim_log("events", 2**52, 0)
-                await system.broker.trim_log("history", 2**52, 0)
+                await system.writer.execute(TrimEvents(2**52, 0))
+                await system.writer.execute(TrimHistory(2**52, 0))
 
 
 @pytest.fixture(scope="module")
