@@ -1,4 +1,4 @@
-"""The two logs, lifecycle events and the history: pages, waits for events, searches, trims. A part of `Broker`."""
+"""The two logs, lifecycle events and the history: pages, waits for events, searches, purges. A part of `Broker`."""
 
 from collections.abc import Callable
 

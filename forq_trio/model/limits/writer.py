@@ -13,9 +13,7 @@ STEP_SHARE = 4  # beside others, steps of long work do this part
 STEP_SHARE_SECONDS = 1.0  # after the last call of others
 STEP_SHARE_CALLS_MAX = 64  # in a batch; beside more, steps are as long as alone
 STEP_BYTES_MAX = 4 * MIB
-REWRITE_BYTES_MAX = (
-    MIB  # of messages whose rows a step writes again, contents and all: the batch is as long as that
-)
+REWRITE_BYTES_MAX = MIB  # of messages that are settled, moved or freed: contents may be written again
 DEFERRED_CLAIM_SECONDS = 1.0
 PARKED_RECEIVERS_MAX = 20_000
 RECEIVERS_OFFERED_MAX = 512
