@@ -28,8 +28,15 @@ if TYPE_CHECKING:
     from forq_trio.model.events import MessageEvent as MessageEvent
     from forq_trio.model.history import FinishedMessage as FinishedMessage
     from forq_trio.model.history import FinishedPage as FinishedPage
+    from forq_trio.model.keys import KeyInfo as KeyInfo
+    from forq_trio.model.keys import Offered as Offered
+    from forq_trio.model.keys import Offering as Offering
+    from forq_trio.model.keys import OfferOptions as OfferOptions
+    from forq_trio.model.keys import OnceMore as OnceMore
     from forq_trio.model.messages import Delivery as Delivery
     from forq_trio.model.messages import Failure as Failure
+    from forq_trio.model.messages import KeyedMessage as KeyedMessage
+    from forq_trio.model.messages import KeyPage as KeyPage
     from forq_trio.model.messages import MessageInfo as MessageInfo
     from forq_trio.model.messages import MessageOptions as MessageOptions
     from forq_trio.model.messages import NewMessage as NewMessage
@@ -47,6 +54,14 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import RatePer as RatePer
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
     from forq_trio.model.redrives import RedriveInfo as RedriveInfo
+    from forq_trio.model.schedule_errors import CronPlace as CronPlace
+    from forq_trio.model.schedules import NewSchedule as NewSchedule
+    from forq_trio.model.schedules import NextRun as NextRun
+    from forq_trio.model.schedules import SavedRun as SavedRun
+    from forq_trio.model.schedules import Schedule as Schedule
+    from forq_trio.model.schedules import ScheduleDetails as ScheduleDetails
+    from forq_trio.model.schedules import SchedulePage as SchedulePage
+    from forq_trio.model.schedules import Timing as Timing
     from forq_trio.model.searches import AppliedFilter as AppliedFilter
     from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
     from forq_trio.system import open_broker as open_broker
@@ -85,12 +100,15 @@ _NAMES = {
     "model.access": "Key Scope",
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
-    "model.messages": "Delivery Failure MessageInfo MessageOptions NewMessage Produced",
+    "model.keys": "KeyInfo OfferOptions Offered Offering OnceMore",
+    "model.messages": "Delivery Failure KeyPage KeyedMessage MessageInfo MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings Rate RatePer SettingsOptions"
     ),
     "model.redrives": "RedriveInfo",
+    "model.schedule_errors": "CronPlace",
+    "model.schedules": "NewSchedule NextRun SavedRun Schedule ScheduleDetails SchedulePage Timing",
     "model.searches": "AppliedFilter DeadLetterPage",
     "system": "open_broker",
     "wire.compaction": "CompactionInfo",

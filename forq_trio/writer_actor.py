@@ -361,6 +361,7 @@ class WriterActor:
         self._retry_at = inf
         self._counters.record(result.events)
         self._counters.record_durations(result.durations)
+        self._counters.record_runs(result.runs)
         self.watches.notify(result.woken)
         self.event_watches.notify([*result.logged, ALL_QUEUES] if result.logged else ())
         if not NOTED.isdisjoint(map(type, batch.commands)):

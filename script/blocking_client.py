@@ -13,7 +13,9 @@ PARTS = {
     CLIENT / "aio_streams.py": CLIENT / "sync_streams.py",
     CLIENT / "aio_pool.py": CLIENT / "sync_pool.py",
     CLIENT / "aio_connection.py": CLIENT / "sync_connection.py",
+    CLIENT / "aio_keys.py": CLIENT / "sync_keys.py",
     CLIENT / "aio_pipelines.py": CLIENT / "sync_pipelines.py",
+    CLIENT / "aio_schedules.py": CLIENT / "sync_schedules.py",
     CLIENT / "aio.py": CLIENT / "sync.py",
 }
 """The files of the asynchronous client, each with the one of the blocking client that is made of it."""
@@ -35,10 +37,13 @@ WORDS = (
     (r"\n\n    Cancelling a call .*?(?=\n    \"\"\")", ""),
     (r"\basync (?=def |with\b)", ""),
     (r"\bawait ", ""),
-    (r"\bAsync(?=(?:ForqClient|Connection|Pipelines|Pool|Stream|TcpStream|TlsStream|Transport)\b)", ""),
+    (
+        r"\bAsync(?=(?:ForqClient|Connection|Keys|Pipelines|Pool|Schedules|Stream|TcpStream|TlsStream|Transport)\b)",
+        "",
+    ),
     (r"\b__a(?=enter__|exit__)", "__"),
     (r"\baclose\b", "close"),
-    (r"\baio_(?=connection\b|pipelines\b|pool\b|sharing\b|streams\b|waits\b)", "sync_"),
+    (r"\baio_(?=connection\b|keys\b|pipelines\b|pool\b|schedules\b|sharing\b|streams\b|waits\b)", "sync_"),
 )
 
 

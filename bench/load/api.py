@@ -59,6 +59,17 @@ class Api:
     def send(self, queue: str, content: str) -> bytes:
         return self._request("POST", f"{self._prefix}/{queue}/messages", {"content": content})
 
+    def offer(self, queue: str, key: str, content: str, **members: object) -> bytes:
+        """Offer a message by its key, which has only characters that stand in a path as they are."""
+        return self._request("PUT", f"{self._prefix}/{queue}/keys/{key}", {"content": content, **members})
+
+    def offer_batch(
+        self, queue: str, keys: Sequence[str], content: str, process_after: int | None = None
+    ) -> bytes:
+        due = {} if process_after is None else {"processAfter": process_after}
+        messages = [{"key": key, "content": content, **due} for key in keys]
+        return self._request("POST", f"{self._prefix}/{queue}/keys", {"messages": messages})
+
     def receive(self, queue: str) -> bytes:
         """The long poll of one message."""
         return self._request("GET", f"{self._prefix}/{queue}/messages")

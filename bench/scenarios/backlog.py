@@ -36,13 +36,13 @@ def backlog(context: Context) -> list[Row]:
         loaded = stack.enter_context(context.server())
         empty = loaded if context.remote else stack.enter_context(context.server())
         if context.remote:
-            empty_rounds = [_measure(context, empty, queue) for _ in range(settings.rounds)]
+            empty_rounds = [measure_steps(context, empty, queue) for _ in range(settings.rounds)]
         seconds = _store(context, loaded, queue)
         for _ in range(settings.rounds):
             if not context.remote:
-                empty_rounds.append(_measure(context, empty, queue))
-            loaded_rounds.append(_measure(context, loaded, queue))
-        rows = [_compare(step, empty_rounds, loaded_rounds) for step in STEPS]
+                empty_rounds.append(measure_steps(context, empty, queue))
+            loaded_rounds.append(measure_steps(context, loaded, queue))
+        rows = [compare_steps(step, empty_rounds, loaded_rounds) for step in STEPS]
         rows += _pages(context, empty, loaded, queue)
     stored = f"{settings.backlog_ready:,} + {settings.backlog_delayed:,} + {settings.backlog_in_flight:,}"
     context.say(f"stored {stored} messages (ready, delayed, in flight) in {seconds:.0f} s")
@@ -57,8 +57,8 @@ def _cycles(api: Api, queue: str, content: str, steps: dict[str, Series], count:
             yield Request(api.ack(queue, decode_message(response.body)), steps["ack"])
 
 
-def _measure(context: Context, server: Server, queue: str) -> dict[str, float]:
-    """p50 in milliseconds of each step, over one connection."""
+def measure_steps(context: Context, server: Server, queue: str) -> dict[str, float]:
+    """p50 in milliseconds of each of STEPS, over one connection."""
     steps = {name: Series(name) for name in STEPS}
     with Load(server.api.address) as load:
         load.add(_cycles(server.api, queue, context.content, steps, context.settings.backlog_samples))
@@ -69,7 +69,7 @@ def _measure(context: Context, server: Server, queue: str) -> dict[str, float]:
     return {name: series.latency.percentile_ns(50) / 1e6 for name, series in steps.items()}
 
 
-def _compare(step: str, empty: list[dict[str, float]], loaded: list[dict[str, float]]) -> Row:
+def compare_steps(step: str, empty: list[dict[str, float]], loaded: list[dict[str, float]]) -> Row:
     empty_ms = statistics.median(one[step] for one in empty)
     loaded_ms = statistics.median(one[step] for one in loaded)
     return {
@@ -114,7 +114,7 @@ def _store(context: Context, server: Server, queue: str) -> float:
     """Store the backlog: first those that are then claimed, so that the ready ones stay; return the seconds taken."""
     settings, started = context.settings, time.monotonic()
     send_all(context, server, queue, settings.backlog_in_flight)
-    claimed = _run_all(
+    claimed = run_all(
         server,
         Series("claim"),
         (
@@ -133,10 +133,10 @@ def send_all(context: Context, server: Server, queue: str, count: int, due_ms: i
     whole = server.api.send_batch(queue, [context.content] * STORE_BATCH, due_ms)
     rest = server.api.send_batch(queue, [context.content] * (count % STORE_BATCH), due_ms)
     batches = [*repeat(whole, count // STORE_BATCH), *([rest] if count % STORE_BATCH else [])]
-    _run_all(server, Series("store"), iter(batches))
+    run_all(server, Series("store"), iter(batches))
 
 
-def _run_all(server: Server, series: Series, payloads: Iterator[bytes]) -> int:
+def run_all(server: Server, series: Series, payloads: Iterator[bytes]) -> int:
     """Send all requests over a few connections; return how many messages were received on the way."""
     received = 0
 

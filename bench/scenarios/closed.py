@@ -88,7 +88,7 @@ def batch(context: Context) -> list[Row]:
             queue = context.queue("batch")
             sent, received, acked = Series("send"), Series("receive"), Series("ack")
             request = Request(server.api.send_batch(queue, [context.content] * size), sent)
-            seconds = drive(context, server, (_repeat(request) for _ in range(connections)))
+            seconds = drive(context, server, (repeat(request) for _ in range(connections)))
             rows.append(_batch_row(connections, [sent], seconds, size))
             drains = (_draining(server.api, queue, size, received, acked) for _ in range(connections))
             # No warm-up: it would use up what there is to receive.
@@ -97,7 +97,8 @@ def batch(context: Context) -> list[Row]:
     return rows
 
 
-def _repeat(request: Request) -> Conversation:
+def repeat(request: Request) -> Conversation:
+    """The same request for ever."""
     while True:
         yield request
 

@@ -14,7 +14,7 @@ import trio
 
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
-from forq_trio import Broker, open_broker
+from forq_trio import Broker, Clock, open_broker
 from forq_trio.model.messages import NewMessage
 
 QUEUE = "bench-embedded"
@@ -27,11 +27,13 @@ def embedded(context: Context) -> list[Row]:
 
 
 @asynccontextmanager
-async def broker_on_disk(data_dir: Path, durability: Literal["full", "normal"]) -> AsyncIterator[Broker]:
+async def broker_on_disk(
+    data_dir: Path, durability: Literal["full", "normal"], clock: Clock | None = None
+) -> AsyncIterator[Broker]:
     """A broker on a new database below `data_dir`."""
     with tempfile.TemporaryDirectory(prefix="forq-bench-", dir=data_dir) as directory:
         url = f"sqlite:///{Path(directory) / 'forq.db'}"
-        async with open_broker(url, durability=durability) as broker:
+        async with open_broker(url, durability=durability, clock=clock) as broker:
             yield broker
 
 

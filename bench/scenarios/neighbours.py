@@ -38,7 +38,7 @@ async def _neighbours(context: Context) -> list[Row]:
             await _store(broker, "full", [NewMessage("small")] * stored)
             run = await work(broker, stored)
             times = Histogram()
-            async with _sending(broker, times):
+            async with sending(broker, times):
                 await run()
         summary = times.summary()
         name = (work.__doc__ or "").rstrip(".")
@@ -47,7 +47,7 @@ async def _neighbours(context: Context) -> list[Row]:
 
 
 @asynccontextmanager
-async def _sending(broker: Broker, times: Histogram) -> AsyncIterator[None]:
+async def sending(broker: Broker, times: Histogram) -> AsyncIterator[None]:
     """Send to a queue of its own, one message after the other, while the body runs."""
 
     async def send() -> None:

@@ -32,6 +32,7 @@ class Settings:
     idle_wakes: int = 50
 
     backlog_ready: int = 1_000_000
+    schedules: int = 100_000
     backlog_delayed: int = 1_000_000
     backlog_in_flight: int = 100_000
     backlog_samples: int = 1_000
@@ -71,6 +72,7 @@ QUICK = Settings(
     idle_seconds=1.0,
     idle_wakes=20,
     backlog_ready=20_000,
+    schedules=5_000,
     backlog_delayed=20_000,
     backlog_in_flight=2_000,
     backlog_samples=100,
@@ -107,6 +109,7 @@ TINY = Settings(
     dashboards=3,
     dashboard_queues=3,
     backlog_ready=300,
+    schedules=50,
     backlog_delayed=300,
     backlog_in_flight=100,
     restart_messages=100,

@@ -1,5 +1,7 @@
 """What the methods of `Broker` use: declared once for the parts of `Broker`, one file each."""
 
+import trio
+
 from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known
 from forq_trio.broker.leases import Leases
@@ -24,6 +26,9 @@ class BrokerBase:
         self._writer = writer
         self._readers = readers
         self._clock = clock
+        self._timings = (
+            trio.Lock()
+        )  # one schedule's timing at a time: each step takes milliseconds of the loop
         self.known = Known(writer)
         self.keys = Keys(writer, clock)
         self.sessions = Sessions(writer, clock)

@@ -10,9 +10,11 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 
 from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.logs import Logs
+from forq_trio.broker.offers import Offers
 from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
+from forq_trio.broker.schedules import Schedules
 from forq_trio.broker.tokens import Tokens
 from forq_trio.model import commands
 from forq_trio.model.clock import Clock
@@ -20,7 +22,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Receives, Administration, Logs, Tokens, Compactions):
+class Broker(Publishing, Offers, Receives, Administration, Logs, Schedules, Tokens, Compactions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 
     def __init__(

@@ -10,6 +10,7 @@ from forq_trio.model.messages import QueueCounts, check_queue_name
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.wire.queues import QueueInfo
 from forq_trio.writer_actor import WriterActor
 
@@ -134,3 +135,8 @@ class Known:
     def staging(self) -> Staging:
         """What is staged in all."""
         return self._writer.snapshot().staging
+
+    @property
+    def schedules(self) -> ScheduleTotals:
+        """How many schedules there are, and when the next run is to be sent."""
+        return self._writer.snapshot().schedules

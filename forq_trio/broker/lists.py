@@ -1,6 +1,6 @@
 """Lists and searches for the admin UI and jobs: by times, without contents, or by sequence. `Broker.lists`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from forq_trio.model import limits
 from forq_trio.model.checks import check_attributes, check_range, check_text
@@ -163,6 +163,12 @@ class Lists:
         return await self._readers.run(
             lambda reader: reader.find_finished(queue, wanted, outcome, before, limit, scan_max), long=True
         )
+
+    async def count_keys(self, queue: str) -> Mapping[str, int]:
+        """How many pending messages with a key a queue has, by kind; KEYS_COUNTED_MAX are counted at most."""
+        check_queue_name(queue)
+        most = limits.KEYS_COUNTED_MAX
+        return await self._readers.run(lambda reader: reader.count_keys(queue, most))
 
     async def present(self, queue: str, sequences: Sequence[int]) -> frozenset[int]:
         """Which of these messages (by sequence, 200 at the most) are in `queue`. Raises OutOfRange."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Command, Purge, PurgeHistory
+from forq_trio.model.commands import Command, Purged
 from forq_trio.writer_actor import WriterActor
 
 ItemT = TypeVar("ItemT")
@@ -29,12 +29,18 @@ async def execute_in_parts(
 
 
 async def purge_in_steps(
-    writer: WriterActor, kind: type[Purge] | type[PurgeHistory], queue: str, on_step: Callable[[int], None]
+    writer: WriterActor,
+    step: Callable[[str, int | None], Command[Purged]],
+    queue: str,
+    on_step: Callable[[int], None],
 ) -> int:
-    """Remove everything that is there now, step by step, and return the number. on_step: gets the number so far."""
+    """Remove everything that is there now, step by step, and return the number.
+
+    step: makes the command of a step; on_step: gets the number so far.
+    """
     removed, up_to = 0, None
     while True:
-        purged = await writer.execute(kind(queue, up_to))
+        purged = await writer.execute(step(queue, up_to))
         removed, up_to = removed + purged.count, purged.up_to
         on_step(removed)
         if up_to is None:

@@ -50,6 +50,13 @@ def quotas(snapshot: Snapshot, running: Counter[str | None]) -> list[Quota]:
             key_limit=limits.APPS_A_KEY_MAX,
         ),
         Quota(
+            name="schedules",
+            used=snapshot.schedules.count,
+            limit=limits.SCHEDULES_MAX,
+            key_used=max(snapshot.schedules.made.values(), default=0),
+            key_limit=limits.SCHEDULES_A_TOKEN_MAX,
+        ),
+        Quota(
             name="redrives_running",
             used=running.total(),
             limit=limits.REDRIVES_RUNNING_MAX,

@@ -76,12 +76,24 @@ class Receives(BrokerBase):
 
     @overload
     async def nack(
-        self, queue: str, receipts: OneReceipt, *, delay_ms: int | None = ..., reason: str | None = ...
+        self,
+        queue: str,
+        receipts: OneReceipt,
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
     ) -> ReceiptResult: ...
 
     @overload
     async def nack(
-        self, queue: str, receipts: ManyReceipts, *, delay_ms: int | None = ..., reason: str | None = ...
+        self,
+        queue: str,
+        receipts: ManyReceipts,
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
     ) -> list[ReceiptResult]: ...
 
     async def nack(
@@ -91,10 +103,12 @@ class Receives(BrokerBase):
         *,
         delay_ms: int | None = None,
         reason: str | None = None,
+        final: bool = False,
     ) -> ReceiptResult | list[ReceiptResult]:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt).
 
-        A message whose attempts are used up fails instead and goes to the dead-letter queue. Results like `ack`.
+        A message whose attempts are used up fails instead and goes to the dead-letter queue; final: so it does now,
+        however many are left. Results like `ack`.
         Raises InvalidContent for a reason that UTF-8 cannot carry, and what `ack` raises.
         """
         if delay_ms is not None:
@@ -102,7 +116,7 @@ class Receives(BrokerBase):
         if reason is not None:
             check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
         return await self._settle(
-            queue, receipts, lambda known: commands.Nack(queue, known, delay_ms, reason)
+            queue, receipts, lambda known: commands.Nack(queue, known, delay_ms, reason, final=final)
         )
 
     @overload

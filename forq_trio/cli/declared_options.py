@@ -15,6 +15,7 @@ from forq_trio.model import durations
 from forq_trio.model.declared import Declared, Kind
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer, Setting
+from forq_trio.model.schedules import NO_OPTIONS
 
 _UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
 _NO_BOUND = "no limit"
@@ -162,6 +163,14 @@ def message_options(command: CommandT) -> CommandT:
     """An option for each option of a message."""
     for option in reversed(OPTIONS.values()):
         command = _option(option, option.default)(command)
+    return command
+
+
+def run_options(command: CommandT) -> CommandT:
+    """An option for each option of a message that a schedule has."""
+    for option in reversed(OPTIONS.values()):
+        if option.name not in NO_OPTIONS:
+            command = _option(option, option.default)(command)
     return command
 
 

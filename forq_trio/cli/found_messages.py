@@ -27,21 +27,23 @@ def print_message(
     """
     for label, member in shown:
         value = getattr(message, member)
-        if value is not None:
-            _print_line(label, _moment(value) if member in times else str(value))
+        if value not in (None, ""):
+            print_line(label, moment(value) if member in times else str(value))
     for failure in message.failures:
         reason = failure.reason or "(no reason given)"
-        _print_line(f"attempt {failure.attempt}", f"{_moment(failure.at)}  {reason}")
+        print_line(f"attempt {failure.attempt}", f"{moment(failure.at)}  {reason}")
     for name, value in sorted((message.attributes or {}).items()):
-        _print_line(f"attribute {name}", value)
+        print_line(f"attribute {name}", value)
     click.echo()
     click.echo(visible(message.content) if on_terminal() else message.content)
 
 
-def _print_line(label: str, value: str) -> None:
+def print_line(label: str, value: str) -> None:
+    """Print a member of a message."""
     text = f"{label:<16} {value}"
     click.echo(visible(text) if on_terminal() else text)
 
 
-def _moment(ms: int) -> str:
+def moment(ms: int) -> str:
+    """A time (epoch ms) in ISO 8601, local."""
     return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="milliseconds")

@@ -46,6 +46,8 @@ _SHOWN = (
     ("first received", "first_received_at"),
     ("priority", "priority"),
     ("group", "group"),
+    ("key", "key"),
+    ("kind", "kind"),
 )
 _TIMES = frozenset({"finished_at", "received_at", "first_received_at"})
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from forq_trio.client.address import DEFAULT_URL
-from forq_trio.model.durations import parse_duration
+from forq_trio.model.durations import as_option, parse_duration
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -22,6 +22,16 @@ def duration_ms(text: str) -> int:
         raise click.BadParameter(
             f"{text!r} is not a duration such as 30, 1.5s, 500ms, 5m, 2h or 1d"
         ) from None
+
+
+def duration_text(text: str) -> str:
+    """A duration as it was typed, with its unit. For use as an option's type."""
+    ms = duration_ms(text)
+    try:
+        parse_duration(text)
+    except ValueError:  # without a unit, which is seconds, or with a fraction of a millisecond
+        return as_option(ms)
+    return text
 
 
 def moment_ms(text: str) -> int:

@@ -187,6 +187,10 @@ def _details(message: Delivery, receipt: str | None) -> Iterator[str]:
     """The receipt, and the properties that are not the default, a line each."""
     if receipt is not None:
         yield f"receipt {receipt}"
+    if message.key is not None:
+        yield f"key {message.key}"
+        if message.kind:
+            yield f"kind {message.kind}"
     if message.priority != PRIORITY_DEFAULT:
         yield f"priority {message.priority}"
     if message.group is not None:

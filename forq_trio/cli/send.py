@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Unpack
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
@@ -23,6 +23,7 @@ from forq_trio.cli.lines import Line, LineCutter
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import progress_bar
+from forq_trio.cli.send_keyed import key_options, offer_one, take_keyed
 from forq_trio.client.batches import batches
 from forq_trio.client.types import MessageOptions, NewMessage
 from forq_trio.model.errors import ForqError
@@ -50,6 +51,7 @@ _REJECTIONS_SHOWN_MAX = 10
     metavar="NUMBER",
     help="Leave out the lines before this one: go on where an earlier call ended.  [default: 1]",
 )
+@key_options
 @message_options
 @json_option
 @url_option
@@ -60,20 +62,25 @@ def send(
     from_line: int | None,
     as_json: bool,
     url: str,
-    **options: Unpack[MessageOptions],
+    **chosen: Any,
 ) -> int:
     """Send CONTENT, or each line of stdin (CONTENT is - or left out) or of a file.
 
-    Lines are sent in batches as they come, so a pipe may be endless. Empty lines are left out.
+    With --key it is offered under a key; what is printed says whether that created a message, updated the one that was
+    pending, or was ignored. Lines are sent in batches as they come, so a pipe may be endless. Empty lines are left out.
     """
     if content is not None and file is not None:
         raise click.UsageError("CONTENT and --file exclude each other")
-    if options["process_after"] is not None and options["delay_ms"] is not None:
+    if chosen["process_after"] is not None and chosen["delay_ms"] is not None:
         raise click.UsageError("--process-after and --delay exclude each other")
     if content == "-":
         content = None
     if content is not None and from_line is not None:
         raise click.UsageError("--from-line is for lines of stdin or of a file")
+    keyed = take_keyed(chosen)
+    options = cast("MessageOptions", chosen)
+    if content is None and keyed is not None:
+        raise click.UsageError("--key is for one message: give it as CONTENT")
     if content is None and options["deduplication_id"] is not None:
         raise click.UsageError("--dedup-id is for one message: only the first line would be stored")
 
@@ -81,6 +88,8 @@ def send(
         if content is None:
             sending = _Sending(client, interrupts, queue, given(options), from_line or 1)
             return _send_lines(sending, file, as_json)
+        if keyed is not None:
+            return offer_one(client, queue, content, keyed, given(options), as_json)
         return _send_one(client, queue, content, given(options), as_json)
 
 

@@ -29,17 +29,24 @@ def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
 @_receipts_of_a_queue
 @duration_option("--delay", "delay_ms", help="Ready again after this.  [default: a back-off by attempt]")
 @click.option("--reason", help="Stored as the messages' last error.")
+@click.option("--final", is_flag=True, help="They fail now, however many attempts are left.")
 @json_option
 @url_option
 def nack(
-    queue: str, receipts: tuple[str, ...], delay_ms: int | None, reason: str | None, as_json: bool, url: str
+    queue: str,
+    receipts: tuple[str, ...],
+    delay_ms: int | None,
+    reason: str | None,
+    final: bool,
+    as_json: bool,
+    url: str,
 ) -> int:
     """Give received messages back after a failed attempt: they are retried, or fail at their last attempt."""
     with connect(url) as client:
         results = in_batches(
             receipts,
             RECEIPTS_BATCH_MAX,
-            lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason),
+            lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason, final=final),
         )
     return report_results(results, "given back", as_json)
 

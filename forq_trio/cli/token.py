@@ -27,7 +27,7 @@ def token() -> None:
     multiple=True,
     required=True,
     metavar="SCOPE",
-    help="What it allows: produce, consume, browse, redrive, cancel or admin (all of these); may be repeated.",
+    help="Allows produce, consume, browse, redrive, cancel, schedule or admin (all of these); may be repeated.",
 )
 @click.option(
     "--queues",

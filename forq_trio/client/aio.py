@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack, cast, overload
 
 from forq_trio.client import protocol
+from forq_trio.client.aio_keys import AsyncKeys
 from forq_trio.client.aio_pipelines import AsyncPipelines
+from forq_trio.client.aio_schedules import AsyncSchedules
 from forq_trio.client.types import (
     CompactionInfo,
     CreatedToken,
@@ -63,7 +65,7 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class AsyncForqClient(AsyncPipelines):
+class AsyncForqClient(AsyncKeys, AsyncPipelines, AsyncSchedules):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
@@ -96,7 +98,7 @@ class AsyncForqClient(AsyncPipelines):
         `forq_trio.client.batches` cuts more than that into such requests.
         """
         answer = await self._call(message_api.SEND_MESSAGES, protocol.batch_of(messages), queue=queue)
-        return protocol.read_results(answer.results, len(messages))
+        return protocol.read_send_results(answer.results, len(messages))
 
     async def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
@@ -146,12 +148,24 @@ class AsyncForqClient(AsyncPipelines):
 
     @overload
     async def nack(
-        self, queue: str, receipts: OneReceipt, *, delay_ms: int | None = ..., reason: str | None = ...
+        self,
+        queue: str,
+        receipts: OneReceipt,
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
     ) -> ReceiptResult: ...
 
     @overload
     async def nack(
-        self, queue: str, receipts: ManyReceipts, *, delay_ms: int | None = ..., reason: str | None = ...
+        self,
+        queue: str,
+        receipts: ManyReceipts,
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
     ) -> list[ReceiptResult]: ...
 
     async def nack(
@@ -161,11 +175,15 @@ class AsyncForqClient(AsyncPipelines):
         *,
         delay_ms: int | None = None,
         reason: str | None = None,
+        final: bool = False,
     ) -> ReceiptResult | list[ReceiptResult]:
-        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`."""
+        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`.
+
+        final: they fail now, however many attempts are left, and go to the dead-letter queue.
+        """
         if reason is not None:
             check_is_text("reason", reason)
-        wanted = NackRequest(receipts_of(receipts), delay_ms, reason)
+        wanted = NackRequest(receipts_of(receipts), delay_ms, reason, final)
         return await self._settle(message_api.NACK_MESSAGES, queue, receipts, wanted)
 
     @overload

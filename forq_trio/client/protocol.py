@@ -1,13 +1,13 @@
 """Builds requests to Forq's API and reads its answers. No I/O in here."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType, NoneType
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.pages import next_of
@@ -16,7 +16,11 @@ from forq_trio.client.types import (
     EventPage,
     ExponentialBackOff,
     ExportPage,
+    Mode,
     NewMessage,
+    Offered,
+    Offering,
+    OfferOptions,
     Produced,
     QueueConfiguration,
     QueueRules,
@@ -30,20 +34,22 @@ from forq_trio.model.errors import (
     ForqProtocolError,
     ForqUnreachable,
     InvalidContent,
-    InvalidName,
+    InvalidCron,
     InvalidQueueName,
-    MalformedMessageId,
-    RedriveNotFound,
-    TokenNotFound,
     error_of,
 )
 from forq_trio.model.events import read_events as read_event_lines
+from forq_trio.model.key_checks import check_is_offering, check_key, check_kind
+from forq_trio.model.schedule_errors import CronPlace
+from forq_trio.model.values import seen
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
 from forq_trio.wire.endpoints.logs import READ_HISTORY
+from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.endpoints.publishing import EXPORT_QUEUE
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
 from forq_trio.wire.export import read_exported
+from forq_trio.wire.keys import Offer, OfferResult
 from forq_trio.wire.logs import HistoryFilter, HistoryPage
 from forq_trio.wire.messages import SendResult
 
@@ -51,6 +57,8 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 AnswerT = TypeVar("AnswerT")
 LineT = TypeVar("LineT")
+ResultT = TypeVar("ResultT", SendResult, OfferResult)
+DoneT = TypeVar("DoneT")
 
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
@@ -124,6 +132,21 @@ def batch_of(messages: Sequence[NewMessage]) -> dict[str, Sequence[NewMessage]]:
     return {"messages": messages}
 
 
+def offer_of(content: str, mode: Mode, max_wait_ms: int | None, options: OfferOptions) -> Offer:
+    """The request that offers a message. Raises TypeError for a text that is not a str."""
+    offer = Offer(content, mode=mode, max_wait_ms=max_wait_ms, **options)
+    check_texts(offer.message)
+    return offer
+
+
+def offers_of(messages: Sequence[Offering]) -> dict[str, Sequence[Offering]]:
+    """The request that offers messages. Raises TypeError for what is no Offering, and a text that is not a str."""
+    for message in messages:
+        check_is_offering(message)
+        check_texts(message.message)
+    return {"messages": messages}
+
+
 def lines_of(messages: Sequence[NewMessage]) -> bytes:
     """Messages as lines of JSON. Raises InvalidContent for text that UTF-8 cannot carry, TypeError for no str."""
     for message in messages:
@@ -143,6 +166,9 @@ def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Q
     queue = segments.get("queue", query.get("queue"))
     if queue is not None or "queue" in segments:
         check_is_text("the name of a queue", queue)
+    kind: Any = query.get("kind")
+    if kind is not None:
+        check_kind(kind)
     path = PREFIX + endpoint.path.format_map({name: _segment(name, each) for name, each in segments.items()})
     given = {name: each for name, each in query.items() if each is not None}
     if not given:
@@ -163,32 +189,30 @@ def history_path(after: int, until: int | None, limit: int, queue: str | None) -
     return path_of(READ_HISTORY, {}, {"after": after, "until": until, "limit": limit, "queue": queue})
 
 
-_REFUSALS: dict[str, Callable[[], ForqError]] = {
-    "queue": InvalidQueueName,
-    "messageId": MalformedMessageId,
-    "redriveId": RedriveNotFound,
-    "name": TokenNotFound,
-    "stage": partial(InvalidName, field="stage"),
-    "app": partial(InvalidName, field="app"),
-}
-"""What is raised for a value that no path can carry, by the name of the segment."""
-
 _ANY_TEXT = ("messageId", "redriveId")
 
 
 def _segment(name: str, value: object) -> str:
     """The value of a segment as a path has it. Raises the error of the segment; OutOfRange for no consumer's name."""
+    if name == "key":
+        return _key(value)
     if not isinstance(value, str):
         return str(value)
     if name == "consumer":
         return check_consumer_name(value)
     # Clients and proxies take one dot or two as a directory, even percent-encoded.
     if value in ("", ".", "..") and name not in _ANY_TEXT:
-        raise _REFUSALS[name]()
+        raise PATH_PARAMETERS[name].error(field=name)
     try:
         return quote(value, safe="")
     except UnicodeEncodeError:
-        raise _REFUSALS[name]() from None
+        raise PATH_PARAMETERS[name].error(field=name) from None
+
+
+def _key(key: Any) -> str:
+    check_key(key)
+    # A proxy may take dots as a directory all the same: the body of a batch can carry any key.
+    return key.replace(".", "%2E") if key in (".", "..") else quote(key, safe="")
 
 
 def read_lease_page(answer: Answer) -> LeasePage:
@@ -262,19 +286,43 @@ def read_export(answer: Answer) -> ExportPage:
         raise unreadable(problem) from problem
 
 
-def read_results(results: Sequence[SendResult], expected: int) -> list[Produced | ForqError]:
+def read_send_results(results: Sequence[SendResult], expected: int) -> list[Produced | ForqError]:
     """The results of the `expected` messages that were sent. Raises ForqProtocolError."""
+    return _read_results(results, expected, _read_sent)
+
+
+def read_offer_results(results: Sequence[OfferResult], expected: int) -> list[Offered | ForqError]:
+    """The results of the `expected` offers. Raises ForqProtocolError."""
+    return _read_results(results, expected, _read_offered)
+
+
+def _read_results(
+    results: Sequence[ResultT], expected: int, read: Callable[[ResultT], DoneT]
+) -> list[DoneT | ForqError]:
     if len(results) != expected:
         raise ForqProtocolError("the answer does not have one result for each message")
-    return [_read_result(result) for result in results]
+    return [
+        read(each) if each.code is None else error_of(each.code, field=each.field, message=each.message)
+        for each in results
+    ]
 
 
-def _read_result(result: SendResult) -> Produced | ForqError:
-    if result.code is not None:
-        return error_of(result.code, field=result.field, message=result.message)
+def _read_sent(result: SendResult) -> Produced:
     if result.id is None or result.sequence is None:
         raise ForqProtocolError("the answer has neither an id nor a code for a message")
     return Produced(result.id, result.sequence, result.duplicate)
+
+
+def _read_offered(result: OfferResult) -> Offered:
+    if (
+        result.outcome is None
+        or result.id is None
+        or result.sequence is None
+        or result.process_after is None
+        or result.revision is None
+    ):
+        raise ForqProtocolError("the answer has neither an outcome nor a code for an offer")
+    return seen(Offered, result)
 
 
 def check_readable(answer: Answer) -> None:
@@ -290,7 +338,10 @@ def refusal(answer: Answer) -> ForqError:
         error = msgspec.json.decode(answer.content, type=ErrorView)
     except (msgspec.MsgspecError, RecursionError):
         return _not_of_forq(answer)
-    return error_of(error.code, field=error.field, message=error.message)
+    found = error_of(error.code, field=error.field, message=error.message)
+    if isinstance(found, InvalidCron) and error.place is not None:
+        found.place = CronPlace(*astuple(error.place))
+    return found
 
 
 _GATEWAY_STATUSES = (502, 503, 504)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack, cast, overload
 
 from forq_trio.client import protocol
+from forq_trio.client.sync_keys import Keys
 from forq_trio.client.sync_pipelines import Pipelines
+from forq_trio.client.sync_schedules import Schedules
 from forq_trio.client.types import (
     CompactionInfo,
     CreatedToken,
@@ -61,7 +63,7 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class ForqClient(Pipelines):
+class ForqClient(Keys, Pipelines, Schedules):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
@@ -90,7 +92,7 @@ class ForqClient(Pipelines):
         `forq_trio.client.batches` cuts more than that into such requests.
         """
         answer = self._call(message_api.SEND_MESSAGES, protocol.batch_of(messages), queue=queue)
-        return protocol.read_results(answer.results, len(messages))
+        return protocol.read_send_results(answer.results, len(messages))
 
     def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
@@ -138,12 +140,24 @@ class ForqClient(Pipelines):
 
     @overload
     def nack(
-        self, queue: str, receipts: OneReceipt, *, delay_ms: int | None = ..., reason: str | None = ...
+        self,
+        queue: str,
+        receipts: OneReceipt,
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
     ) -> ReceiptResult: ...
 
     @overload
     def nack(
-        self, queue: str, receipts: ManyReceipts, *, delay_ms: int | None = ..., reason: str | None = ...
+        self,
+        queue: str,
+        receipts: ManyReceipts,
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
     ) -> list[ReceiptResult]: ...
 
     def nack(
@@ -153,11 +167,15 @@ class ForqClient(Pipelines):
         *,
         delay_ms: int | None = None,
         reason: str | None = None,
+        final: bool = False,
     ) -> ReceiptResult | list[ReceiptResult]:
-        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`."""
+        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`.
+
+        final: they fail now, however many attempts are left, and go to the dead-letter queue.
+        """
         if reason is not None:
             check_is_text("reason", reason)
-        wanted = NackRequest(receipts_of(receipts), delay_ms, reason)
+        wanted = NackRequest(receipts_of(receipts), delay_ms, reason, final)
         return self._settle(message_api.NACK_MESSAGES, queue, receipts, wanted)
 
     @overload

@@ -152,9 +152,9 @@ class Sasquatch(Section):
     """The longest request of endpoints that send no message, in units of 1,024 bytes."""
     sasquatch_default_visibility_timeout: WholeNumber = Field(30, ge=0, le=limits.SASQUATCH_SECONDS_MAX)
     """Seconds a received message is invisible if the receive says nothing."""
-    sasquatch_default_max_receives: WholeNumber = Field(4, ge=1, le=limits.MAX_ATTEMPTS_MAX)
+    sasquatch_default_max_receives: WholeNumber = Field(4, ge=1, le=limits.SASQUATCH_POISON_RECEIVES_MAX)
     """Receives after which what came through /send is poison for a receive that says nothing else."""
-    sasquatch_poison_max_receives: WholeNumber = Field(100, ge=1, le=limits.MAX_ATTEMPTS_MAX)
+    sasquatch_poison_max_receives: WholeNumber = Field(100, ge=1, le=limits.SASQUATCH_POISON_RECEIVES_MAX)
     """Receives after which what came through /send is deleted whatever its consumers say; at least the default."""
     sasquatch_default_retention_period: WholeNumber = Field(
         345_600, ge=limits.SASQUATCH_RETENTION_SECONDS_MIN, le=limits.SASQUATCH_RETENTION_SECONDS_MAX

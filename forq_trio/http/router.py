@@ -21,6 +21,10 @@ from forq_trio.model.access import CALLER, Scope
 from forq_trio.model.holders import HOLDER
 from forq_trio.wire.endpoints.endpoint import Operation
 
+NOT_UTF8 = "surrogateescape"
+"""Percent-encoded bytes that are not UTF-8 become lone surrogates, which every check of a text refuses: as U+FFFD, two
+different paths would name the same thing."""
+
 Respond = Callable[..., Awaitable[Response]]
 ErrorMapping = Callable[[Exception, Request], Response]
 """Turns an error of an endpoint, a gate or the router into the dialect's answer; raises one it does not know."""
@@ -112,7 +116,7 @@ class Router:
         except Exception as error:
             return route.on_error(error, request)
         if "%" in request.path:
-            segments = [unquote(segment) for segment in segments]
+            segments = [unquote(segment, errors=NOT_UTF8) for segment in segments]
         request.route = route, [segments[place] for place in places]
         return None
 

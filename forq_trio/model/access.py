@@ -32,6 +32,7 @@ class Scope(StrEnum):
     BROWSE = "browse"
     REDRIVE = "redrive"
     CANCEL = "cancel"
+    SCHEDULE = "schedule"
     ADMIN = "admin"
 
 

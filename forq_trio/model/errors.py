@@ -8,13 +8,16 @@ docs/api.md follow from it. Another dialect has a table of its own codes.
 
 from forq_trio.model.declared import Kind
 from forq_trio.model.forq_error import KINDS
+from forq_trio.model.forq_error import CallerError as CallerError
 from forq_trio.model.forq_error import ForqError as ForqError
+from forq_trio.model.forq_error import NotFound as NotFound
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.queue_settings import SETTINGS
-
-
-class CallerError(ForqError, status=400):
-    """The request cannot be carried out as it was made"""
+from forq_trio.model.schedule_errors import InvalidCron as InvalidCron
+from forq_trio.model.schedule_errors import InvalidSchedule as InvalidSchedule
+from forq_trio.model.schedule_errors import ScheduleExists as ScheduleExists
+from forq_trio.model.schedule_errors import ScheduleNotFound as ScheduleNotFound
+from forq_trio.model.schedule_errors import TooManySchedules as TooManySchedules
 
 
 class InvalidRequest(
@@ -79,6 +82,18 @@ class InvalidName(CallerError, code="bad_request.name.invalid"):
     """The name of a stage or an app is not 1-128 characters of A-Z a-z 0-9 . _ : -"""
 
 
+class InvalidKey(CallerError, code="bad_request.key.invalid"):
+    """A key has 1 to 200 characters, none of them NUL or a half of a surrogate pair"""
+
+
+class InvalidKind(CallerError, code="bad_request.kind.invalid"):
+    """The kind of a key has at most 100 characters, none of them NUL or a half of a surrogate pair"""
+
+
+class WrongPhrase(CallerError, code="bad_request.confirm.invalid"):
+    """The confirmation is not the name of the queue; nothing was removed"""
+
+
 class MalformedMessageId(CallerError, code="bad_request.messageId.invalid"):
     """The message id is not a UUID"""
 
@@ -97,6 +112,7 @@ _RANGES = {
     if each.kind in (Kind.COUNT, Kind.DURATION)
 } | {
     "max": "max is not 1 to 100.",
+    "maxWaitMs": "maxWaitMs is not 1 to 31,622,400,000.",
     "waitMs": "waitMs is not 0 to 30,000.",
     "leaseMs": "leaseMs is not 0 to 43,200,000.",
     "delayMs": "delayMs is not 0 to 43,200,000 (of a send: to 31,622,400,000).",
@@ -171,6 +187,11 @@ class InvalidParameter(
         ),
         "order": ("bad_request.order.invalid", "order is neither fifo nor shuffle."),
         "peek": ("bad_request.peek.invalid", "peek is neither true nor false."),
+        "onlyNew": ("bad_request.onlyNew.invalid", "onlyNew is neither true nor false."),
+        "onceMore": (
+            "bad_request.onceMore.invalid",
+            "onceMore is neither true nor false, or goes with revision.",
+        ),
         "outcome": (
             "bad_request.outcome.invalid",
             "The outcome must be acked, discarded, expired, deleted or cancelled.",
@@ -200,12 +221,6 @@ class TooManyWrongKeys(CallerError, code="too_many_requests", status=429):
     """Too many wrong keys came from this address; Retry-After says for how many seconds it is locked out"""
 
 
-class NotFound(CallerError, status=404):
-    """There is no such thing"""
-
-    code = "not_found"
-
-
 class UnknownPath(NotFound, code="not_found.path"):
     """Nothing is served at this path"""
 
@@ -227,7 +242,15 @@ class MessageNotFound(
 
 
 class ReceiptNotCurrent(MessageNotFound):
-    """The receipt is no longer current: its message was settled, removed, or delivered again after its lease ended"""
+    """The receipt is no longer current: its message was settled, removed, changed by its key, or delivered again"""
+
+
+class KeyNotFound(
+    NotFound,
+    code="not_found.key",
+    means="No message with this key and kind is pending; of a removal by revision, none with this revision.",
+):
+    """No message with this key is pending"""
 
 
 class RedriveNotFound(NotFound, code="not_found.redrive"):
@@ -252,6 +275,10 @@ class QueueNotEmpty(CallerError, code="conflict.queue_not_empty", status=409):
 
 class MessageInFlight(CallerError, code="conflict.message_in_flight", status=409):
     """The message is in flight: a consumer has it until it is settled or its lease ends"""
+
+
+class KeyExists(CallerError, code="conflict.key_exists", status=409):
+    """A message with this key is pending already"""
 
 
 class RedriveStateConflict(CallerError, code="conflict.redrive_state", status=409):

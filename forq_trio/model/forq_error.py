@@ -1,4 +1,4 @@
-"""Every error has a code, a status and a sentence. `errors` has the errors themselves."""
+"""Every error has a code, a status and a sentence. The errors themselves are in `errors`."""
 
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, TypeAlias
@@ -86,6 +86,16 @@ class ForqError(Exception):
         self.field = field
         own = self.members.get(field or "")
         self.code = code or (type(self).code if own is None else own.code)
+
+
+class CallerError(ForqError, status=400):
+    """The request cannot be carried out as it was made"""
+
+
+class NotFound(CallerError, status=404):
+    """There is no such thing"""
+
+    code = "not_found"
 
 
 AnyReason: TypeAlias = type[ForqError] | Reason

@@ -18,7 +18,7 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
 
     historyId: its place in the history; grows in the order in which messages ended. reason: why it was discarded
     (failed, overflow, dlq_full); null for other outcomes. finishedAt: when it ended. failureReason, sourceQueue,
-    sourceAttempts, deadLetteredAt: of a dead letter. bytes: of content and attributes.
+    sourceAttempts, deadLetteredAt: of a dead letter. bytes: of content and attributes. key, kind: those that it had.
     """
 
     history_id: int
@@ -42,6 +42,8 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     dead_lettered_at: int | None = None
     failures: tuple[Failure, ...] = ()
     bytes: int = 0
+    key: str | None = None
+    kind: str | None = None
 
 
 class HistoryCounts(NamedTuple):

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
+from forq_trio.model.keys import KeyInfo
+from forq_trio.model.keys import OnceMore as OnceMore
 from forq_trio.model.new_message import MessageOptions as MessageOptions
 from forq_trio.model.new_message import NewMessage as NewMessage
 from forq_trio.model.values import Count, EpochMs
@@ -130,7 +132,7 @@ class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
 class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A claimed message. `attempts` counts this delivery; the lease ends at `lease_until` (epoch ms).
 
-    first_received_at: when it was first handed to a consumer (epoch ms).
+    first_received_at: when it was first handed to a consumer (epoch ms). key, kind: of a keyed message.
     """
 
     id: str
@@ -144,6 +146,8 @@ class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True
     first_received_at: int
     attributes: dict[str, str] = {}
     group: str | None = None
+    key: str | None = None
+    kind: str = ""
 
     def json(self) -> Any:
         """The content as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError if it is none."""
@@ -182,7 +186,8 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A stored message, read without changing it.
 
     failures: its latest failed attempts. failureReason, sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter,
-    why it is one, where it came from, after how many attempts and when. bytes: of content and attributes.
+    why it is one, where it came from, after how many attempts and when. bytes: of content and attributes. keyed: the
+    key of a message that has one, or of a dead letter that had one.
     """
 
     id: str
@@ -211,3 +216,18 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     source_attempts: Count | None = None
     failures: tuple[Failure, ...] = ()
     bytes: Count = 0
+    keyed: KeyInfo | None = None
+
+
+class KeyedMessage(Struct, frozen=True, gc=False, rename="camel"):
+    """The pending message of a key, in whatever state; onceMore: what waits behind it while it is in process."""
+
+    message: MessageInfo
+    once_more: OnceMore | None = None
+
+
+class KeyPage(Struct, frozen=True, rename="camel"):
+    """A page of pending messages with a key, by kind and key. next: the `after` of the next page; null at the end."""
+
+    messages: list[MessageInfo]
+    next: str | None = None

@@ -84,10 +84,11 @@ class Overflow(StrEnum):
 
 
 class Order(StrEnum):
-    """Which message of a priority comes first: the oldest or the newest."""
+    """Which message of a priority comes first: the oldest, the newest, or the one that was due first."""
 
     FIFO = "fifo"
     LIFO = "lifo"
+    DUE = "due"
 
 
 class ExponentialBackOff(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -289,9 +290,16 @@ InOrder = Annotated[
     documented(
         Setting(
             label="Order",
-            meaning="Which message of a priority comes first: the oldest (fifo) or the newest (lifo).",
+            meaning=(
+                "Which message of a priority comes first: the oldest (fifo), the newest (lifo), or the one that was due"
+                " first (due)."
+            ),
             kind=Kind.WORD,
-            words={Order.FIFO: "first in, first out", Order.LIFO: "last in, first out"},
+            words={
+                Order.FIFO: "first in, first out",
+                Order.LIFO: "last in, first out",
+                Order.DUE: "by due time",
+            },
             default=lambda queue, defaults: Order.LIFO if is_lifo_queue(queue) else Order.FIFO,
             default_text="`fifo`; of a queue whose name ends in `_lifo`, `lifo`",
             section=Section.SENDS,
@@ -401,7 +409,7 @@ class SettingsOptions(TypedDict, total=False):
     max_messages: int | None
     max_bytes: int | None
     overflow: Overflow | Literal["reject", "drop_oldest", "dead_letter"] | None
-    order: Order | Literal["fifo", "lifo"] | None
+    order: Order | Literal["fifo", "lifo", "due"] | None
     group_in_flight_max: int | None
     in_flight_max: int | None
     rate: Rate | None

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
+from forq_trio.model.keys import KeyInfo
 from forq_trio.model.messages import MessageInfo, Status, StatusName
 from forq_trio.model.values import Count, EpochMs, seen
 
@@ -86,6 +87,7 @@ class MessageRow(Struct, frozen=True, gc=False):
     dead_lettered_at: int | None = None
     source_attempts: int | None = None
     bytes: int = 0
+    keyed: KeyInfo | None = None
 
     @classmethod
     def of(cls, message: MessageInfo, preview: str) -> Self:

@@ -32,7 +32,7 @@ EpochMs = Annotated[int, Meta(description="Milliseconds since the Unix epoch.")]
 Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
 
 
-def seen(kind: type[SeenT], whole: Struct, **others: Any) -> SeenT:
+def seen(kind: type[SeenT], whole: Struct, /, **others: Any) -> SeenT:
     """What callers see of a value that has more: its members that `kind` has, too, and the others of `kind`."""
     same = {name: getattr(whole, name) for name in kind.__struct_fields__ if name not in others}
     return kind(**same, **others)

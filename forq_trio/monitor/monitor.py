@@ -26,6 +26,7 @@ from forq_trio.wire.queues import QueueHealth
 
 JUDGED_SECONDS = 15.0
 JUDGED_SECONDS_STILL = 60.0
+_HOUR_MINUTES = 60
 
 NOT_WATCHED = QueueHealth("fine", f"Not watched, there are more than {limits.SERIES_QUEUES_MAX:,} queues")
 
@@ -90,7 +91,9 @@ class Monitor:
             p50, p99 = watched.waits.quantile(0.5), watched.waits.quantile(0.99)
         if watched.handling is not None:
             p90 = watched.handling.quantile(0.9)
-        return Now(*watched.rates, p50, p99, p90, sent)
+        hour = watched.window(_HOUR_MINUTES)
+        offers = (watched.offers_per_second, hour.offered, hour.created)
+        return Now(*watched.rates, p50, p99, p90, sent, *offers)
 
     def rates(self, queue: str) -> tuple[float, float, float]:
         """How many messages a second are sent, delivered and acked; zeros for a queue that is not watched."""

@@ -22,7 +22,8 @@ _COUNTED = (PRODUCED, CONSUMED, ACKED, STALE_RECOVERED)
 class Now(Struct, frozen=True, gc=False):
     """What happens now. Waits and times to ack are of the last minutes, None where they are not known.
 
-    sent_total: messages sent since the start.
+    sent_total: messages sent since the start. Of one queue: offers of messages with a key a second; in the last hour,
+    or since the start, and how many of these were stored as a message.
     """
 
     sent_per_second: float
@@ -32,6 +33,9 @@ class Now(Struct, frozen=True, gc=False):
     wait_p99_ms: float | None
     ack_p90_ms: float | None
     sent_total: int
+    offered_per_second: float = 0.0
+    offers_of_hour: int = 0
+    created_of_hour: int = 0
 
 
 class Totals:
@@ -70,7 +74,7 @@ class Totals:
         if now // 60 > self._minute:
             self._minute = int(now // 60)
             self._marks.append(self._durations())
-        return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90, nan))
+        return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90, nan, nan))
 
     def _count_ready(self, now: float, known: Known) -> None:
         """Count the ready messages that are no dead letters.

@@ -17,7 +17,8 @@ from forq_trio.telemetry.histogram import quantile
 class Metric(StrEnum):
     """What charts draw. Rates are per second, LEASES_ENDED per minute; the age and the time to ack are in seconds.
 
-    HELD_BY_RATE: how many messages wait for the rate of their queue or group; it is not known of all queues together.
+    HELD_BY_RATE: how many messages wait for the rate of their queue or group. OFFERED: offers of messages with a key.
+    Neither is known of all queues together.
     """
 
     SENT = "sent"
@@ -28,6 +29,7 @@ class Metric(StrEnum):
     LEASES_ENDED = "leases_ended"
     ACK_P90_SECONDS = "ack_p90_seconds"
     HELD_BY_RATE = "held_by_rate"
+    OFFERED = "offered"
 
 
 COLUMNS = {metric: place for place, metric in enumerate(Metric)}
@@ -35,21 +37,22 @@ COLUMNS = {metric: place for place, metric in enumerate(Metric)}
 STEP_SECONDS = 5
 POINTS = 120
 _RATIOS = (6, 24)
-_MARKED = ("sent", "delivered", "acked", "ended", "lost", "refused", "ready", "total")
+_MARKED = ("sent", "delivered", "acked", "ended", "lost", "refused", "offered", "created", "ready", "total")
 """The columns of the marks: counters, then messages."""
-_COUNTERS = 6
+_COUNTERS = 8
 _MARKS = 61
 
 
 class Window:
-    """What happened in a queue within the last minutes. seconds: how long that was."""
+    """What happened in a queue within the last minutes. created: offers that were stored. seconds: how long."""
 
-    __slots__ = ("acked", "delivered", "ended", "lost", "refused", "seconds", "sent")
+    __slots__ = ("acked", "created", "delivered", "ended", "lost", "offered", "refused", "seconds", "sent")
 
     def __init__(self, now: Values, then: Values | None, seconds: float) -> None:
         counts = now if then is None else list(map(sub, now, then))
         counters = map(int, counts[:_COUNTERS])
-        self.sent, self.delivered, self.acked, self.ended, self.lost, self.refused = counters
+        self.sent, self.delivered, self.acked, self.ended, self.lost, self.refused, *offers = counters
+        self.offered, self.created = offers
         self.seconds = max(seconds, 1.0)
 
 
@@ -72,6 +75,7 @@ class Watched:
         "is_new",
         "marks",
         "name",
+        "offers_per_second",
         "paused",
         "paused_at",
         "rates",
@@ -93,6 +97,7 @@ class Watched:
         self.rings = Cascade((POINTS, POINTS, POINTS), _RATIOS, len(COLUMNS))
         self.marks = Ring(_MARKS, len(_MARKED), "d")
         self.rates = (0.0, 0.0, 0.0)
+        self.offers_per_second = 0.0
         self.snapshot = array("d", [0.0] * len(_MARKED))
         self.first_at: float | None = None
         self.active_at: float | None = None
@@ -123,7 +128,7 @@ class Watched:
         before = self.snapshot
         sent, delivered, acked = activity.sent.count, activity.delivered.count, activity.acked.count
         ended = activity.ended.count
-        total = counts.total
+        total, offered = counts.total, activity.offered
         elapsed = now - self._since
         if elapsed > 0:
             self.rates = (
@@ -131,10 +136,11 @@ class Watched:
                 (delivered - before[1]) / elapsed,
                 (acked - before[2]) / elapsed,
             )
+            self.offers_per_second = (offered - before[6]) / elapsed
         age = nan if oldest_ms is None and counts.ready else (oldest_ms or 0) / limits.SECOND_MS
         ended_a_minute = (ended - before[3]) * 60 / elapsed if elapsed > 0 else 0.0
         acks = self._ack_p90() if acked != before[2] else nan
-        values = (*self.rates, counts.ready, age, ended_a_minute, acks, held_by_rate)
+        values = (*self.rates, counts.ready, age, ended_a_minute, acks, held_by_rate, self.offers_per_second)
         self.rings.put(step, array("f", values))
         if sent + delivered > before[0] + before[1]:
             self.active_at = now
@@ -148,7 +154,10 @@ class Watched:
         self._since = now
         self.snapshot = array(
             "d",
-            (sent, delivered, acked, ended, activity.lost.count, activity.refused, counts.ready, total),
+            (
+                *(sent, delivered, acked, ended, activity.lost.count, activity.refused),
+                *(offered, activity.created.count, counts.ready, total),
+            ),
         )
         minute = step * STEP_SECONDS // 60
         if minute > self.marks.last:

@@ -30,6 +30,7 @@ class Step:
     SETTLE_LEASE = "settle_lease"
     DROP = "drop"
     PUBLISH = "publish"
+    RUNS = "runs"
 
 
 _MESSAGES_MAX: dict[object, str] = {
@@ -44,8 +45,9 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.SETTLE_LEASE: "CONSUMER_STEP_MESSAGES_MAX",
     Step.DROP: "CONSUMER_STEP_DROPPED_MAX",
     Step.PUBLISH: "PUBLISH_STAGES_MAX",
+    Step.RUNS: "RUNS_STEP_MAX",
 }
-"""By step, the limit of its messages (of DROP: pages; of PUBLISH: stages), else COMMIT_MESSAGES_MAX."""
+"""By step, the limit of its messages (of DROP: pages; of PUBLISH: stages; of RUNS: runs), else COMMIT_MESSAGES_MAX."""
 _BYTES_MAX: dict[object, str] = {
     Step.DUE: "REWRITE_BYTES_MAX",
     Step.EVICT: "STEP_BYTES_MAX",
@@ -59,9 +61,10 @@ _BYTES_MAX: dict[object, str] = {
     Step.SETTLE_LEASE: "STEP_BYTES_MAX",
     Step.DROP: "STEP_BYTES_MAX",
     Step.PUBLISH: "STEP_BYTES_MAX",
+    Step.RUNS: "REWRITE_BYTES_MAX",
 }
 """By step, the limit of its bytes; of a kind of command REWRITE_BYTES_MAX."""
-_OF_LONG_WORK = frozenset({Step.LEASE, Step.SETTLE_LEASE})
+_OF_LONG_WORK = frozenset({Step.LEASE, Step.SETTLE_LEASE, Step.RUNS})
 
 
 def _messages_max(step: object) -> int:

@@ -16,9 +16,10 @@ The rules of every engine; the conformance suite checks them on each:
 5. Every change to a claimed message is fenced by its receipt. The current receipt is the one of the latest claim; it
    stays current after its lease ended until the message is claimed again, settled or moved.
 6. The claim order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is
-   its sequence number, in a LIFO queue the negative of it; for a message with a group see `rules.group_position`. Once
-   a message with a group was sent to a FIFO queue the queue is grouped, and sends without one are served as the group
-   NO_GROUP; the last ready message of each priority joins it at that moment, unless it has a group (it was moved here).
+   its sequence number, in a LIFO queue the negative of it, in a queue by due time when it was due; for a message with a
+   group see `rules.group_position`. Once a message with a group was sent to a FIFO queue the queue is grouped, and
+   sends without one are served as the group NO_GROUP; the last ready message of each priority joins it at that moment,
+   unless it has a group (it was moved here).
 7. A paused queue delivers nothing, not even to parked receivers; the batch that resumes it serves them. A claim, and a
    lease of a consumer, gets no more messages than `in_flight_max` of the queue leaves beside those processing; the rest
    stays ready. The queue counts as woken once one of them is no longer processing, and when the bound was changed. A
@@ -31,11 +32,11 @@ The rules of every engine; the conformance suite checks them on each:
    DUE_BATCH_MAX groups are looked at in a batch, those first that earlier ones left, then the others by name; a group
    of which not all could become ready is left. When the limit was changed or removed, all messages that are held by
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
-9. The order within a batch: due messages; a step of rule 13; the commands, kind by kind, as `commands.COMMANDS` has
-   them: settings, sends, settlements, moves and removals, sweeps, tokens and sessions, tasks over dead letters, stages
-   and publications, the history, pipeline consumers, lifecycle events, maintenance; failed messages (rule 17); held
-   messages (rule 8); claims, by name of the queue, in queues with claims in this batch or in which a message became
-   ready.
+9. The order within a batch: due messages; a step of rule 13; runs of schedules that are due; the commands, kind by
+   kind, as `commands.COMMANDS` has them: settings, sends, offers, settlements, moves and removals, new due times and
+   removals by key, sweeps, tokens and sessions, tasks over dead letters, stages and publications, schedules, the
+   history, pipeline consumers, lifecycle events, maintenance; failed messages (rule 17); held messages (rule 8);
+   claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -75,6 +76,27 @@ The rules of every engine; the conformance suite checks them on each:
    then. Before a claim hands out a message of a group with a rate, or of one that rule 8 left to the next batch, those
    of the group become ready that are held, come before it, and may be handed out now, too. When the rate was changed,
    the queue counts as woken and held messages become ready, as by rule 8.
+19. A schedule has at most one run for each nominal time: the run, its message and the next nominal time are one commit,
+   and the next one lies behind the last one whatever the clock says. A run is due at its nominal time and its jitter;
+   those that are due are carried out in the order of `due_at`, then of names, as far as the allowance goes, in each
+   batch that may store something, before its commands. A run that is RUN_GRACE_MS late was missed. `missed` says which
+   of these are sent: none; the last one, if no later run is due; or each, of more than RUNS_CAUGHT_UP_MAX the last. The
+   others are noted as one run, which counts RUNS_COUNTED_MAX of them at the most. After a run that is refused the next
+   one comes at its time. A paused schedule has no runs, and when it is resumed none from before. The latest
+   RUNS_KEPT_MAX runs of a schedule are kept. A schedule that cannot be read is tried again after SET_ASIDE_RETRY_MS.
+20. A key is unique in its queue and kind while its message is pending: stored, and not a dead letter. An offer whose
+   content, options and due time are those of the pending message changes nothing, nor does it end a lease; the due time
+   is the one that was offered, whatever nacks made of it, and one without a time is due like one that is due already.
+   Any other change makes the message one that was just sent, with its id, sequence and, in the same group and priority,
+   its position: attempts begin anew, and the receipt of one in process is no longer current. Each change has a
+   revision, a sequence number of its own; that of a new message is its sequence. A dead letter has no key. Moved to a
+   queue, it has it again if the key is free there; else the message has no key.
+21. Behind a message in process an offer may wait (debounce, once more); another one takes its place. Its bytes count
+   with those of the message. It becomes a message of the same key, with its revision, in the batch in which the one in
+   process goes for good or becomes a dead letter: before the next command that names a key, at the latest before held
+   messages; where a claim moved or removed that one, after the claims, and the next batch counts the queue as woken. A
+   purge, a drop, an eviction without dead letters, and an update that is not to wait, remove it. The bounds of the
+   queue are not checked then. An offer that adds bytes to a message is refused where the queue has no space for them.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -95,6 +117,7 @@ from forq_trio.model.messages import (
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import Defaults, QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.schedules import SavedRun, ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.reader import Reader
 
@@ -117,8 +140,8 @@ class Batch(Struct, frozen=True, gc=False):
     """The commands of one transaction, and the receivers that it may serve.
 
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
-    only those of queues in which a message became ready. moves_staged: it takes a step of rule 13; False while nothing
-    can be stored. shared: others are served, too, so the steps of long work are short.
+    only those of queues in which a message became ready. moves_staged: it takes a step of rules 13 and 19;
+    False while nothing can be stored. shared: others are served, too, so the steps of long work are short.
     """
 
     commands: Sequence[Command[Any]]
@@ -138,6 +161,7 @@ class Event(Struct, frozen=True, gc=False):
 
 
 PRODUCED = "produced"
+OFFERED = "offered"  # reason: created | updated | ignored
 CONSUMED = "consumed"
 ACKED = "acked"
 NACKED = "nacked"
@@ -148,6 +172,7 @@ MOVED_TO_DLQ = "moved_to_dlq"  # reason: failed | expired | overflow
 CLEANED_UP = "cleaned_up"  # reason: failed | expired | overflow | dlq_full | deleted_by_user | cancelled
 EVENT_KINDS = (
     PRODUCED,
+    OFFERED,
     CONSUMED,
     ACKED,
     NACKED,
@@ -201,6 +226,7 @@ class BatchResult(Struct, gc=False):
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
     set_aside: damaged messages that could not be settled, or not be handed out.
     logged: the queues with new lifecycle events.
+    runs: what became of runs of schedules that were due.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 
@@ -213,6 +239,7 @@ class BatchResult(Struct, gc=False):
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
     set_aside: Sequence[SetAside] = ()
     logged: Set[str] = frozenset()
+    runs: Sequence[SavedRun] = ()
     commit_seconds: float | None = None
 
 
@@ -266,6 +293,11 @@ class Snapshot(Protocol):
     @property
     def staging(self) -> Staging:
         """What is staged in all."""
+        ...
+
+    @property
+    def schedules(self) -> ScheduleTotals:
+        """How many schedules there are, and when the next run is due."""
         ...
 
     @property

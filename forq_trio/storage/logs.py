@@ -26,7 +26,7 @@ from forq_trio.storage.engine import (
     REQUEUED,
     STALE_RECOVERED,
 )
-from forq_trio.storage.transitions import EXTENDED, SHORTENED
+from forq_trio.storage.transitions import EXTENDED, SHORTENED, UPDATED
 
 ENDED_BY_CONSUMER = "ended_by_consumer"
 """The reason of a lease_expired where the consumer ended its own lease."""
@@ -43,6 +43,7 @@ _KIND_OF: Mapping[str, EventKind] = {
     MOVED_TO_DLQ: "dead_lettered",
     REQUEUED: "requeued",
     CLEANED_UP: "deleted",
+    UPDATED: "updated",
 }
 """By change; PROMOTED, HELD_BACK and UNHELD have none."""
 _KIND_ENDED: Mapping[str, EventKind] = {"expired": "expired", "cancelled": "cancelled"}

@@ -6,10 +6,12 @@ from typing import Protocol
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
+    KeyedMessage,
     MessageInfo,
     QueueCounts,
 )
 from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
 from forq_trio.model.searches import (
     DeadLetterPage,
     ErrorGroups,
@@ -40,6 +42,24 @@ class Reader(Protocol):
         ...
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
+
+    def keyed_message(self, queue: str, key: str, kind: str) -> KeyedMessage | None:
+        """The pending message of a key; None for none."""
+        ...
+
+    def keyed_messages(
+        self, queue: str, prefix: str, kind: str | None, after: tuple[str, str] | None, limit: int
+    ) -> tuple[list[MessageInfo], tuple[str, str] | None]:
+        """Pending messages whose keys begin with `prefix`, by kind and key; and the `after` of the next page.
+
+        kind: None for all. after: kind and key of the last message of the page before, None for the first page. A page
+        looks at KINDS_LOOKED_AT_MAX kinds at most, so it may have fewer messages although there are more.
+        """
+        ...
+
+    def count_keys(self, queue: str, most: int) -> dict[str, int]:
+        """How many pending messages with a key a queue has, by kind; the first `most` by kind and key are counted."""
+        ...
 
     def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         """The next ready messages in claim order."""
@@ -118,6 +138,14 @@ class Reader(Protocol):
 
     def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
         """Apps in the order in which they published last, with their numbers: those above `after`."""
+        ...
+
+    def schedule(self, name: str, runs: int) -> tuple[Schedule, tuple[SavedRun, ...]] | None:
+        """A schedule with its latest `runs` runs, newest first."""
+        ...
+
+    def schedules(self, after: str, limit: int) -> SchedulePage:
+        """At most `limit` schedules by name, those behind `after`; "" for the first ones."""
         ...
 
     def find_finished(

@@ -111,13 +111,17 @@ def group_position(seq: int, next_round: int | None, last_of_group: int | None) 
     return min(start, seq)
 
 
-def moved_position(seq: int, position: int, order: Order) -> int:
+def moved_position(seq: int, position: int, order: Order, now_ms: int) -> int:
     """The position of a message in the queue that it is moved to. order: that queue's.
 
-    In a FIFO queue it keeps its position (a negative one, of a LIFO queue, loses its sign and is the order of arrival
-    again); in a LIFO queue it gets the position that it would have if it had been sent there.
+    In a FIFO queue it keeps its position, but that of another order (negative, or beyond its sequence number) becomes
+    the order of arrival again; in the others it gets the position that it would have if it had been sent there.
     """
-    return -seq if order is Order.LIFO else abs(position)
+    if order is Order.LIFO:
+        return -seq
+    if order is Order.DUE:
+        return now_ms
+    return min(abs(position), seq)
 
 
 def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
@@ -163,6 +167,17 @@ def due_time(message: NewMessage, now_ms: int, rules: QueueRules) -> int:
     if message.process_after is not None:
         return message.process_after
     return now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
+
+
+def debounced(due_ms: int, first_at: int, max_wait_ms: int | None, now_ms: int) -> tuple[int, int | None]:
+    """When a debounced offer is due, and when further ones are at the latest, None: whenever.
+
+    first_at: when the first of them came. It is due now where that was too long ago: it must not have expired already.
+    """
+    if max_wait_ms is None:
+        return due_ms, None
+    latest = first_at + max_wait_ms
+    return min(due_ms, max(latest, now_ms)), latest
 
 
 def initial_status(process_after: int, now_ms: int) -> Status:
@@ -267,10 +282,17 @@ def exhausted(
 
 
 def after_nack(
-    seq: int, attempts: int, max_attempts: int | None, delay_ms: int | None, now_ms: int, rules: QueueRules
+    seq: int,
+    attempts: int,
+    max_attempts: int | None,
+    delay_ms: int | None,
+    now_ms: int,
+    rules: QueueRules,
+    *,
+    final: bool = False,
 ) -> Returned:
-    """After a nack: failed at the last attempt, else back after delay_ms (None: the back-off by attempt)."""
-    if attempts_used_up(attempts, max_attempts, rules):
+    """After a nack: failed if final or at the last attempt, else back after delay_ms (None: back-off by attempt)."""
+    if final or attempts_used_up(attempts, max_attempts, rules):
         return Returned(Status.FAILED, None)
     delay = backoff_ms(attempts, rules.back_off, seq) if delay_ms is None else delay_ms
     return after_release(delay, now_ms)

@@ -9,8 +9,10 @@ not in this table. A change is named by its event (`engine.EVENT_KINDS`), or by 
     processing -> ready, delayed      the consumer gives it back, or its lease ends
     processing -> failed              that was its last attempt; most go on at once, in the same batch
     ready <-> held                    its group reaches the group limit, or is below it again
+    any -> ready, delayed             a changed offer of its key (of one in process: its receipt ends)
     any -> ready elsewhere            moved to, or out of, a dead-letter queue
-    any -> (gone)                     expired, evicted, purged, deleted, cancelled (but not from processing)
+    any -> (gone)                     expired, evicted, purged, deleted, dropped, acknowledged by its revision,
+                                      cancelled (but not from processing)
 
 The receipt of a lease that ended stays current until the next claim, so a consumer can settle a message that is ready
 or held again, too.
@@ -38,6 +40,8 @@ SHORTENED = "shortened"
 """A consumer ended its own lease."""
 HELD_BACK = "held_back"
 UNHELD = "unheld"
+UPDATED = "updated"
+"""An offer, or a new due time, changed a message with a key."""
 
 READY, PROCESSING, FAILED, DELAYED, HELD = map(int, Status)
 """As numbers: binding, comparing and hashing members of an enumeration takes longer."""
@@ -59,7 +63,8 @@ TRANSITIONS = frozenset(
     | _between(UNHELD, [HELD], READY)
     | _between(EXTENDED, _HAS_RECEIPT, PROCESSING)
     | _between(SHORTENED, _HAS_RECEIPT, READY, FAILED)
-    | _between(ACKED, _HAS_RECEIPT, None)
+    | _between(UPDATED, _STORED, READY, DELAYED)
+    | _between(ACKED, _STORED, None)
     | _between(NACKED, _HAS_RECEIPT, READY, DELAYED, FAILED)
     | _between(RELEASED, _HAS_RECEIPT, READY, DELAYED)
     | _between(STALE_RECOVERED, [PROCESSING], READY, FAILED)

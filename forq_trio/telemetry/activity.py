@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Container
 
 from forq_trio.model import limits
-from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, NACKED, PRODUCED, STALE_RECOVERED
+from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, NACKED, OFFERED, PRODUCED, STALE_RECOVERED
 
 DLQ_FULL = "dlq_full"
 """The reason of a message that was deleted because its dead-letter queue was full."""
@@ -39,14 +39,33 @@ class Activity:
     """The counters of one queue since the start: messages sent, delivered, acked and nacked, leases that ended.
 
     lost: messages deleted because the dead-letter queue was full. refused: sends refused because the queue was full.
+    created, updated, ignored: offers, by what became of them.
     """
 
-    __slots__ = ("acked", "all", "delivered", "ended", "lost", "nacked", "refused", "sent")
+    __slots__ = (
+        "acked",
+        "all",
+        "created",
+        "delivered",
+        "ended",
+        "ignored",
+        "lost",
+        "nacked",
+        "refused",
+        "sent",
+        "updated",
+    )
 
     def __init__(self) -> None:
         self.all: list[tuple[str, Series]] = []
         self.sent = self.delivered = self.acked = self.nacked = self.ended = self.lost = _NOTHING
+        self.created = self.updated = self.ignored = _NOTHING
         self.refused = 0
+
+    @property
+    def offered(self) -> int:
+        """How many offers there were."""
+        return self.created.count + self.updated.count + self.ignored.count
 
     def add(self, series: Series) -> None:
         """A counter of this queue that is new."""
@@ -63,6 +82,9 @@ _NAMES = {
     (NACKED, ""): "nacked",
     (STALE_RECOVERED, ""): "ended",
     (CLEANED_UP, DLQ_FULL): "lost",
+    (OFFERED, "created"): "created",
+    (OFFERED, "updated"): "updated",
+    (OFFERED, "ignored"): "ignored",
 }
 
 NO_ACTIVITY = Activity()

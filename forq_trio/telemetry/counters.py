@@ -13,6 +13,7 @@ from msgspec.structs import astuple
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.schedules import DUE_RESULTS, RunResult, SavedRun
 from forq_trio.storage.engine import Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram, LastHour
@@ -27,12 +28,15 @@ QueueKey = tuple[str, bool]
 class Counters:
     """Counters and histograms that only grow, and counts: messages by status as of the last refresh.
 
-    publications: how many there were. Facts that are read when they are asked for are in `Gauges`.
+    publications: how many there were. runs: of schedules, by result; run_late_ms: how late those were that sent a
+    message. Facts that are read when they are asked for are in `Gauges`.
     """
 
     def __init__(self) -> None:
         self.counts: dict[QueueKey, QueueCounts] = {}
         self.publications = 0
+        self.runs: dict[RunResult, int] = dict.fromkeys(DUE_RESULTS, 0)
+        self.run_late_ms = Histogram(MESSAGE_MS)
         self.nack_reasons = NackReasons()
         self.rejections = dict.fromkeys(Cause, 0)
         self.commit_calls = Histogram(COMMIT_CALLS)
@@ -61,6 +65,13 @@ class Counters:
         """Add the durations of one committed batch: milliseconds by kind (`DURATION_KINDS`) and queue."""
         for key, values in durations.items():
             (self._by_duration.get(key) or self._admit_duration(*key)).add_all(values)
+
+    def record_runs(self, runs: Sequence[SavedRun]) -> None:
+        """Add the runs of schedules of one committed batch."""
+        for run in runs:
+            self.runs[run.result] += run.runs
+            if run.result == "sent":
+                self.run_late_ms.add(run.late_ms)
 
     def record_commit(self, calls: int, seconds: float, at_ms: int) -> None:
         """Add a commit that changed something: how many calls shared it, how long it waited for the disk, and when."""

@@ -153,7 +153,17 @@ QUOTA_KEY_USED = _gauge(
     "forq_quota_key_used", "How much of it the key with the most uses, a token or the secret, now.", "quota"
 )
 QUOTA_KEY_LIMIT = _gauge("forq_quota_key_limit", "The most that one key may use.", "quota")
+OFFERS = _counter(
+    "forq_messages_offered_total",
+    "Offers of messages with a key; reason: created, updated or ignored.",
+    "queue_name",
+    "reason",
+    kind="offered",
+)
 PUBLICATIONS = _counter("forq_publications_total", "Publications of stages.")
+RUNS = _counter(
+    "forq_schedule_runs_total", "Runs of schedules whose time came, by what became of them.", "result"
+)
 UI_CONNECTIONS = _gauge("forq_ui_connections", "Open connections to the admin UI, now.")
 UI_LOOP_SECONDS = _counter(
     "forq_ui_loop_seconds_total",
@@ -188,6 +198,9 @@ CHECKPOINT_SECONDS = _histogram(
 )
 CHECKPOINT_PAUSE_SECONDS = _histogram(
     "forq_checkpoint_pause_seconds", "How long no commit could begin because of a checkpoint."
+)
+RUN_LATENESS = _histogram(
+    "forq_schedule_lateness_seconds", "How much later than its time, with jitter, a run sent its message."
 )
 LAST_BACKUP = _gauge(
     "forq_backup_last_success_timestamp_seconds",

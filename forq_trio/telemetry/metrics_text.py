@@ -6,7 +6,7 @@ long. So label texts are made once, and the text of a histogram only when it has
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from forq_trio.model.engine_facts import REFUSAL_WORDS
@@ -37,6 +37,8 @@ class Exposition:
         self._writer_histograms = [
             (family, _HistogramText(family.name, "", histogram, 1)) for family, histogram in of_the_writer
         ]
+        lateness = _HistogramText(names.RUN_LATENESS.name, "", counters.run_late_ms, _MS_PER_SECOND)
+        self._writer_histograms.append((names.RUN_LATENESS, lateness))
 
     def text(self) -> str:
         """All families of `metric_names`, in their order."""
@@ -44,7 +46,11 @@ class Exposition:
 
     def _parts(self) -> Iterator[str]:
         counters, gauges = self._counters, self._gauges
-        yield from self._events()
+        by_kind: dict[str, list[Series]] = defaultdict(list)
+        for series in counters.series():
+            by_kind[series.kind].append(series)
+        for counter in COUNTERS:
+            yield from _counted(counter, by_kind[counter.kind])
         yield from self._by_queue(names.DEPTH, counters.depths)
         yield from self._states()
         yield from self._by_queue(names.BYTES, {key: count.bytes for key, count in counters.counts.items()})
@@ -68,7 +74,9 @@ class Exposition:
         yield from _each(names.QUOTA_LIMIT, [(quota.name, quota.limit) for quota in quotas])
         yield from _each(names.QUOTA_KEY_USED, [(quota.name, quota.key_used) for quota in quotas])
         yield from _each(names.QUOTA_KEY_LIMIT, [(quota.name, quota.key_limit) for quota in quotas])
+        yield from _counted(names.OFFERS, by_kind[names.OFFERS.kind])
         yield _one(names.PUBLICATIONS, counters.publications)
+        yield from _each(names.RUNS, counters.runs.items())
         yield _one(names.UI_CONNECTIONS, gauges.ui_connections())
         yield from _each(
             names.UI_LOOP_SECONDS,
@@ -102,21 +110,6 @@ class Exposition:
         for name, budget in budgets.items():
             for share, count in budget.refused.items():
                 yield f'{names.BUDGET_REFUSALS.name}{{budget="{name}",share="{share}"}} {count}\n'
-
-    def _events(self) -> Iterator[str]:
-        by_kind: dict[str, list[Series]] = defaultdict(list)
-        for series in self._counters.series():
-            by_kind[series.kind].append(series)
-        for counter in COUNTERS:
-            yield _heading(counter)
-            sums: dict[str, int] = {}
-            for series in by_kind[counter.kind]:
-                labels = series.text
-                if not labels:
-                    labels = series.text = _labels(counter.labels, series)
-                sums[labels] = sums.get(labels, 0) + series.count
-            for labels, count in sums.items():
-                yield f"{counter.name}{{{labels}}} {count}\n"
 
     def _by_queue(self, family: Family, values: Mapping[QueueKey, float]) -> Iterator[str]:
         yield _heading(family)
@@ -193,6 +186,19 @@ class _HistogramText:
                 f"{start}{value}\n" for start, value in zip(self._starts, values, strict=True)
             )
         return self._text
+
+
+def _counted(counter: Family, counted: Sequence[Series]) -> Iterator[str]:
+    """A counter of events."""
+    yield _heading(counter)
+    sums: dict[str, int] = {}
+    for series in counted:
+        labels = series.text
+        if not labels:
+            labels = series.text = _labels(counter.labels, series)
+        sums[labels] = sums.get(labels, 0) + series.count
+    for labels, count in sums.items():
+        yield f"{counter.name}{{{labels}}} {count}\n"
 
 
 def _heading(family: Family) -> str:

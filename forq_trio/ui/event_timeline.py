@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from forq_trio.drawing import format
 from forq_trio.model.events import EventKind, MessageEvent
-from forq_trio.ui.timeline import Entry, TimelineStep
+from forq_trio.model.keys import OnceMore
+from forq_trio.ui.timeline import Entry, TimelineStep, waiting_offers
 
 SHOWN_MAX = 20
 _WHAT: dict[EventKind, tuple[str, str]] = {
@@ -22,6 +23,7 @@ _WHAT: dict[EventKind, tuple[str, str]] = {
     "expired": ("dead", "Expired"),
     "deleted": ("dead", "Deleted"),
     "cancelled": ("dead", "Cancelled"),
+    "updated": ("sent", "Changed by its key"),
 }
 """The symbol and the words of each kind."""
 _REASONS = {
@@ -39,11 +41,15 @@ def is_whole(events: Sequence[MessageEvent]) -> bool:
     return bool(events) and events[0].kind == "produced"
 
 
-def event_timeline(events: Sequence[MessageEvent]) -> list[TimelineStep]:
-    """The steps of a message, newest first. events: oldest first."""
+def event_timeline(events: Sequence[MessageEvent], once_more: OnceMore | None = None) -> list[TimelineStep]:
+    """The steps of a message, newest first. events: oldest first. once_more: what waits behind it; that is no event."""
+    entries = list(map(_entry, events))
+    for offer in waiting_offers(once_more):
+        place = max((n for n, entry in enumerate(entries, 1) if entry.at <= offer.at), default=0)
+        entries.insert(place, offer)
     steps = [
-        TimelineStep(_entry(event), None if place == 0 else max(0, event.at - events[place - 1].at))
-        for place, event in enumerate(events)
+        TimelineStep(entry, None if place == 0 else max(0, entry.at - entries[place - 1].at))
+        for place, entry in enumerate(entries)
     ][::-1]
     hidden = steps[SHOWN_MAX - 1 : -1]
     if len(hidden) < 2:

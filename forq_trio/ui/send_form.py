@@ -1,4 +1,4 @@
-"""The form of a message to send: what was typed as a message. Plain functions."""
+"""The form of a message to send, or to offer under a key: what was typed as a message. Plain functions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,22 +9,38 @@ from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import CallerError
+from forq_trio.model.keys import Mode, Offering
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.values import python_name
 from forq_trio.ui import attributes
 from forq_trio.ui.sizes import parse_count
 
-NAMES = ("queue", "content", "attributes", "priority", "delay", "group", "deduplication_id")
-_FIELDS = {"delay_ms": "delay", "process_after": "delay", "dead_letter_queue": ""}
+NAMES = (
+    *("queue", "content", "attributes", "priority", "delay", "group", "deduplication_id"),
+    *("key", "kind", "mode", "max_wait"),
+)
+MODES: dict[Mode, str] = {
+    "createOrUpdate": "Newest wins: replace what waits",
+    "createIfAbsent": "First wins: else change nothing",
+    "create": "Only if there is none: else refuse",
+    "debounce": "Debounce: the delay begins anew",
+    "onceMore": "One more: after the one in flight",
+}
+"""What an offer does where its key is pending, in words."""
+_FIELDS = {"delay_ms": "delay", "process_after": "delay", "dead_letter_queue": "", "max_wait_ms": "max_wait"}
 _TEXT_LENGTH_MAX = 20_000
 
 
 class Read(Struct):
-    """What was typed. errors: a sentence by the name of the field; message: None where there are errors."""
+    """What was typed. errors: a sentence by the name of the field.
+
+    message: to send; offering: what to offer, where a key was typed. Both are None where there are errors.
+    """
 
     texts: dict[str, str]
     errors: dict[str, str]
-    message: NewMessage | None
+    message: NewMessage | None = None
+    offering: Offering | None = None
 
 
 def read(form: Mapping[str, str]) -> Read:
@@ -50,7 +66,34 @@ def read(form: Mapping[str, str]) -> Read:
         group=texts["group"] or None,
         deduplication_id=texts["deduplication_id"] or None,
     )
-    return Read(texts, errors, None if errors else message)
+    max_wait_ms = parsed("max_wait", parse_duration, None)
+    if not texts["key"]:
+        for name in ("kind", "max_wait"):
+            if texts[name]:
+                errors.setdefault(name, "This is for a message with a key.")
+        return Read(texts, errors) if errors else Read(texts, errors, message)
+    if texts["deduplication_id"]:
+        errors["deduplication_id"] = "A message with a key has none: its key does that."
+    if texts["mode"] not in MODES:
+        errors["mode"] = "Choose one of these."
+    if errors:
+        return Read(texts, errors)
+    return Read(texts, errors, offering=_offering(texts, message, max_wait_ms))
+
+
+def _offering(texts: Mapping[str, str], message: NewMessage, max_wait_ms: int | None) -> Offering:
+    mode = next(mode for mode in MODES if mode == texts["mode"])
+    return Offering(
+        message.content,
+        mode,
+        max_wait_ms,
+        key=texts["key"],
+        kind=texts["kind"],
+        delay_ms=message.delay_ms,
+        priority=message.priority,
+        attributes=message.attributes,
+        group=message.group,
+    )
 
 
 def error_of(error: CallerError) -> tuple[str, str]:

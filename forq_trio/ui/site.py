@@ -18,6 +18,7 @@ from forq_trio.telemetry.counters import Counters
 from forq_trio.ui import csrf
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.directory import Directory
+from forq_trio.ui.key_counts import KeyCounts
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Templates, html_response
@@ -48,6 +49,7 @@ class Site:
     hub: LiveHub
     sparklines: Sparklines
     row_lists: RowLists
+    key_counts: KeyCounts
     system: System
     purges: Purges
     history_purges: Purges
@@ -90,6 +92,7 @@ class Site:
             "viewer": viewer,
             "Scope": Scope,
             "summary": await self.summaries.of(viewer),
+            "schedule_count": self.broker.known.schedules.count if viewer.sees_all else None,
             "system_verdict": self.summaries.system_verdict(),
         }
 

@@ -11,6 +11,7 @@ from forq_trio.model.clock import SystemClock
 from forq_trio.system import System
 from forq_trio.ui.app import make_app
 from forq_trio.ui.directory import Directory
+from forq_trio.ui.key_counts import KeyCounts
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Assets, Templates
@@ -87,6 +88,7 @@ def build_ui(
         hub=hub,
         sparklines=Sparklines(system.monitor.history),
         row_lists=RowLists(),
+        key_counts=KeyCounts(broker.lists.count_keys),
         system=system,
         purges=purges,
         history_purges=history_purges,

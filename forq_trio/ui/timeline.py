@@ -8,6 +8,7 @@ than ATTEMPTS_SHOWN_MAX failed attempts the older ones are folded.
 from msgspec import Struct
 
 from forq_trio.drawing import format
+from forq_trio.model.keys import OnceMore
 from forq_trio.model.limits import FAILURES_PER_MESSAGE_MAX
 from forq_trio.model.messages import (
     LEASE_ENDED,
@@ -51,10 +52,10 @@ def reason_words(reason: str | None) -> str:
     return _REASONS.get(reason or "", reason or "")
 
 
-def timeline(message: MessageInfo, now_ms: int) -> list[TimelineStep]:
-    """The steps of a message, newest first."""
+def timeline(message: MessageInfo, now_ms: int, once_more: OnceMore | None = None) -> list[TimelineStep]:
+    """The steps of a message, newest first. once_more: what waits behind it."""
     failures = _failures(message)
-    others = _others(message, now_ms)
+    others = [*_offers(message), *waiting_offers(once_more), *_others(message, now_ms)]
     entries = sorted([*failures, *others], key=lambda entry: entry.at)
     after = {
         id(entry): None if place == 0 else max(0, entry.at - entries[place - 1].at)
@@ -107,9 +108,29 @@ def _folded(failures: tuple[Failure, ...], entries: list[Entry]) -> dict[int, st
     return folded
 
 
+def waiting_offers(once_more: OnceMore | None) -> list[Entry]:
+    """The last offer that waits behind a message."""
+    if once_more is None:
+        return []
+    detail = "" if once_more.offers == 1 else f"the last of {format.plural(once_more.offers, 'offer')}"
+    return [Entry(once_more.offered_at, "sent", "Offered, waits as one more", detail)]
+
+
+def _offers(message: MessageInfo) -> list[Entry]:
+    """The first and the last offer of a message with a key."""
+    keyed = message.keyed
+    if keyed is None:
+        return []
+    entries = [Entry(keyed.first_offer_at, "sent", "Offered, created")]
+    if keyed.offers > 1:
+        detail = f"the last of {format.plural(keyed.offers, 'offer')}"
+        entries.append(Entry(keyed.last_offer_at, "sent", "Offered again", detail))
+    return entries
+
+
 def _others(message: MessageInfo, now_ms: int) -> list[Entry]:
     """All but the failures."""
-    entries = [Entry(message.received_at, "sent", "Sent")]
+    entries = [] if message.keyed else [Entry(message.received_at, "sent", "Sent")]
     last_failure = message.failures[-1] if message.failures else None
     due = message.process_after
     first = message.first_received_at

@@ -26,9 +26,26 @@ Field = Annotated[
 Explanation = Annotated[str | None, Meta(description="What is wrong, for people."), LEFT_OUT]
 
 
+class PlaceView(Struct, frozen=True, gc=False, rename={"number": "field", "start": "from", "end": "to"}):
+    """Where a cron expression is wrong: `CronPlace`.
+
+    field: the number of its field, from 1; 0 for the whole. from, to: of the characters, from 0, `to` not included.
+    allowed: what may be there, in words.
+    """
+
+    number: int
+    start: int
+    end: int
+    allowed: str
+
+
 class ErrorView(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The body of an error. field: left out where no part of the request is to blame."""
+    """The body of an error.
+
+    field: left out where no part of the request is to blame. place: of a cron expression that is not valid.
+    """
 
     code: str
     field: Field = None
     message: Explanation = None
+    place: PlaceView | None = None

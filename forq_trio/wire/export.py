@@ -12,7 +12,7 @@ class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
 
     attempts: deliveries so far; in a leased page this one is counted. state: in the export of a queue, where the
     message is in its life. historyId, outcome, reason, finishedAt: in a history, its place there, how the message
-    ended (acked, discarded, expired, deleted), why, and when.
+    ended (acked, discarded, expired, deleted), why, and when. key, kind: in a history, those that it had.
     """
 
     id: str
@@ -29,6 +29,8 @@ class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     outcome: str | None = None
     reason: str | None = None
     finished_at: EpochMs | None = None
+    key: str | None = None
+    kind: str | None = None
 
 
 read_exported = msgspec.json.Decoder(ExportedMessage).decode_lines

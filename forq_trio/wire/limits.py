@@ -2,14 +2,18 @@
 
 from forq_trio.model.limits import ANSWERS_BYTES_MAX as ANSWERS_BYTES_MAX
 from forq_trio.model.limits import APPS_PAGE_MAX as APPS_PAGE_MAX
+from forq_trio.model.limits import BROWSE_PAGE_MAX as BROWSE_PAGE_MAX
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_DEFAULT as CONSUMER_LEASE_MESSAGES_DEFAULT
 from forq_trio.model.limits import EXPORT_PAGE_MAX as EXPORT_PAGE_MAX
 from forq_trio.model.limits import EXPORT_PARTITIONS_DEFAULT as EXPORT_PARTITIONS_DEFAULT
 from forq_trio.model.limits import IDLE_SECONDS_MAX, KIB
 from forq_trio.model.limits import LOG_PAGE_DEFAULT as LOG_PAGE_DEFAULT
+from forq_trio.model.limits import NEXT_RUNS_DEFAULT as NEXT_RUNS_DEFAULT
 from forq_trio.model.limits import PRODUCE_BATCH_BYTES_MAX as PRODUCE_BATCH_BYTES_MAX
 from forq_trio.model.limits import PRODUCE_BATCH_MAX as PRODUCE_BATCH_MAX
 from forq_trio.model.limits import RECEIPTS_BATCH_MAX as RECEIPTS_BATCH_MAX
+from forq_trio.model.limits import RUNS_SHOWN_DEFAULT as RUNS_SHOWN_DEFAULT
+from forq_trio.model.limits import SCHEDULES_PAGE_DEFAULT as SCHEDULES_PAGE_DEFAULT
 from forq_trio.model.limits import STAGE_PAGE_BYTES_MAX as STAGE_PAGE_BYTES_MAX
 from forq_trio.model.limits import STAGE_PAGE_MESSAGES_MAX as STAGE_PAGE_MESSAGES_MAX
 from forq_trio.model.limits import WAIT_MS_MAX as WAIT_MS_MAX

@@ -62,8 +62,9 @@ class ReceiveRequest(
 class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A message delivered to a consumer, who settles it by `receipt`; or one that was only peeked at.
 
-    firstReceivedAt: when it was first delivered, null if it never was. A message that was only peeked at has neither
-    receipt nor leaseUntil, and its attempts do not count the peek. A `Delivery` has the same form in JSON.
+    firstReceivedAt: when it was first delivered, null if it never was. key, kind: of a keyed message. A message that
+    was only peeked at has neither receipt nor leaseUntil, and its attempts do not count the peek. A `Delivery` has the
+    same form in JSON.
     """
 
     id: str
@@ -75,6 +76,8 @@ class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     first_received_at: EpochMs | None
     attributes: Annotated[dict[str, str] | None, LEFT_OUT] = None
     group: Annotated[str | None, LEFT_OUT] = None
+    key: Annotated[str | None, LEFT_OUT] = None
+    kind: Annotated[str, LEFT_OUT] = ""
     receipt: Annotated[str | None, LEFT_OUT] = None
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None
 

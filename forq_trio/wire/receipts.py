@@ -67,11 +67,15 @@ class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
 
 
 class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Messages that failed. Without delayMs the queue's back-off by attempt: 1, 5, 15, 30, 60 seconds."""
+    """Messages that failed. Without delayMs the queue's back-off by attempt: 1, 5, 15, 30, 60 seconds.
+
+    final: they fail now, however many attempts are left; delayMs does not matter then.
+    """
 
     receipts: Receipts
     delay_ms: DelayMs | None = None
     reason: Reason | None = None
+    final: bool = False
 
 
 class ExtendRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):

@@ -71,8 +71,8 @@ def test_receipts_that_are_no_longer_current(connected: Forq, queue: str, receiv
     outcome = connected("ack", queue, UNKNOWN, received.receipt)
     assert (outcome.code, outcome.out) == (5, "1 message acknowledged\n")
     why = (
-        "the receipt is no longer current: its message was settled, removed, or delivered again after its"
-        " lease ended (not_found.message)"
+        "the receipt is no longer current: its message was settled, removed, changed by its key, or"
+        " delivered again (not_found.message)"
     )
     assert outcome.err == f"forq: {UNKNOWN}: {why}\n"
     outcome = connected("nack", queue, UNKNOWN, "nonsense", "--json")

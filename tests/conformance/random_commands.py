@@ -1,7 +1,8 @@
 """Random commands, for whoever wants to try them on an engine.
 
 What only an engine can give has stand-ins: `Receipt(n, 0)` is the receipt of the n-th delivery counted from the latest,
-a message id "n" is that of the n-th message sent, counted the same way; times are relative to the batch's.
+a message id "n" is that of the n-th message sent, counted the same way, revision n is the n-th lowest before the last
+sequence; times are relative to the batch's.
 """
 
 from typing import get_args
@@ -13,12 +14,16 @@ from forq_trio.model.access import SECRET, Key, Scope
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    AckRevision,
     Cancel,
     Claim,
     Compact,
     Configure,
     Delete,
+    DeleteSchedule,
     DiscardStage,
+    DropKey,
+    DropKeys,
     DropPages,
     EndSessions,
     EndStages,
@@ -34,9 +39,11 @@ from forq_trio.model.commands import (
     NoteConsumerUse,
     NoteSessionUse,
     NoteTokenUse,
+    OfferMany,
     OpenConsumer,
     Optimize,
     Pause,
+    PauseSchedule,
     Ping,
     Produce,
     ProduceEach,
@@ -47,9 +54,12 @@ from forq_trio.model.commands import (
     Redrive,
     RedrivePolicy,
     Release,
+    RescheduleKey,
     Resubmit,
     RevokeToken,
+    RunSchedule,
     SaveRedrive,
+    SaveSchedule,
     SaveSession,
     SaveToken,
     SettleLease,
@@ -60,6 +70,7 @@ from forq_trio.model.commands import (
     TrimHistory,
 )
 from forq_trio.model.consumers import Settling
+from forq_trio.model.keys import Mode, Offering
 from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_OVERFLOW,
@@ -70,6 +81,7 @@ from forq_trio.model.messages import (
 from forq_trio.model.publishing import Stage, StagedPart
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep
+from forq_trio.model.schedules import NewSchedule
 from forq_trio.model.searches import MessageFilter
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.rules import message_bytes
@@ -94,6 +106,15 @@ some_attributes = st.sampled_from(({}, {"k": "v"}, {"k": "", "größe": "v"}))
 def maybe(*values):
     """Mostly nothing."""
     return st.sampled_from((None,) * 2 * len(values) + values)
+
+
+def valid(offering):
+    """The offer without what its mode or its time forbids."""
+    if offering.mode != "debounce":
+        offering = msgspec.structs.replace(offering, max_wait_ms=None)
+    elif offering.delay_ms is None:
+        offering = msgspec.structs.replace(offering, delay_ms=1_000)
+    return offering if offering.delay_ms is None else msgspec.structs.replace(offering, process_after=None)
 
 
 messages = st.builds(
@@ -164,7 +185,14 @@ settling = st.one_of(
     st.builds(Ack, st.none(), stand_in_receipts.map(tuple)),
     st.builds(Ack, queues, stand_in_receipts.map(lambda some: tuple(some[:1])), stand_in_ids),
     st.builds(AckById, queues, stand_in_ids, maybe(0, 1, 5)),
-    st.builds(Nack, queues, stand_in_receipts.map(tuple), maybe(0, 1, 1_000, 70_000), maybe("", "broke")),
+    st.builds(
+        Nack,
+        queues,
+        stand_in_receipts.map(tuple),
+        maybe(0, 1, 1_000, 70_000),
+        maybe("", "broke"),
+        final=st.sampled_from((False, False, False, True)),
+    ),
     st.builds(NackById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(Extend, st.one_of(st.none(), queues), stand_in_receipts.map(tuple), leases_ms),
     st.builds(Release, queues, stand_in_receipts.map(tuple), delays_ms),
@@ -176,6 +204,35 @@ sending = st.one_of(
         ProduceEach,
         st.lists(st.tuples(queues, messages), min_size=1, max_size=4).map(tuple),
         st.sampled_from((None, None, 3)),
+    ),
+)
+message_keys = st.sampled_from("kkl")
+kinds = st.sampled_from(("", "", "é"))
+offerings = st.builds(
+    Offering,
+    key=message_keys,
+    kind=kinds,
+    content=st.sampled_from(("", "x", "größe")),
+    mode=st.sampled_from(get_args(Mode)),
+    process_after=maybe(-5_000, 0, 1_000),
+    delay_ms=maybe(0, 1, 1_000, 30_000),
+    max_wait_ms=maybe(1, 1_500, 40_000),
+    priority=st.sampled_from((100, 100, 100, 1_000)),
+    ttl_ms=maybe(1, 30_000),
+    attributes=st.one_of(st.none(), st.none(), some_attributes),
+    group=st.sampled_from((None, None, None, "g", "h")),
+    max_attempts=maybe(1, 2),
+    dead_letter_queue=maybe("", "x"),
+).map(valid)
+revisions = st.integers(0, 9)
+offering_keys = st.one_of(
+    st.builds(OfferMany, sent_to, st.lists(offerings, min_size=1, max_size=4).map(tuple)),
+    st.builds(OfferMany, sent_to, st.lists(offerings, min_size=1, max_size=4).map(tuple)),
+    st.one_of(
+        st.builds(RescheduleKey, queues, message_keys, kinds, st.sampled_from((-5, 0, 9_000)), st.booleans()),
+        st.builds(AckRevision, queues, message_keys, kinds, revisions),
+        st.builds(DropKey, queues, message_keys, kinds, st.booleans()),
+        st.builds(DropKeys, queues, kinds, maybe(5, 20)),
     ),
 )
 administering = st.one_of(
@@ -204,7 +261,9 @@ administering = st.one_of(
 )
 parts = st.lists(messages, max_size=3).map(
     lambda some: StagedPart(
-        msgspec.msgpack.encode([msgspec.structs.replace(each, process_after=None) for each in some]),
+        msgspec.msgpack.encode(
+            [msgspec.structs.replace(each, process_after=None, default_max_receives=None) for each in some]
+        ),
         len(some),
         sum(message_bytes(each.content, each.attributes) for each in some),
     )
@@ -266,10 +325,32 @@ consuming = st.one_of(
         st.builds(NoteConsumerUse, consumed, st.just("k")),
     ),
 )
+schedule_names = st.sampled_from("efgh")
+schedules = st.builds(
+    lambda timing, **members: NewSchedule(**timing, **members),
+    st.sampled_from(({"every": "4s"}, {"every": "20s", "jitter": "9s"}, {"cron": "*/7 * * * * *"})),
+    queue=sent_to,
+    content=st.sampled_from(("", "x", "größe")),
+    group=maybe("g"),
+    dead_letter_queue=maybe("x"),
+    missed=st.sampled_from(("skip", "last", "all")),
+    while_pending=st.sampled_from(("send", "send", "skip")),
+    paused=maybe(False, True),
+)
+makers = maybe("token", "other")
+scheduling = st.one_of(
+    *[st.builds(SaveSchedule, schedule_names, schedules, st.booleans(), makers)] * 4,
+    st.builds(PauseSchedule, schedule_names, st.booleans(), makers),
+    st.builds(DeleteSchedule, schedule_names),
+    st.builds(RunSchedule, schedule_names),
+)
 commands = st.one_of(
+    scheduling,
     publishing,
     sending,
     sending,
+    offering_keys,
+    offering_keys,
     claims,
     claims,
     settling,

@@ -1,31 +1,37 @@
 """One engine of a comparison: it is given commands with stand-ins, and tells what can be compared."""
 
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from forq_trio.model.commands import (
     AckById,
+    AckRevision,
     Cancel,
     Claim,
     Compacted,
     Delete,
     NackById,
+    OfferMany,
     Produce,
     ProduceEach,
     ProduceMany,
     Redrive,
+    RescheduleKey,
     Resubmit,
     TrimEvents,
     TrimHistory,
 )
 from forq_trio.model.consumers import Consumer
+from forq_trio.model.keys import Offered, Offering
 from forq_trio.model.messages import (
     Delivery,
+    MessageInfo,
     NewMessage,
     Produced,
     Receipt,
 )
+from forq_trio.model.schedules import SavedRun, Schedule
 from forq_trio.model.searches import ListedState, MessageFilter
 from forq_trio.storage.engine import Batch, Engine
 from forq_trio.wire.export import ExportedMessage
@@ -33,6 +39,7 @@ from support.batches import read_events, served_by_queue, waiting
 
 from .random_commands import QUEUES
 
+SentT = TypeVar("SentT", NewMessage, Offering)
 LINE = msgspec.json.Decoder(ExportedMessage)
 
 
@@ -61,6 +68,14 @@ class Side:
                 changes["messages"] = tuple(_at(message, now_ms) for message in many)
             case ProduceEach(many):
                 changes["messages"] = tuple((queue, _at(message, now_ms)) for queue, message in many)
+            case OfferMany(_, offerings):
+                changes["offerings"] = tuple(_at(each, now_ms) for each in offerings)
+            case RescheduleKey():
+                changes["process_after"] = now_ms + command.process_after
+            case AckRevision(queue, key, kind, age):
+                found = self.reader.keyed_message(queue, key, kind)
+                if found is not None and age < 8 and found.message.keyed is not None:
+                    changes["revision"] = found.message.keyed.revision
             case Redrive() | Delete():
                 changes["message_ids"] = tuple(self._id(int(age)) for age in command.message_ids)
                 changes["queue"] = self._place(int(command.message_ids[0]), command.queue)
@@ -106,6 +121,10 @@ class Side:
         receivers = waiting(parked)
         result = self.engine.execute_batch(Batch(translated, now_ms, receivers, shared=len(batch) % 2 == 1))
         self.engine.commit()
+        for done in result.runs:
+            if done.sequence is not None:
+                assert done.message_id is not None
+                assert self.ids.setdefault(done.sequence, done.message_id) == done.message_id
         for outcome in result.outcomes:
             self._learn_ids(outcome)
         outcomes = [
@@ -117,7 +136,8 @@ class Side:
             for queue, parts in sorted(served_by_queue(result, receivers).items())
         }
         durations = {key: sorted(values) for key, values in result.durations.items()}
-        rest = (result.failed_queued, result.woken, durations, self.new_events())
+        runs = [_without_id(done) for done in result.runs]
+        rest = (result.failed_queued, result.woken, durations, self.new_events(), runs)
         said = (outcomes, served, result.events, *rest)
         return said, result.next_due_ms
 
@@ -136,8 +156,8 @@ class Side:
 
     def _learn_ids(self, outcome: Any) -> None:
         match outcome:
-            case Produced(message_id, sequence):
-                assert self.ids.setdefault(sequence, message_id) == message_id
+            case Offered() | Produced():
+                assert self.ids.setdefault(outcome.sequence, outcome.id) == outcome.id
             case tuple():
                 for each in outcome:
                     self._learn_ids(each)
@@ -147,7 +167,7 @@ class Side:
         match outcome:
             case Compacted():  # the oracle has no pages
                 return None
-            case Produced():
+            case Offered() | Produced():
                 return msgspec.structs.replace(outcome, id="")
             case Delivery():
                 receipt = Receipt.parse(outcome.receipt)
@@ -157,6 +177,8 @@ class Side:
                 return msgspec.structs.replace(outcome, id="", receipt="")
             case tuple():
                 return tuple(self._take(queue, each) for each in outcome)
+            case Schedule(last_run=SavedRun() as last):
+                return msgspec.structs.replace(outcome, last_run=_without_id(last))
             case Exception():
                 return type(outcome), str(outcome)
             case _:
@@ -173,8 +195,9 @@ class Side:
             peeked = [message.sequence for message in self.reader.peek(queue, 1_000)]
             shuffled = [message.sequence for message in self.reader.peek_shuffled(queue, 1_000)]
             assert sorted(shuffled) == sorted(peeked)
+            keys = self.keys(queue, everything)
             counts, _ = self.reader.queue(queue)
-            seen.append((counts, _anonymous(everything), peeked, self.engine.snapshot().rules(queue)))
+            seen.append((counts, _anonymous(everything), peeked, keys, self.engine.snapshot().rules(queue)))
         engine = self.engine
         known = (
             dict(engine.snapshot().counts),
@@ -183,6 +206,8 @@ class Side:
             dict(engine.snapshot().sessions),
             list(engine.snapshot().redrives.items()),
             engine.snapshot().staging,
+            engine.snapshot().schedules,
+            self.schedules(),
             [self.reader.apps_named(app) for app in "mno"],
             self.reader.list_apps(0, 100),
             dict(engine.snapshot().consumers),
@@ -190,6 +215,38 @@ class Side:
             engine.snapshot().logs["events"]._replace(bytes_before_first=0),
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
+
+    def schedules(self) -> list[Any]:
+        """All schedules, read page by page, with their runs."""
+        found: list[Any] = []
+        after: str | None = ""
+        while after is not None:
+            page = self.reader.schedules(after, 2)
+            for schedule in page.schedules:
+                details = self.reader.schedule(schedule.name, 99)
+                assert details is not None
+                assert details[0] == schedule
+                assert details[1][:1] == (() if schedule.last_run is None else (schedule.last_run,))
+                runs = [_without_id(done) for done in details[1]]
+                found.append((msgspec.structs.replace(schedule, last_run=None), runs))
+            after = page.next
+        return found
+
+    def keys(self, queue: str, everything: list[MessageInfo]) -> Any:
+        """All pending keys of a queue, read in pages, and what waits behind each."""
+        found: list[MessageInfo] = []
+        after: tuple[str, str] | None = None
+        while True:
+            page, after = self.reader.keyed_messages(queue, "", None, after, 2)
+            found += page
+            if after is None:
+                break
+        assert all(each in everything for each in found)
+        keyed = [each.keyed for each in found if each.keyed is not None]
+        assert len({(each.kind, each.key) for each in keyed}) == len(keyed) == len(found)
+        pending = [self.reader.keyed_message(queue, each.key, each.kind) for each in keyed]
+        assert [each and each.message for each in pending] == found
+        return [each and each.once_more for each in pending]
 
     def history(self, limit: int) -> Any:
         """All that is kept of finished messages, read page by page, and what the engine keeps in mind of it."""
@@ -201,7 +258,8 @@ class Side:
             assert page[2:] == ends
             at = page.next
         finished = [line for lines, _, _ in pages for line in lines]
-        assert [line["id"] for line in finished] == [self.ids[line["sequence"]] for line in finished]
+        for line in finished:  # one that waited behind another may come and go in one batch
+            assert self.ids.setdefault(line["sequence"], line["id"]) == line["id"]
         of_queue = self.reader.log_lines("history", 0, None, limit, QUEUES[0])
         lines = ([{**line, "id": ""} for line in lines] for lines in (finished, lines_of(of_queue.lines)))
         return [snapshot.history_of(queue) for queue in (None, *QUEUES)], ends, *lines, of_queue.next
@@ -264,11 +322,15 @@ def lines_of(lines: bytes) -> list[Any]:
     return [msgspec.json.decode(line) for line in lines.splitlines()]
 
 
+def _without_id(done: SavedRun) -> SavedRun:
+    return msgspec.structs.replace(done, message_id=None)
+
+
 def _anonymous(messages: list[Any]) -> list[Any]:
     return [msgspec.structs.replace(message, id="") for message in messages]
 
 
-def _at(message: NewMessage, now_ms: int) -> NewMessage:
+def _at(message: SentT, now_ms: int) -> SentT:
     if message.process_after is None:
         return message
     return msgspec.structs.replace(message, process_after=now_ms + message.process_after)

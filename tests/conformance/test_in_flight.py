@@ -185,3 +185,12 @@ def test_a_consumers_lease_obeys_and_its_settlement_serves_who_waits(limited):
 def test_a_ready_message_that_goes_frees_nothing(limited, leased):
     ready = limited.open_reader().browse("q", None, 9)[-1]
     assert woken_by(limited, Delete("q", (ready.id,))) == []
+
+
+def test_an_extension_ends_no_lease_and_wakes_nobody(engine):
+    configure(engine, in_flight_max=1)
+    send(engine)
+    send(engine)
+    held = receipts(receive(engine))
+    result = run(engine, Extend("q", held, LEASE_MS), parked={"q": [claim()]})
+    assert (result.woken, result.served) == (set(), {})

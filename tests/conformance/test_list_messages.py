@@ -8,7 +8,21 @@ from forq_trio.model.errors import OutOfRange
 from forq_trio.model.messages import STATUS_NAMES
 from forq_trio.model.queue_settings import Order
 
-from .script import T0, claim, configure, do, fail, receipts, receive, run, send, send_dead_letter, sweep
+from .keyed import offer
+from .script import (
+    T0,
+    claim,
+    configure,
+    do,
+    fail,
+    receipts,
+    receive,
+    receive_one,
+    run,
+    send,
+    send_dead_letter,
+    sweep,
+)
 
 
 def previews(page):
@@ -169,3 +183,29 @@ def test_a_failed_message_leaves_with_the_sweep(engine, reader):
     sweep(engine, SweepKind.FAILED)
     assert pages(reader, "failed", 5) == [""]
     assert pages(reader, "all", 5, "q-dlq") == ["x"]
+
+
+def test_lists_tell_the_keys_of_messages_and_how_many_there_are_by_kind(engine, reader):
+    send(engine, "plain")
+    for key, kind in (("b", ""), ("a", ""), ("a", "z"), ("c", "z"), ("d", "z")):
+        offer(engine, key, kind=kind, process_after=T0 + 5)
+    offer(engine, "a", "changed", process_after=T0 + 5)
+    receive_one(engine, now=T0)
+    (*keyed, plain) = reader.list_messages("q", "all", None, 50).rows
+    assert plain.keyed is None
+    assert [(row.keyed.kind, row.keyed.key, row.keyed.offers) for row in keyed] == [
+        *(("z", "d", 1), ("z", "c", 1), ("z", "a", 1)),
+        *(("", "a", 2), ("", "b", 1)),
+    ]
+    assert [row.bytes for row in keyed] == [1, 1, 1, len("changed"), 1]
+    assert reader.count_keys("q", 100) == {"": 2, "z": 3}
+    assert reader.count_keys("q", 3) == {"": 2, "z": 1}
+    assert reader.count_keys("other", 3) == {}
+
+
+def test_the_bytes_of_a_row_are_its_own_and_not_those_that_wait_behind_it(engine, reader):
+    offer(engine, "k", "12")
+    receive_one(engine)
+    offer(engine, "k", "12345", mode="onceMore")
+    (row,) = reader.list_messages("q", "processing", None, 50).rows
+    assert (row.bytes, row.keyed.offers) == (2, 1)

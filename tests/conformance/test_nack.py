@@ -143,3 +143,23 @@ def test_f5_by_id_only_in_process_and_with_the_back_off(engine):
     assert do(engine, NackById("q", produced.id)) is True
     assert do(engine, NackById("q", produced.id)) is False
     assert look(engine, produced.id).process_after == T0 + 1_000
+
+
+@pytest.mark.usefixtures("failed_stay")
+def test_a_final_nack_fails_the_first_attempt(engine):
+    produced = send(engine)
+    _, receipt = receive_one(engine)
+    result = run(engine, Nack("q", (receipt,), 1_000, "unreadable", final=True), now=T0 + 2)
+    assert result.outcomes == [(True,)]
+    message = look(engine, produced.id)
+    assert (message.status, message.attempts, message.last_error) == ("failed", 1, "unreadable")
+    assert counted(engine) == {"q": QueueCounts(failed=1)}
+
+
+def test_a_final_nack_of_an_old_receipt_fails_nothing(engine):
+    produced = send(engine)
+    _, old = receive_one(engine)
+    nack(engine, old, 0)
+    receive_one(engine)
+    assert do(engine, Nack("q", (old,), final=True)) == (False,)
+    assert look(engine, produced.id).status == "processing"

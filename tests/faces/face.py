@@ -127,10 +127,15 @@ class Face(ABC):
         return oks(await self._queue.ack(queue, receipts))
 
     async def nack(
-        self, *receipts: str, queue: str = "q", delay_ms: int | None = None, reason: str | None = None
+        self,
+        *receipts: str,
+        queue: str = "q",
+        delay_ms: int | None = None,
+        reason: str | None = None,
+        final: bool = False,
     ) -> list[bool]:
         """Give failed messages back."""
-        return oks(await self._queue.nack(queue, receipts, delay_ms=delay_ms, reason=reason))
+        return oks(await self._queue.nack(queue, receipts, delay_ms=delay_ms, reason=reason, final=final))
 
     async def extend(self, *receipts: str, lease_ms: int, queue: str = "q") -> list[int | None]:
         """Move the ends of leases; per receipt the new end."""

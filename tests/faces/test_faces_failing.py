@@ -52,6 +52,16 @@ async def test_f7_a_message_that_failed_is_a_dead_letter_at_once(face) -> None:
     assert (dead.source_queue, dead.sequence, dead.received_at) == ("q", sent.sequence, T0)
 
 
+async def test_a_final_nack_makes_a_dead_letter_at_the_first_attempt(face) -> None:
+    sent = await face.send("poison")
+    assert await face.nack((await face.take()).receipt, reason="unreadable", final=True) == [True]
+    dead = await face.take_when_there("q-dlq")
+    assert dead.id == sent.id
+    message = await face.message(sent.id, "q-dlq")
+    assert (message.last_error, message.source_attempts) == ("unreadable", 1)
+    assert await face.counts() == NOBODY
+
+
 async def test_f5_a_delay_of_ones_own(face) -> None:
     await face.send()
     await face.nack((await face.take()).receipt, delay_ms=7)

@@ -79,7 +79,10 @@ def test_the_walk_reaches_code_tests_and_documents(texts) -> None:
     )
 
 
-@pytest.mark.parametrize(("page", "letter", "last"), [("forq.md", "F", 16), ("sasquatch.md", "S", 11)])
+@pytest.mark.parametrize(
+    ("page", "letter", "last"),
+    [("forq.md", "F", 16), ("sasquatch.md", "S", 11), ("delayed-queue.md", "D", 51)],
+)
 def test_a_page_has_all_numbers_in_their_order(sections, page, letter, last) -> None:
     assert list(sections[page]) == [f"{letter}{number}" for number in range(1, last + 1)]
 

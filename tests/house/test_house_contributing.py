@@ -126,7 +126,7 @@ def test_the_members_of_a_message_are_listed_in_the_files_of_its_recipe(page, ro
 def names_all_members(text: str) -> bool:
     """Whether a file names every member of a message, as in Python, in JSON or by its column."""
     words = set(re.findall(r"\w+", text))
-    columns = {"sequence": "seq", "group": "group_id"}
+    columns = {"sequence": "seq", "group": "group_id", "keyed": "kind"}
     names = zip(MessageInfo.__struct_fields__, MessageInfo.__struct_encode_fields__, strict=True)
     return all(words & {name, encoded, columns.get(name, name)} for name, encoded in names)
 

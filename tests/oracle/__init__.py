@@ -8,8 +8,10 @@ from oracle import consumers as consumers
 from oracle import due as due
 from oracle import events as events
 from oracle import history as history
+from oracle import offers as offers
 from oracle import publishing as publishing
 from oracle import redrives as redrives
+from oracle import schedules as schedules
 from oracle import send as send
 from oracle import sessions as sessions
 from oracle import settle as settle

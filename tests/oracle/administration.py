@@ -24,6 +24,7 @@ from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, within
 from oracle.operations import operation
 from oracle.redrives import take_step
+from oracle.send import store_waiting
 from oracle.state import Row
 from oracle.transaction import Transaction
 
@@ -80,7 +81,7 @@ def purge(tx: Transaction, command: Purge) -> Purged:
     rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= up_to]
     purged = within(Allowance(tx.allowances.step(limits.PURGE_BATCH_MAX)), rows)
     for row in purged:
-        tx.clean_up(row, "deleted_by_user")
+        tx.clean_up(row, "deleted_by_user", with_waiting=True)
     return Purged(len(purged), up_to if len(rows) > len(purged) else None)
 
 
@@ -111,6 +112,7 @@ def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
     if command.target:
         tx.check_admitted(command.target)
+    store_waiting(tx)
     _charge(tx, command)
     outcome = tuple(
         _redrive(tx, _at_rest(tx, command.queue, message_id), command.target)

@@ -155,7 +155,7 @@ class QueueClaims:
             self.tx.state.wake.add(away.target)
 
     def _deliver(self, row: Row, claim: Claim) -> Delivery:
-        token = secrets.randbits(62)
+        token, named = secrets.randbits(62), row.pending_key
         lease_ms = self.tx.rules(self.queue).lease_ms if claim.lease_ms is None else claim.lease_ms
         claimed = self.lease(row, lease_ms, token)
         assert claimed.lease_until is not None
@@ -172,6 +172,8 @@ class QueueClaims:
             first_received_at=claimed.first_received_at,
             attributes=row.attributes or {},
             group=row.shown_group,
+            key=None if named is None else named[1],
+            kind="" if named is None else named[0],
         )
 
     def lease(self, row: Row, lease_ms: int, token: int) -> Row:

@@ -14,11 +14,13 @@ from forq_trio.storage.allowance import Allowances, Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from oracle import due as memory_due
 from oracle import publishing as memory_publishing
+from oracle import schedules as memory_schedules
 from oracle.claim import serve
 from oracle.groups import unhold
 from oracle.operations import OPERATIONS, operation
 from oracle.rates import wake_limited
 from oracle.reader import MemoryReader
+from oracle.send import store_waiting
 from oracle.state import Committed, State
 from oracle.transaction import Transaction
 
@@ -35,7 +37,9 @@ def _compact(tx: Transaction, command: commands.Compact) -> commands.Compacted:
 
 
 _NAMING = tuple(
-    kind for kind in OPERATIONS if {"receipts", "message_id", "message_ids"} & {*kind.__struct_fields__}
+    kind
+    for kind in OPERATIONS
+    if {"receipts", "message_id", "message_ids", "key"} & {*kind.__struct_fields__}
 )
 """Commands that name messages: each kind has an allowance."""
 _ORDER = {kind: index for index, kind in enumerate(commands.in_order(OPERATIONS))}
@@ -59,6 +63,7 @@ class MemoryEngine:
         memory_due.settle(tx)
         if batch.moves_staged:
             memory_publishing.advance(tx)
+            memory_schedules.run_due(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         claims = {i: command for i, command in enumerate(batch.commands) if isinstance(command, Claim)}
         kind: type[Command[Any]] | None = None
@@ -69,10 +74,12 @@ class MemoryEngine:
                 tx.allowances.renew(Step.EVICT)
             tx, outcomes[index] = _execute(tx, batch.commands[index])
         memory_due.settle_failed(tx)
+        store_waiting(tx)
         unhold(tx)
         delivered, served = serve(tx, claims, batch.receivers)
         for index, deliveries in delivered.items():
             outcomes[index] = deliveries
+        tx.state.wake |= store_waiting(tx)
         wake_limited(tx)
         tx.state.freed |= dict.fromkeys(sorted(tx.freed))
         self._pending = tx.state
@@ -84,6 +91,7 @@ class MemoryEngine:
             failed_queued=tx.failed_queued,
             woken=tx.woken,
             durations=tx.durations,
+            runs=tx.runs,
             logged={event.queue for event, _ in tx.state.events if event.id > tx.last_event_before},
         )
 

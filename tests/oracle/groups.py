@@ -18,10 +18,14 @@ from oracle.state import Row
 from oracle.transaction import Transaction
 
 
-def group_and_position(tx: Transaction, queue: str, message: NewMessage, seq: int) -> tuple[str | None, int]:
-    """The stored group of a new message, and its position."""
+def group_and_position(
+    tx: Transaction, queue: str, message: NewMessage, seq: int, due: int
+) -> tuple[str | None, int]:
+    """The stored group of a new message, and its position. due: when it is due (epoch ms)."""
     if tx.rules(queue).order is Order.LIFO:
         return message.group, -seq
+    if tx.rules(queue).order is Order.DUE:
+        return message.group, due
     if message.group is not None and queue not in tx.state.grouped:
         _become_grouped(tx, queue)
     if queue not in tx.state.grouped:

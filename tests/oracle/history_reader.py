@@ -51,6 +51,8 @@ def _line(message: FinishedMessage) -> dict[str, Any]:
         "priority": message.priority,
         "group": message.group,
         "attributes": message.attributes or None,
+        "key": message.key,
+        "kind": message.kind,
         "historyId": message.history_id,
         "outcome": message.outcome,
         "reason": message.reason,

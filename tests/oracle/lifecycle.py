@@ -3,6 +3,7 @@
 from forq_trio.model.events import MessageEvent
 from forq_trio.storage.engine import CONSUMED
 from forq_trio.storage.logs import TIMED, event_bytes, kind_and_reason
+from forq_trio.storage.transitions import UPDATED
 from oracle.state import Row, State, StoredEvent
 
 
@@ -16,6 +17,8 @@ def log(
     kind, why = found
     row = new if old is None else old
     assert row is not None
+    told = row if change != UPDATED or new is None else new  # the message as it has become
+    stays = new is not None and new.queue == row.queue
     duration_ms = None
     if change == CONSUMED:
         duration_ms = at - max(row.process_after, row.received_at)
@@ -31,9 +34,9 @@ def log(
         attempt=row.attempts + (change == CONSUMED),
         reason=why,
         target=new.queue if new is not None and new.queue != row.queue else None,
-        received_at=row.received_at,
+        received_at=told.received_at,
         duration_ms=duration_ms,
-        bytes=row.bytes,
+        bytes=told.bytes if stays else told.own_bytes,
     )
     state.events.append(StoredEvent(event, state.events_end))
     state.events_end += event_bytes(event.queue, event.reason, event.target)

@@ -14,12 +14,14 @@ from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
+    KeyedMessage,
     MessageInfo,
     QueueCounts,
     Status,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
 from forq_trio.model.searches import (
     DeadLetterPage,
     ErrorGroup,
@@ -33,8 +35,9 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
-from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
+from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
 from oracle import events, history_reader
+from oracle.schedules import told
 from oracle.state import Row, State
 
 
@@ -57,6 +60,29 @@ class MemoryReader:
             if row.id == message_id:
                 return row.info()
         return None
+
+    def keyed_message(self, queue: str, key: str, kind: str) -> KeyedMessage | None:
+        row = self._committed().of_key(queue, kind, key)
+        if row is None:
+            return None
+        return KeyedMessage(row.info(), None if row.waiting is None else row.waiting.told())
+
+    def keyed_messages(
+        self, queue: str, prefix: str, kind: str | None, after: tuple[str, str] | None, limit: int
+    ) -> tuple[list[MessageInfo], tuple[str, str] | None]:
+        found = {row.pending_key: row for row in self._committed().of_queue(queue) if row.pending_key}
+        names = sorted(
+            name
+            for name in found
+            if kind in (None, name[0]) and name[1].startswith(prefix) and (after is None or name > after)
+        )
+        return [found[name].info() for name in names[:limit]], names[limit - 1] if len(
+            names
+        ) > limit else None
+
+    def count_keys(self, queue: str, most: int) -> dict[str, int]:
+        names = sorted(row.pending_key for row in self._committed().of_queue(queue) if row.pending_key)
+        return dict(Counter(kind for kind, _ in names[:most]))
 
     def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         return _page(self._committed().claimable(queue)[:limit])
@@ -215,6 +241,27 @@ class MemoryReader:
 
     def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
         return [each for each in self._committed().apps.items() if each[0] > after][:limit]
+
+    def schedule(self, name: str, runs: int) -> tuple[Schedule, tuple[SavedRun, ...]] | None:
+        state = self._committed()
+        stored = state.schedules.get(name)
+        return (
+            None if stored is None else (told(state, stored), state.schedule_runs.get(name, ())[::-1][:runs])
+        )
+
+    def schedules(self, after: str, limit: int) -> SchedulePage:
+        state = self._committed()
+        behind = [state.schedules[name] for name in sorted(state.schedules) if name > after]
+        page = PageBytes()
+        taken = list(
+            takewhile(
+                lambda each: page.take_bytes(message_bytes(each.new.content, each.new.attributes)),
+                behind[:limit],
+            )
+        )
+        return SchedulePage(
+            [told(state, each) for each in taken], taken[-1].name if len(taken) < len(behind) else None
+        )
 
     def find_finished(
         self,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import uuid6
 
 from forq_trio.model import limits
@@ -14,19 +15,19 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.groups import group_and_position
 from oracle.operations import operation
-from oracle.state import FirstSend, Row
+from oracle.state import FirstSend, Keyed, Row
 from oracle.transaction import Transaction
 
 
 @operation(Produce)
 def produce(tx: Transaction, command: Produce) -> Produced | QueueFull | Deferred:
-    sent = _send(tx, command.queue, (command.message,), tx.state.last_seq)
+    sent = send(tx, command.queue, (command.message,), tx.state.last_seq)
     return sent[0] if isinstance(sent, tuple) else sent
 
 
 @operation(ProduceMany)
 def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | QueueFull | Deferred:
-    return _send(tx, command.queue, command.messages, tx.state.last_seq)
+    return send(tx, command.queue, command.messages, tx.state.last_seq)
 
 
 @operation(ProduceEach)
@@ -36,7 +37,7 @@ def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
     outcomes: list[Produced | ServiceError] = []
     for queue, message in command.messages:
         try:
-            sent = _send(tx, queue, (message,), newest, command.messages_max)
+            sent = send(tx, queue, (message,), newest, command.messages_max)
             if sent is DEFERRED and not outcomes:
                 return DEFERRED
             outcomes.append(sent[0] if isinstance(sent, tuple) else QueueFull())
@@ -71,15 +72,20 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
         dead_letter_queue=row.dead_letter_queue,
         default_max_receives=row.default_max_receives,
     )
-    sent = _send(tx, target, (copy,), tx.state.last_seq)
+    sent = send(tx, target, (copy,), tx.state.last_seq)
     assert not isinstance(sent, Deferred)
     if isinstance(sent, QueueFull):
         raise sent  # undoes the removal, too
     return sent[0]
 
 
-def _send(
-    tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None = None
+def send(
+    tx: Transaction,
+    queue: str,
+    messages: Sequence[NewMessage],
+    newest: int,
+    messages_max: int | None = None,
+    key: Keyed | None = None,
 ) -> tuple[Produced, ...] | QueueFull | Deferred:
     """Store all messages or none: refusals come before the first one is stored.
 
@@ -96,7 +102,7 @@ def _send(
     refusal = _evict_for(tx, queue, _not_known_yet(tx, queue, messages), newest, messages_max)
     if refusal is not None:
         return refusal
-    return tuple(store(tx, queue, message) for message in messages)
+    return tuple(store(tx, queue, message, key) for message in messages)
 
 
 def _not_known_yet(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> list[NewMessage]:
@@ -148,7 +154,7 @@ def _evict_for(
         victim = victims.pop(0)
         over = rules.Space(over.messages - 1, over.bytes - victim.bytes)
         if queue_rules.overflow is Overflow.DROP_OLDEST:
-            tx.clean_up(victim, "overflow")
+            tx.clean_up(victim, "overflow", with_waiting=True)
         else:
             tx.dead_letter_or_delete(victim, "overflow", REASON_OVERFLOW)
     return None if fits else QueueFull()
@@ -191,7 +197,41 @@ def _in_eviction_order(tx: Transaction, queue: str) -> list[Row]:
     return sorted(ready, key=lambda row: row.priority)
 
 
-def store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
+def store_waiting(tx: Transaction) -> set[str]:
+    """Store what waits behind messages that are gone, in the order in which they went; the queues of these."""
+    going_on, tx.going_on = tx.going_on, []
+    for row in going_on:
+        assert row.key is not None
+        assert row.waiting is not None
+        waiting = row.waiting
+        key = msgspec.structs.replace(
+            row.key,
+            due=waiting.due,
+            revision=waiting.revision,
+            mode=waiting.offering.mode,
+            offers=waiting.offers,
+            first_offer_at=waiting.first_offer_at,
+            last_offer_at=waiting.offered_at,
+            max_wait_until=waiting.max_wait_until,
+            waiting=None,
+            pending=True,
+        )
+        assert tx.state.of_key(row.queue, key.kind, key.key) is None
+        message = msgspec.structs.replace(waiting.offering.message, process_after=waiting.due, delay_ms=None)
+        store(tx, row.queue, message, key)
+    return {row.queue for row in going_on}
+
+
+def send_one(
+    tx: Transaction, queue: str, message: NewMessage, newest: int, key: Keyed
+) -> Produced | QueueFull | Deferred:
+    """Send a message with a key, which is free. newest: see `send`."""
+    sent = send(tx, queue, (message,), newest, key=key)
+    return sent[0] if isinstance(sent, tuple) else sent
+
+
+def store(tx: Transaction, queue: str, message: NewMessage, keyed: Keyed | None = None) -> Produced:
+    """Store a message. keyed: its key; without a revision (0) it is of the first one."""
     key = message.deduplication_id
     first = None if key is None else _first_send(tx, queue, key)
     if first is not None:
@@ -200,7 +240,9 @@ def store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
     process_after = rules.due_time(message, tx.now_ms, queue_rules)
     ttl_ms = queue_rules.ttl_ms if message.ttl_ms is None else message.ttl_ms
     seq = tx.state.last_seq = tx.state.last_seq + 1
-    group, position = group_and_position(tx, queue, message, seq)
+    group, position = group_and_position(tx, queue, message, seq, process_after)
+    if keyed is not None and not keyed.revision:
+        keyed = msgspec.structs.replace(keyed, revision=seq)
     row = Row(
         seq=seq,
         id=str(uuid6.uuid7()),
@@ -219,6 +261,7 @@ def store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
         group=group,
         dead_letter_queue=message.dead_letter_queue,
         default_max_receives=message.default_max_receives,
+        key=keyed,
     )
     if key is not None:
         window_ms = message.deduplication_window_ms

@@ -41,6 +41,7 @@ def nack(tx: Transaction, command: Nack) -> Settled:
             _current(tx, command, command.queue, receipt, command.message_id),
             command.delay_ms,
             command.reason,
+            final=command.final,
         ),
     )
 
@@ -115,17 +116,22 @@ def ack_row(tx: Transaction, row: Row | None) -> bool:
     if row is None:
         return False
     tx.transition(engine.ACKED, row, None)
+    tx.let_go_on(row)
     tx.measure(engine.END_TO_END, row.queue, max(tx.now_ms - row.received_at, 0))
     if row.processing_started_at is not None:
         tx.measure(engine.HANDLING, row.queue, max(tx.now_ms - row.processing_started_at, 0))
     return True
 
 
-def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | None) -> bool:
+def _nack(
+    tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | None, *, final: bool = False
+) -> bool:
     if row is None:
         return False
     queue_rules = tx.rules(row.queue)
-    returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, queue_rules)
+    returned = rules.after_nack(
+        row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, queue_rules, final=final
+    )
     last_error = row.last_error if reason is None else reason
     failures = tx.failures_with(row, reason)
     tx.give_back(engine.NACKED, row, returned, nack_reason=reason, last_error=last_error, failures=failures)

@@ -4,6 +4,7 @@ Every query reads all rows, on purpose: there is no index that could be wrong.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import ceil
@@ -15,6 +16,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.events import MessageEvent
 from forq_trio.model.history import FinishedMessage, HistoryCounts, Outcome
+from forq_trio.model.keys import KeyInfo, Mode, Offering, OnceMore
 from forq_trio.model.logs import Log, LogName
 from forq_trio.model.messages import (
     STATUS_NAMES,
@@ -26,11 +28,13 @@ from forq_trio.model.messages import (
 from forq_trio.model.publishing import PublishedVersion, Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.schedules import SavedRun, ScheduleTotals
 from forq_trio.model.searches import PREVIEW_ELLIPSIS, MessageRow
 from forq_trio.model.sessions import UiSession
 from forq_trio.model.values import SeenT, seen
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.rules import NO_GROUP, message_bytes
+from forq_trio.storage.schedules import StoredSchedule
 from oracle.leases import StoredConsumer
 from oracle.stages import StoredStage, staging_of
 
@@ -40,6 +44,55 @@ class Bucket(NamedTuple):
 
     rate: tuple[int, int]
     full_at: Fraction
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False):
+    """An offer that waits behind the message in process."""
+
+    offering: Offering
+    due: int
+    revision: int
+    offers: int
+    first_offer_at: int
+    offered_at: int
+    max_wait_until: int | None
+
+    @property
+    def bytes(self) -> int:
+        return message_bytes(self.offering.content, self.offering.attributes)
+
+    def told(self) -> OnceMore:
+        offering = self.offering
+        return OnceMore(
+            content=offering.content,
+            attributes=offering.attributes or {},
+            process_after=self.due,
+            revision=self.revision,
+            offers=self.offers,
+            offered_at=self.offered_at,
+        )
+
+
+class Keyed(msgspec.Struct, frozen=True, gc=False):
+    """The key of a message. pending: no other message may have it; False for a dead letter.
+
+    due: the due time that was offered, whatever nacks made of it.
+    """
+
+    key: str
+    kind: str
+    due: int
+    revision: int
+    mode: Mode
+    offers: int
+    first_offer_at: int
+    last_offer_at: int
+    max_wait_until: int | None = None
+    waiting: Waiting | None = None
+    pending: bool = True
+
+    def told(self) -> KeyInfo:
+        return seen(KeyInfo, self)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -76,6 +129,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     dead_lettered_at: int | None = None
     last_error: str | None = None
     failures: tuple[Failure, ...] = ()
+    key: Keyed | None = None
 
     @property
     def due_at(self) -> int | None:
@@ -95,7 +149,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def bytes(self) -> int:
+        """What the queue counts: what waits behind the message is part of it."""
+        return self.own_bytes + (0 if self.waiting is None else self.waiting.bytes)
+
+    @property
+    def own_bytes(self) -> int:
         return message_bytes(self.content, self.attributes)
+
+    @property
+    def waiting(self) -> Waiting | None:
+        return None if self.key is None else self.key.waiting
+
+    @property
+    def pending_key(self) -> tuple[str, str] | None:
+        """Kind and key, as long as no other message may have them."""
+        return None if self.key is None or not self.key.pending else (self.key.kind, self.key.key)
 
     @property
     def shown_group(self) -> str | None:
@@ -107,11 +175,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return MessageRow.of(self.info(), _preview_of(self.content, text))
 
     def info(self) -> MessageInfo:
-        return self.seen_as(MessageInfo, status=STATUS_NAMES[self.status])
+        keyed = None if self.key is None else self.key.told()
+        return self.seen_as(MessageInfo, status=STATUS_NAMES[self.status], keyed=keyed)
 
-    def seen_as(self, kind: type[SeenT], **others: Any) -> SeenT:
+    def seen_as(self, kind: type[SeenT], /, **others: Any) -> SeenT:
         """What callers see of the message; others: members of `kind` that it has not, or has as something else."""
         named = {"sequence": self.seq, "attributes": self.attributes or {}, "group": self.shown_group}
+        if "bytes" in kind.__struct_fields__:
+            named["bytes"] = self.own_bytes
         return seen(kind, self, **named, **others)
 
 
@@ -148,7 +219,7 @@ class State:
     reached. freed: groups, by queue, whose held messages may become ready, in this order. claim_first: the queue with
     which the next batch's claims begin, "" for the first by name. stages: by number, of which stages_begun is the
     last; last_entry: the last entry number that one got.
-    apps: by number, the latest last.
+    apps: by number, the latest last. schedules, schedule_runs: by name, of runs the latest last.
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
     the last id that retention removed, and the highest that was given.
     forgotten_generation: the highest one of the consumers that were forgotten. forgotten_numbers: their highest lease
@@ -168,6 +239,8 @@ class State:
     stages: dict[int, StoredStage] = field(default_factory=dict)
     stages_begun: int = 0
     last_entry: int = 0
+    schedules: dict[str, StoredSchedule] = field(default_factory=dict)
+    schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)
     apps: dict[int, PublishedVersion] = field(default_factory=dict)
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
     forgotten_generation: int = 0
@@ -203,6 +276,8 @@ class State:
             outcome=outcome,
             reason=reason,
             finished_at=now_ms,
+            key=None if row.key is None else row.key.key,
+            kind=None if row.key is None else row.key.kind,
         )
 
     @property
@@ -226,6 +301,12 @@ class State:
         rows = [row for row in self.rows.values() if row.queue == queue and row.status in wanted]
         return sorted(rows, key=lambda row: row.seq)
 
+    def of_key(self, queue: str, kind: str, key: str) -> Row | None:
+        """The pending message of a key."""
+        found = [row for row in self.of_queue(queue) if row.pending_key == (kind, key)]
+        assert len(found) < 2, (queue, kind, key)
+        return found[0] if found else None
+
     def in_claim_order(self, queue: str, status: Status) -> list[Row]:
         return sorted(self.of_queue(queue, status), key=lambda row: (-row.priority, row.position, row.seq))
 
@@ -248,6 +329,14 @@ class State:
             held=by_status[Status.HELD],
             bytes=sum(row.bytes for row in rows),
         )
+
+
+def schedule_totals(schedules: Collection[StoredSchedule]) -> ScheduleTotals:
+    return ScheduleTotals(
+        len(schedules),
+        Counter(each.made_by for each in schedules if each.made_by is not None),
+        min((each.due_at for each in schedules if each.due_at is not None), default=None),
+    )
 
 
 class Committed:
@@ -282,6 +371,10 @@ class Committed:
     def staging(self) -> Staging:
         state = self._state
         return staging_of(state.stages, state.last_entry, state.apps.values())
+
+    @property
+    def schedules(self) -> ScheduleTotals:
+        return schedule_totals(self._state.schedules.values())
 
     def rate_full_at(self, queue: str) -> int:
         rate, bucket = self._state.rules(queue).queue_rate, self._state.buckets.get((queue, ""))

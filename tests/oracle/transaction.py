@@ -16,6 +16,7 @@ from forq_trio.model.errors import Overloaded, TooManyQueues
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
+from forq_trio.model.schedules import SavedRun
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
@@ -33,7 +34,8 @@ class Transaction:
     newest_before, last_event_before: the last sequence, and the last event, before this batch. failed: messages that
     failed in it, by sequence; failed_queued: some of them are left. freed: groups that may be below their limit again.
     allowances: what the steps of the batch may still do; a failed command's charges stay. limited: groups whose
-    messages may be held for want of a token.
+    messages may be held for want of a token. going_on: messages that are gone, behind which offers waited that are to
+    be stored.
     """
 
     state: State
@@ -48,6 +50,8 @@ class Transaction:
     freed: set[tuple[str, str]] = field(default_factory=set)
     allowances: Allowances = field(default_factory=Allowances)
     limited: set[tuple[str, str]] = field(default_factory=set)
+    runs: list[SavedRun] = field(default_factory=list)
+    going_on: list[Row] = field(default_factory=list)
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, to go on with if a command fails."""
@@ -65,6 +69,8 @@ class Transaction:
             self.freed.copy(),
             self.allowances,
             self.limited.copy(),
+            self.runs.copy(),
+            self.going_on.copy(),
         )
 
     def events(self) -> list[Event]:
@@ -77,6 +83,12 @@ class Transaction:
         due = [row.due_at for row in self.state.rows.values()] + [*self.state.wakes.values()]
         if any(stage.entry is not None for stage in self.state.stages.values()):
             due.append(self.now_ms if moves_staged else self.now_ms + limits.DUE_RETRY_MS)
+        next_run = min(
+            (each.due_at for each in self.state.schedules.values() if each.due_at is not None), default=None
+        )
+        if next_run is not None:
+            retry_ms = self.now_ms + limits.DUE_RETRY_MS
+            due.append(next_run if moves_staged or next_run > self.now_ms else retry_ms)
         return min([at for at in due if at is not None], default=None)
 
     def rules(self, queue: str) -> QueueRules:
@@ -153,7 +165,7 @@ class Transaction:
 
     def _free_group(self, old: Row, target: int | None, *, moved: bool) -> None:
         """Note the group of a message that is no longer processing, or no longer ready; its queue, too."""
-        ends_lease = old.status is Status.PROCESSING and (moved or target is not Status.PROCESSING)
+        ends_lease = old.status is Status.PROCESSING and (moved or target != Status.PROCESSING)
         if ends_lease and self.rules(old.queue).in_flight_max is not None:
             self.woken.add(old.queue)
         rules_now = self.rules(old.queue)
@@ -199,8 +211,16 @@ class Transaction:
         else:
             self.dead_letter(row, target, event_reason, failure_reason)
 
-    def clean_up(self, row: Row, event_reason: str) -> None:
+    def clean_up(self, row: Row, event_reason: str, *, with_waiting: bool = False) -> None:
+        """Remove a message for good. with_waiting: also what waits behind it."""
         self.transition(engine.CLEANED_UP, row, None, event_reason)
+        if not with_waiting:
+            self.let_go_on(row)
+
+    def let_go_on(self, row: Row) -> None:
+        """A message leaves its queue: what waits behind it is to be stored."""
+        if row.waiting is not None:
+            self.going_on.append(row)
 
     def dead_letter(self, row: Row, target: str, event_reason: str, failure_reason: str) -> None:
         """Move a message to a dead-letter queue. Its own dead-letter queue is used once; "" (delete it) stays."""
@@ -213,11 +233,17 @@ class Transaction:
             failure_reason=failure_reason,
             source_queue=row.queue,
             source_attempts=row.attempts,
+            key=None if row.key is None else msgspec.structs.replace(row.key, pending=False, waiting=None),
         )
         self.transition(engine.MOVED_TO_DLQ, row, moved, event_reason)
+        self.let_go_on(row)
 
     def requeue(self, row: Row, target: str) -> None:
-        """Redrive a dead letter to `target`."""
+        """Redrive a dead letter to `target`, with its key if that is free there."""
+        key = row.key
+        if key is not None:
+            free = self.state.of_key(target, key.kind, key.key) is None
+            key = msgspec.structs.replace(key, pending=True, waiting=None) if free else None
         moved = self._moved(
             row,
             target,
@@ -226,8 +252,10 @@ class Transaction:
             failure_reason=None,
             source_queue=None,
             source_attempts=None,
+            key=key,
         )
         self.transition(engine.REQUEUED, row, moved)
+        self.let_go_on(row)
 
     def _moved(self, row: Row, target: str, *, ttl_ms: int, **changes: Any) -> Row:
         """The message, ready in another queue, its attempts reset."""
@@ -235,7 +263,7 @@ class Transaction:
             row,
             queue=target,
             status=Status.READY,
-            position=rules.moved_position(row.seq, row.position, self.rules(target).order),
+            position=rules.moved_position(row.seq, row.position, self.rules(target).order, self.now_ms),
             attempts=0,
             process_after=self.now_ms,
             expires_after=rules.expires_after(self.now_ms, ttl_ms),

@@ -49,6 +49,8 @@ COUNTS = {
     "disk_fault_stride": Count(150, 23, "from one failing disk operation to the next"),
     "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),
     "kills": Count(1, 10, "kills with SIGKILL under load"),
+    "offer_kills": Count(2, 30, "kills with SIGKILL while messages with keys are offered"),
+    "offer_races": Count(100, 1_000, "offers that race with the acknowledgement of their key"),
     "spark_kills": Count(1, 10, "kills of a Spark driver, and of a server that Spark uses"),
     "stops": Count(1, 2, "stops with SIGTERM under load"),
     "broken_exchanges": Count(3, 9, "exchanges that break off, at each point and in each way"),

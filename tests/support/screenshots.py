@@ -58,6 +58,22 @@ def at_open_message(page: Page) -> None:
     page.locator(".open-g").wait_for()
 
 
+def at_open_key(page: Page) -> None:
+    """Messages with a key, found by the beginning of their keys, one of them opened in place."""
+    page.goto("/queue/customers.sync?state=delayed&q=key%3Acustomer/41*&range=10m")
+    page.locator(".mr", has_text="debounced").first.click()
+    page.locator(".open-g").wait_for()
+
+
+def at_key(page: Page) -> None:
+    """The page of a message in flight behind which another offer waits."""
+    page.goto("/queue/customers.sync?q=key%3Acustomer/4121")
+    path = page.locator("[data-row]").first.get_attribute("data-page")
+    if path is None:
+        raise AssertionError("the page of a queue has no link to a message")
+    page.goto(path)
+
+
 def at_selection(page: Page) -> None:
     """Dead letters with some of them selected."""
     page.goto("/dead/orders.charge-dlq")
@@ -97,11 +113,18 @@ PICTURES = (
     Picture("queue", at_open_message),
     Picture("queue-phone", at("/queue/orders.charge?range=10m"), options=(PHONE, DARK)),
     Picture("message", at_message),
+    Picture("keys", at_open_key),
+    Picture("message-key", at_key),
+    Picture("message-key-phone", at_key, options=(PHONE, DARK)),
     Picture("dead-letters", at_selection),
     Picture("dead-letters-dark", at_selection, options=(DARK,)),
     Picture("confirm", at_purge),
     Picture("confirm-phone", at_purge, options=(PHONE,)),
     Picture("system", at("/system")),
+    Picture("schedules", at("/schedules")),
+    Picture("schedules-phone", at("/schedules"), options=(PHONE,)),
+    Picture("schedule", at("/schedules/reports.daily")),
+    Picture("schedule-edit", at("/schedules/gdpr.sweep/edit")),
 )
 
 

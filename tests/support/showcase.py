@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 
-from forq_trio import ForqClient
+from forq_trio import ForqClient, NewSchedule
 from forq_trio.client.batches import batches
 from forq_trio.client.types import NewMessage
 from forq_trio.model.limits import RECEIVE_BATCH_MAX
+from support.showcase_keys import fill_keys
 
 MINUTE_MS = 60_000
 LEASE_MS = 10 * MINUTE_MS
@@ -159,13 +160,43 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
+SCHEDULES = {
+    "reports.daily": NewSchedule(
+        queue="reports.nightly",
+        content='{"report": "daily", "to": ["finance@acme.example"], "rows_max": 90071992547409931}',
+        daily=("08:00",),
+        time_zone="Europe/Prague",
+        while_pending="skip",
+        group="finance",
+        attributes={"tenant": "acme"},
+    ),
+    "gdpr.sweep": NewSchedule(
+        queue="exports.gdpr",
+        content='{"older_than":"P30D"}',
+        cron="0 22 * * 1-5",
+        time_zone="America/New_York",
+    ),
+    "imports.nightly": NewSchedule(queue="imports.csv", content="{}", cron="0 1 * * *", paused=True),
+    "search.reindex": NewSchedule(
+        queue="search.nightly", content='{"scope":"all"}', every="30min", jitter="30s", missed="skip"
+    ),
+    "enemy": NewSchedule(
+        queue="enemy.schedule", content=ENEMIES[0], cron="30 2 * * 7", group=ENEMIES[0][:64]
+    ),
+}
+
+
 def fill(url: str, secret: str, seed: int = 1) -> None:
     """Make the world on an empty server."""
     with ForqClient(url, secret) as client:
         for plan in PLANS:
             _fill_queue(client, plan, random.Random(f"{seed} {plan.name}"))
+        fill_keys(client, ENEMIES, random.Random(f"{seed} keys"))
         for name, scopes, queues in TOKENS:
             client.create_token(name, scopes, queues)
+        for name, schedule in SCHEDULES.items():
+            client.save_schedule(name, schedule)
+        client.run_schedule("reports.daily")
 
 
 def _fill_queue(client: ForqClient, plan: QueuePlan, rng: random.Random) -> None:

@@ -15,6 +15,7 @@ import trio
 from forq_trio import AsyncForqClient
 from forq_trio.model.errors import ForqError
 from support.showcase import MINUTE_MS, NO_TEMPLATE, PLANS, UNAVAILABLE, fill
+from support.showcase_keys import CUSTOMERS, change
 
 WAIT_MS = 5_000
 WATCHED_SECONDS = 25
@@ -47,6 +48,7 @@ TROUBLED = (
     Trade("thumbnails", sent=2, batch=2, seconds=0.6),  # drains
 )
 BUSY = (
+    Trade(CUSTOMERS, consumers=4, batch=10, seconds=1.5),
     Trade("emails", sent=12, consumers=2, nacked=0.02),
     Trade("emails.bulk", sent=2, consumers=2),
     Trade("push.mobile", sent=18, consumers=3),
@@ -74,6 +76,17 @@ async def _send(client: AsyncForqClient, trade: Trade, rng: random.Random, stop:
         await _work(rng.expovariate(trade.sent), stop)
         with contextlib.suppress(ForqError):
             await client.produce(trade.queue, make(rng))
+
+
+async def _offer(client: AsyncForqClient, stop: trio.Event) -> None:
+    """Customers change, some of them again and again."""
+    rng = random.Random(CUSTOMERS)
+    while True:
+        await _work(0.1, stop)
+        customers = [5_000 + int(rng.expovariate(0.02)) for _ in range(4)]
+        for result in await client.offer_many(CUSTOMERS, [change(rng, customer) for customer in customers]):
+            if isinstance(result, Exception):
+                raise result
 
 
 async def _consume(client: AsyncForqClient, trade: Trade, rng: random.Random, stop: trio.Event) -> None:
@@ -104,6 +117,8 @@ async def _trade(url: str, secret: str, stop: trio.Event) -> None:
                 nursery.start_soon(_send, client, trade, rng, stop)
             for _ in range(trade.consumers):
                 nursery.start_soon(_consume, client, trade, rng, stop)
+        client = await stack.enter_async_context(AsyncForqClient(url, secret))
+        nursery.start_soon(_offer, client, stop)
         await client.configure("orders.charge", lease_ms=12_000)
         await client.resume("imports.csv")
         await _work(WATCHED_SECONDS, stop)

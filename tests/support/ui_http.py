@@ -14,7 +14,7 @@ from support.real_server import SECRET
 
 WAIT_SECONDS = 30
 LINKS = ("href", "src", "hx-get", "action", "data-live-path")
-ENEMYS = r"guestbook(?:-dlq)?"
+ENEMYS = r"guestbook(?:-dlq|\.keys)?"
 TEXTS = ("value", "title", "alt", "placeholder", "aria-label")
 """Attributes that a browser shows and never follows, whatever an enemy's text in them begins with."""
 EXACT = ("value",)
@@ -23,6 +23,8 @@ MESSAGE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 
 OTHER_QUEUE = re.compile(rf"^(/(?:live/)?(?:queue|dead)/)(?!{ENEMYS}(?:/|$))[^/]+")
 """The name in the path of any queue but those that an enemy writes to."""
+OTHER_SCHEDULE = re.compile(r"^(/schedules/)(?!enemy(?:/|$))[^/]+")
+"""The name in the path of any schedule but the enemy's."""
 
 
 class Markup(HTMLParser):
@@ -92,9 +94,12 @@ def logged_in(url: str, key: str = SECRET) -> Iterator[httpx.Client]:
 
 
 def kind_of(link: str) -> str:
-    """What a link leads to, whatever the queue and the message: of each kind one is enough. But each of the enemy's."""
+    """What a link leads to, whatever the queue, the schedule and the message: of each kind one is enough.
+
+    But each of the enemy's.
+    """
     parts = urlsplit(link)
-    path = OTHER_QUEUE.sub(r"\1*", MESSAGE_ID.sub("ID", parts.path))
+    path = OTHER_SCHEDULE.sub(r"\1*", OTHER_QUEUE.sub(r"\1*", MESSAGE_ID.sub("ID", parts.path)))
     parameters = sorted({pair.partition("=")[0] for pair in parts.query.split("&") if pair})
     return f"{path}?{'&'.join(parameters)}"
 

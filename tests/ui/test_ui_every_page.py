@@ -33,6 +33,7 @@ def pages(answers) -> list[str]:
     return sorted(found.values())
 
 
+@pytest.mark.timeout(300)  # some forty pages
 @pytest.mark.parametrize(
     "view", [each if each in QUICK else pytest.param(each, marks=pytest.mark.tier2) for each in VIEWS]
 )

@@ -78,3 +78,12 @@ def test_the_page_of_a_message_that_has_gone_leads_to_its_content(keeping) -> No
         link = f"/queue/orders/history/message/{sent.id}"
         assert f'href="{link}"' in gone.text
         assert "a &lt;b&gt;" in browser.get(link).text
+
+
+def test_a_finished_message_has_its_key_and_kind(keeping) -> None:
+    with ForqClient(keeping.url, SECRET) as client, logged_in(keeping.ui_url) as browser:
+        offered = client.offer("jobs", "customer/<4>", "x", kind="mail")
+        client.purge("jobs")
+        page = browser.get(f"/queue/jobs/history/message/{offered.id}").text
+    assert "<dt>Key</dt><dd>customer/&lt;4&gt;</dd>" in page
+    assert "<dt>Kind</dt><dd>mail</dd>" in page

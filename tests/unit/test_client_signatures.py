@@ -14,6 +14,7 @@ import pytest
 
 from forq_trio import AsyncForqClient
 from forq_trio.model.messages import NewMessage
+from forq_trio.model.schedules import NewSchedule, Timing
 from forq_trio.model.values import python_name
 from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
@@ -30,13 +31,15 @@ NO_METHOD = {
 }
 """Endpoints that no method of the clients calls, with the reason."""
 
-OTHER_NAMES = {"consumer": "name", "max": "max_messages"}
+OTHER_NAMES = {"consumer": "name", "schedule": "name", "max": "max_messages"}
 """Names in requests that are others in Python."""
 
 _MEMBERS_OF_FILTERS = {"reason", "min_age_ms", "max_age_ms", "attribute", "text", "error", "error_like"}
 OTHER_PARAMETERS = {
     "consumers": ({"after", "limit"}, set(), "all pages"),
     "queues": ({"after", "limit"}, set(), "all pages"),
+    "drop_key": ({"revision"}, set(), "with a revision it is `ack_revision`"),
+    "ack_revision": ({"once_more"}, set(), "without a revision it is `drop_key`"),
     "produce": ({"messages"}, set(NewMessage.__struct_fields__), "a batch of one"),
     "produce_json": (
         {"messages"},
@@ -51,6 +54,8 @@ OTHER_PARAMETERS = {
         "the members of a filter; history ids are no sequences",
     ),
     "search_history": ({*_MEMBERS_OF_FILTERS, "outcome"}, {"wanted"}, "the members of a filter"),
+    "next_runs": (set(Timing.__struct_fields__), {"timing"}, "the members of a timing"),
+    "save_schedule": (set(NewSchedule.__struct_fields__), {"schedule"}, "the members of a schedule"),
     "stage": (set(), {"messages"}, "a line each, and no body of JSON"),
     "start_deletion": ({"filter", "target", "action"}, {"wanted"}, "what is deleted goes nowhere"),
     "start_redrive": ({"filter", "action"}, {"wanted"}, "a deletion has a method of its own"),
@@ -63,6 +68,11 @@ OTHER_RESULTS = {
     "export": _PAGE,
     "history": _PAGE,
     "lease_page": _PAGE,
+    "ack_revision": "whether it was there, instead of an error",
+    "contains_key": "the same",
+    "drop_key": "the same",
+    "keyed_message": "None where it was not there, instead of an error",
+    "offer_many": "errors instead of their codes",
     "produce": "the result of the one message, or its error raised",
     "produce_json": "the same",
     "produce_many": "errors instead of their codes",

@@ -5,7 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from forq_trio.model.commands import COMMANDS, Ack, Claim, Command, Order, Produce, Traits, in_order
+from forq_trio.model.commands import (
+    COMMANDS,
+    Ack,
+    Claim,
+    Command,
+    DropKeys,
+    Order,
+    Produce,
+    Purge,
+    Traits,
+    in_order,
+)
+from forq_trio.model.commands.base import Work
 from forq_trio.model.messages import NewMessage, Receipt
 from forq_trio.storage import engine
 
@@ -36,6 +48,10 @@ def test_what_weighs_is_a_number_or_counted() -> None:
     assert Produce("q", NewMessage("abc")).content_bytes() == 3
     assert Ack("q", (Receipt(1, 2), Receipt(3, 4))).message_count() == 2
     assert Ack("q", ()).content_bytes() == 0
+
+
+def test_removals_in_steps_let_other_calls_go_first() -> None:
+    assert {kind.traits.work for kind in (DropKeys, Purge)} == {Work.LONG}
 
 
 def test_those_that_run_together_are_declared_in_one_module() -> None:

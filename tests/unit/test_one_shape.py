@@ -15,6 +15,7 @@ FOR_DIALECTS = {
     "nack_message": "Forq's nack does, too",
     "produce_across": "Sasquatch's batch is one commit of messages for several queues",
     "produce_message": "`produce` with a message that was made before: HTTP reads one from the body",
+    "offer_message": "`offer` with an offer that was made before: the same",
     "change_settings": "`configure` with a change that was made before: HTTP and the form read one",
     "undeliver": "gives back without waiting what a consumer that disconnected did not get",
 }
@@ -24,6 +25,7 @@ MORE_PARAMETERS = {
     ("receive", "redrive_policy"): "Sasquatch: of one receive",
     ("purge", "on_step"): "the admin UI shows how far it is",
     ("purge_history", "on_step"): "the same",
+    ("drop_keys", "on_step"): "the same",
     ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
     ("publish", "seconds"): "over HTTP a request ends after a while",
     **{

@@ -121,10 +121,19 @@ def test_dead_letters_end_somewhere():
 
 @pytest.mark.parametrize(
     ("position", "order", "place"),
-    [(5, Order.FIFO, 5), (-9, Order.FIFO, 9), (5, Order.LIFO, -9), (-9, Order.LIFO, -9)],
+    [
+        (5, Order.FIFO, 5),
+        (-9, Order.FIFO, 9),
+        (1_000, Order.FIFO, 9),
+        (5, Order.LIFO, -9),
+        (-9, Order.LIFO, -9),
+        (1_000, Order.LIFO, -9),
+        (5, Order.DUE, 2_000),
+        (1_000, Order.DUE, 2_000),
+    ],
 )
 def test_the_place_of_a_message_that_is_moved(position, order, place):
-    assert rules.moved_position(9, position, order) == place
+    assert rules.moved_position(9, position, order, 2_000) == place
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,19 @@
 """Many messages in one request: send and receive. Our additions to Forq's API."""
 
-from collections.abc import Sequence
-
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.errors import refusal_of
-from forq_trio.http.forq_api.reading import check_length, check_range
+from forq_trio.http.forq_api.reading import check_range
 from forq_trio.http.forq_api.receiving import lease, peek
-from forq_trio.http.forq_api.refusals import Refused
-from forq_trio.http.forq_api.sends import read_messages, refused_result
+from forq_trio.http.forq_api.sends import read_messages, results_of, valid
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import Request, Response, encode_json, json_response, nothing_done
-from forq_trio.model import errors, limits
+from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.checks import check_producible
-from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import NewMessage, Produced
+from forq_trio.model.messages import Produced
 from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
 
 _read_receive = BodyReader(ReceiveRequest)
-_TOO_MANY = errors.OutOfRange.about("messages")
 
 
 class BatchEndpoints:
@@ -31,21 +25,9 @@ class BatchEndpoints:
     async def send(self, request: Request, queue: str) -> Response:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
         check_producible(queue)
-        entries = await read_messages(request.body)
-        check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", _TOO_MANY)
-        messages = [entry for entry in entries if isinstance(entry, NewMessage)]
-        if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
-            bytes_max = limits.PRODUCE_BATCH_BYTES_MAX
-            raise Refused(
-                errors.ContentTooLarge, f"the contents of a batch have at most {bytes_max} bytes", status=413
-            )
-        for target in {message.dead_letter_queue for message in messages} - {None, ""}:
-            request.principal.check(Scope.PRODUCE, target)
-        outcomes = iter(await self._broker.produce_many(queue, messages))
-        results = [
-            _send_result(next(outcomes)) if isinstance(entry, NewMessage) else entry for entry in entries
-        ]
-        return json_response(SendResults(results))
+        entries = await read_messages(request)
+        outcomes = await self._broker.produce_many(queue, valid(entries))
+        return json_response(SendResults(results_of(entries, outcomes, _stored, SendResult)))
 
     async def receive(self, request: Request, queue: str) -> Response:
         """The next messages, waiting for the first one; none after the wait."""
@@ -65,12 +47,5 @@ class BatchEndpoints:
         return Response(200, body, on_unsent=undelivery(self._broker, queue, deliveries))
 
 
-def _send_result(outcome: Produced | ForqError) -> SendResult:
-    if isinstance(outcome, ForqError):
-        return refused_result(refusal_of(outcome))
-    return SendResult(outcome.id, outcome.sequence, outcome.duplicate)
-
-
-def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage]) -> bool:
-    """True if the contents are longer than `bound`. JSON is never shorter than UTF-8: most bodies need no count."""
-    return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
+def _stored(stored: Produced) -> SendResult:
+    return SendResult(stored.id, stored.sequence, stored.duplicate)

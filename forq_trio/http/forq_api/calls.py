@@ -18,6 +18,9 @@ MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
 AboutCaller: TypeAlias = Callable[[Principal], Mapping[str, Any]]
 """What a call has to know about the caller of the request, as keyword arguments."""
 
+Check: TypeAlias = Callable[..., Awaitable[None]]
+"""Raises Forbidden for a request that its gate could not judge; gets the request, and the values in its path."""
+
 AnswerT = TypeVar("AnswerT")
 
 
@@ -42,6 +45,7 @@ def calling(
     call: Callable[..., Awaitable[AnswerT]],
     *,
     about_caller: AboutCaller | None = ...,
+    check: Check | None = ...,
     headers: tuple[tuple[bytes, bytes], ...] = ...,
 ) -> Route: ...
 
@@ -63,6 +67,7 @@ def calling(
     *,
     wraps: bool = False,
     about_caller: AboutCaller | None = None,
+    check: Check | None = None,
     headers: tuple[tuple[bytes, bytes], ...] = (),
 ) -> Route:
     """The route of an endpoint that responds with the result of `call`.
@@ -76,6 +81,8 @@ def calling(
 
     async def respond(request: Request, *segments: str) -> Response:
         arguments = read(request.body)
+        if check is not None:
+            await check(request, *segments)
         if about_caller is not None:
             arguments |= about_caller(request.principal)
         result = await call(*segments, **arguments)

@@ -1,5 +1,7 @@
 """Forq's answers to errors: those of the queue have a code and status, those of HTTP use another error's."""
 
+import re
+
 from forq_trio.http.errors import (
     ForeignSite,
     HttpError,
@@ -11,10 +13,11 @@ from forq_trio.http.errors import (
 from forq_trio.http.forq_api.body_errors import did_you_mean
 from forq_trio.http.forq_api.refusals import Refused, answer, forqs_answer, shortened
 from forq_trio.http.message import Request, Response
+from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS
 from forq_trio.model.values import python_name
-from forq_trio.wire.errors import RECEIPT_HEADER
+from forq_trio.wire.errors import RECEIPT_HEADER, PlaceView
 
 PART_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.ProduceToDeadLetterQueue: "queue",
@@ -22,8 +25,6 @@ PART_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.MalformedReceipt: RECEIPT_HEADER,
 }
 """The parameter of the path, or the header, to blame for an error that names no part of the request."""
-
-_IN_PATH = {"queue", "messageId", "consumer"}
 
 
 def answer_error(error: Exception, request: Request) -> Response:
@@ -44,13 +45,21 @@ def explain(error: Exception, request: Request) -> Refused:
         return _http_refusal(error, request)
     if not isinstance(error, errors.ForqError):
         raise error
-    return refusal_of(error, in_query=not request.body)
+    return refusal_of(error, _outside_body(request) if request.body else None)
 
 
-def refusal_of(error: errors.ForqError, *, in_query: bool = False) -> Refused:
+def _outside_body(request: Request) -> frozenset[str]:
+    """What the request has in its path and query, by name."""
+    if request.route is None:
+        return frozenset()
+    route: Route = request.route[0]
+    return route.operation.query_names.union(re.findall(r"{(\w+)}", route.path))
+
+
+def refusal_of(error: errors.ForqError, outside: frozenset[str] | None = frozenset()) -> Refused:
     """The caller's mistake, or the server's reason; raises errors that have no code of the API.
 
-    in_query: the request has no body, so a member that is wrong is a parameter of the query.
+    outside: members of the request that are not in its body; None for all of them.
     """
     reason = REASONS.get(error.code)
     if reason is None:
@@ -60,8 +69,14 @@ def refusal_of(error: errors.ForqError, *, in_query: bool = False) -> Refused:
     if error.field is None:
         return Refused(reason, error.message, field=PART_BY_ERROR.get(type(error)))
     name = error.field.rpartition(".")[2]
-    field = name if in_query or name in _IN_PATH else f"$.{error.field}"
-    return Refused(reason, error.message.replace(python_name(name), name), field=field)
+    field = name if outside is None or name in outside else f"$.{error.field}"
+    place = error.place if isinstance(error, errors.InvalidCron) else None
+    return Refused(
+        reason,
+        error.message.replace(python_name(name), name),
+        field=field,
+        place=None if place is None else PlaceView(*place),
+    )
 
 
 def _http_refusal(error: HttpError, request: Request) -> Refused:

@@ -1,10 +1,10 @@
 """Forq's own four endpoints (contract F1-F6): send one message, wait for one, ack it, nack it."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
+from forq_trio.http.forq_api.reading import query_flag, query_number, query_shuffles
 from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.refusals import Refused, asks_for_more
-from forq_trio.http.forq_api.sends import read_message
+from forq_trio.http.forq_api.sends import check_body, read_message
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import NO_CONTENT, Request, Response, encode_json
 from forq_trio.model import errors, limits
@@ -26,12 +26,7 @@ class MessageEndpoints:
 
     async def send(self, request: Request, queue: str) -> Response:
         """204 once the message is durable."""
-        if len(request.body) > limits.SEND_BODY_BYTES_MAX:
-            raise Refused(
-                errors.ContentTooLarge,
-                f"the body is longer than {limits.SEND_BODY_BYTES_MAX} bytes, so its content cannot be allowed",
-                status=413,
-            )
+        check_body(request.body)
         message = read_message(request.body)
         if message.dead_letter_queue:
             request.principal.check(Scope.PRODUCE, message.dead_letter_queue)
@@ -82,5 +77,5 @@ def _read_query(query: str) -> ReceiveRequest:
     return ReceiveRequest(
         wait_ms=query_number(query, "waitMs", limits.WAIT_MS_MAX, 0, limits.WAIT_MS_MAX),
         order="shuffle" if query_shuffles(query) else "fifo",
-        peek=query_choice(query, "peek", {"false": False, "true": True}, False),
+        peek=query_flag(query, "peek"),
     )

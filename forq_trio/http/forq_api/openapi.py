@@ -15,8 +15,10 @@ from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model.forq_error import Reason
+from forq_trio.model.schedule_errors import InvalidCron
 from forq_trio.model.values import LEFT_OUT_MARK
 from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
+from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
@@ -28,18 +30,6 @@ Times are milliseconds since the Unix epoch, durations milliseconds. Members of 
 except in a send of one message that has only Forq's own. Errors are `{"code", "field", "message"}`, on Forq's own
 routes `{"code"}` alone. Any path answers OPTIONS with its methods, and a GET without effects also HEAD.
 """
-_PIPELINE_NAME = {"type": "string", "pattern": r"^[A-Za-z0-9._:-]{1,128}$"}
-_PATH_PARAMETERS = {
-    "queue": ("The queue's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"}),
-    "messageId": ("The message's id.", {"type": "string", "format": "uuid"}),
-    "consumer": ("The consumer's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}$"}),
-    "number": ("The number of a lease.", {"type": "integer", "minimum": 1}),
-    "redriveId": ("The redrive's id.", {"type": "string"}),
-    "stage": ("The name of the stage.", _PIPELINE_NAME),
-    "page": ("The number of the page, from 0.", {"type": "integer", "minimum": 0}),
-    "app": ("The name of the app.", _PIPELINE_NAME),
-    "name": ("The token's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}$"}),
-}
 _SCHEMES = {
     "ApiKey": {
         "type": "apiKey",
@@ -60,6 +50,17 @@ _ERROR_MEMBERS = {
         "description": "What to blame: a path into the body such as $.priority, or a parameter or header.",
     },
     "message": {"type": "string", "description": "What is wrong, for people."},
+}
+_PLACE = {
+    "type": "object",
+    "description": "Where the cron expression is wrong.",
+    "required": ["field", "from", "to", "allowed"],
+    "properties": {
+        "field": {"type": "integer", "minimum": 0, "description": "Its field, from 1; 0 for the whole."},
+        "from": {"type": "integer", "minimum": 0, "description": "Its first character, from 0."},
+        "to": {"type": "integer", "minimum": 0, "description": "Behind its last character."},
+        "allowed": {"type": "string", "description": "What may be there."},
+    },
 }
 _ERROR_HEADERS = {
     FIELD_HEADER: {"description": "`field` of the error.", "schema": {"type": "string"}},
@@ -170,8 +171,9 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
-    meaning, schema = _PATH_PARAMETERS[name]
-    return {"name": name, "in": "path", "required": True, "description": meaning, "schema": schema}
+    declared = PATH_PARAMETERS[name]
+    described = {"name": name, "in": "path", "required": True}
+    return described | {"description": declared.meaning, "schema": declared.schema}
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
@@ -198,11 +200,13 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
 
 def _error(status: int, listed: list[Reason], *, like_forq: bool) -> dict[str, Any]:
     """An error; like_forq: with `field` and `message` in headers instead of the body."""
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "required": ["code"] if like_forq else ["code", "message"],
         "properties": {"code": {"type": "string", "enum": [each.code for each in listed]}} | _ERROR_MEMBERS,
     }
+    if any(each.code == InvalidCron.code for each in listed):
+        schema["properties"]["place"] = _PLACE
     error: dict[str, Any] = {
         "description": "\n".join(
             [HTTPStatus(status).phrase, *(f"- `{code}`: {meaning}" for code, _, meaning in listed)]

@@ -15,18 +15,21 @@ from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire.endpoints.endpoint import Endpoint, Parameter
+from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.tokens import NewToken
 
 _INVALID: Mapping[str, tuple[AnyReason, ...]] = {
-    "queue": (errors.InvalidQueueName,),
+    **{name: (each.error.about(name),) for name, each in PATH_PARAMETERS.items()},
     "target": (errors.InvalidQueueName,),
     "deadLetterQueue": (errors.InvalidQueueName.about("deadLetterQueue"),),
-    "messageId": (errors.MalformedMessageId,),
-    "redriveId": (errors.RedriveNotFound,),
-    "consumer": (errors.OutOfRange,),
-    "stage": (errors.InvalidName,),
-    "app": (errors.InvalidName,),
-    "name": (errors.TokenNotFound,),
+    "prefix": (errors.InvalidKey,),
+    "kind": (errors.InvalidKind,),
+    "confirm": (errors.WrongPhrase,),
+    "cron": (errors.InvalidCron,),
+    **{
+        name: (errors.InvalidSchedule.about(name),)
+        for name in ("every", "daily", "timeZone", "jitter", "start", "end")
+    },
     "content": (errors.ContentTooLarge,),
     "processAfter": (
         errors.ProcessAfterInPast,
@@ -70,7 +73,7 @@ def _of_request(route: Route) -> Iterator[AnyReason]:
     if "redriveId" in in_path:
         in_path.remove("queue")  # a task of another queue is not found, whatever its name
     for name in in_path:
-        yield from _INVALID.get(name, (errors.OutOfRange,))
+        yield from _INVALID[name]
     if operation.body is not None or (isinstance(operation, Endpoint) and operation.takes_nothing):
         yield errors.InvalidRequest
         yield errors.UnknownMember
@@ -81,7 +84,7 @@ def _of_request(route: Route) -> Iterator[AnyReason]:
             yield from _of_parameter(parameter)
     if route.parameters is not None:
         yield errors.UnknownQueryParameter
-    if route.method in ("POST", "PUT"):
+    if route.method in ("POST", "PUT", "PATCH"):
         yield errors.UnknownContentEncoding
 
 
@@ -101,7 +104,7 @@ def _of_parameter(parameter: Parameter) -> tuple[AnyReason, ...]:
     schema = parameter.schema
     if "enum" in schema or schema["type"] == "boolean":
         return (errors.InvalidParameter.about(parameter.name),)
-    if "maxLength" in schema:  # a member of a filter
+    if "maxLength" in schema and parameter.name not in _INVALID:  # a member of a filter
         return (errors.OutOfRange,)
     return _of_value(parameter.name, schema)
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from urllib.parse import parse_qs
 
 from forq_trio.http.forq_api.refusals import Refused, shortened
+from forq_trio.http.router import NOT_UTF8
 from forq_trio.model import errors, limits
 from forq_trio.model.forq_error import Reason
 
@@ -90,6 +91,11 @@ def query_choice(query: str, name: str, choices: Mapping[str, ChoiceT], default:
     return choices[text]
 
 
+def query_flag(query: str, name: str) -> bool:
+    """The parameter `name` of a query string, False if it is not there. Raises Refused if it is no true or false."""
+    return query_choice(query, name, {"false": False, "true": True}, False)
+
+
 def query_shuffles(query: str) -> bool:
     """Whether a query string asks for `order=shuffle`. Raises Refused for any other order than fifo."""
     return query_choice(query, "order", {"fifo": False, "shuffle": True}, False)
@@ -100,5 +106,5 @@ def _name(field: str) -> str:
 
 
 def _last(query: str, name: str) -> str | None:
-    values = parse_qs(query, keep_blank_values=True).get(name) if query else None
+    values = parse_qs(query, keep_blank_values=True, errors=NOT_UTF8).get(name) if query else None
     return None if values is None else values[-1]

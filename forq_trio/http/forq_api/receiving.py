@@ -31,6 +31,7 @@ async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequ
 
 def _peeked(info: MessageInfo) -> ReceivedMessage:
     """A stored message as a received one, without receipt and leaseUntil."""
+    keyed = info.keyed
     return ReceivedMessage(
         info.id,
         info.content,
@@ -41,4 +42,5 @@ def _peeked(info: MessageInfo) -> ReceivedMessage:
         info.first_received_at,
         info.attributes or None,
         info.group,
+        *((keyed.key, keyed.kind) if keyed is not None else ()),
     )

@@ -11,7 +11,7 @@ from forq_trio.http.message import Request, Response, encode_json
 from forq_trio.model import limits
 from forq_trio.model.errors import ContentTooLarge, ForqError, OutcomeUnknown, Overloaded
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
-from forq_trio.wire.errors import ANSWER_HEADER, FIELD_HEADER, FULL, MESSAGE_HEADER, ErrorView
+from forq_trio.wire.errors import ANSWER_HEADER, FIELD_HEADER, FULL, MESSAGE_HEADER, ErrorView, PlaceView
 
 _ANSWER = ANSWER_HEADER.lower().encode()
 _FULL = FULL.encode()
@@ -44,7 +44,7 @@ class Refused(Exception):
     """Raised while a request is read or carried out: the request does nothing, and is answered with `view`.
 
     reason: why; of an error, what its code means. message: None for the meaning. field: see `ErrorView`.
-    status: None for the usual one of the reason.
+    status: None for the usual one of the reason. place: see `ErrorView`.
     """
 
     def __init__(
@@ -55,12 +55,13 @@ class Refused(Exception):
         field: str | None = None,
         status: int | None = None,
         headers: Headers = (),
+        place: PlaceView | None = None,
     ) -> None:
         self.reason = reason if isinstance(reason, Reason) else REASONS[reason.code]
         super().__init__(self.reason.code, message)
         self.status = status or self.reason.status
         self.headers = headers
-        self.view = _view(self.reason.code, field, message or self.reason.meaning)
+        self.view = _view(self.reason.code, field, message or self.reason.meaning, place)
 
 
 def shortened(text: str, length_max: int = limits.ERROR_FIELD_LENGTH_MAX) -> str:
@@ -105,12 +106,13 @@ def error_body_start(kind: type[ForqError]) -> bytes:
     return encode_json(ErrorView(kind.code))[:-1]
 
 
-def _view(code: str, field: str | None, message: str) -> ErrorView:
+def _view(code: str, field: str | None, message: str, place: PlaceView | None = None) -> ErrorView:
     message = message[:1].lower() + message[1:].removesuffix(".")
     return ErrorView(
         code,
         None if field is None else shortened(field),
         shortened(message, limits.ERROR_MESSAGE_LENGTH_MAX),
+        place,
     )
 
 

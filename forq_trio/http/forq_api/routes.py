@@ -10,11 +10,13 @@ from forq_trio.http.forq_api.calls import MakeRoute, calling, with_starter
 from forq_trio.http.forq_api.consumers import consumer_routes
 from forq_trio.http.forq_api.dead_letters import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
+from forq_trio.http.forq_api.keys import key_routes
 from forq_trio.http.forq_api.logs import event_routes, history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
+from forq_trio.http.forq_api.schedules import schedule_routes
 from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import Backups
 from forq_trio.monitor.monitor import Monitor
@@ -30,11 +32,13 @@ _NO_STORE = ((b"cache-control", b"no-store"),)
 
 _PARTS = (
     administration_routes,
+    key_routes,
     dead_letter_routes,
     publishing_routes,
     history_routes,
     consumer_routes,
     event_routes,
+    schedule_routes,
 )
 """Parts of the API, each with its routes: made of what makes one, and the broker."""
 

@@ -1,4 +1,4 @@
-"""Reads the bodies of sends: the JSON is decoded straight into the message that the broker stores.
+"""Reads the bodies of sends and offers: the JSON is decoded straight into the message that the broker stores.
 
 Forq ignores unknown members, and so does a send of one message that has only Forq's own members. A message with any of
 our members comes from a client of this server: an unknown member is a mistake and refused by name. Batches are ours
@@ -8,7 +8,8 @@ Decoding holds the interpreter lock, so a long body is read in slices, with othe
 and attributes that are too long, are refused before they are decoded.
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import trio
@@ -16,13 +17,25 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.errors import refusal_of
+from forq_trio.http.forq_api.reading import check_length
 from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.http.message import Request
 from forq_trio.model import errors, limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import ForqError
+from forq_trio.model.keys import Offer, Offering
 from forq_trio.model.messages import NewMessage
-from forq_trio.wire.messages import NewMessages, SendResult
+from forq_trio.wire.keys import Offerings
+from forq_trio.wire.messages import NewMessages
+
+MessageT = TypeVar("MessageT", bound=NewMessage | Offer)
+OutcomeT = TypeVar("OutcomeT")
+ResultT = TypeVar("ResultT")
 
 FORQS_MEMBERS = frozenset({"content", "processAfter"})
 _TOO_LONG = "of at most length"
+_TOO_MANY = errors.OutOfRange.about("messages")
 OUR_MEMBERS = frozenset(NewMessage.__struct_encode_fields__) - FORQS_MEMBERS
 
 
@@ -54,8 +67,6 @@ class _ForqsMessage(Struct, frozen=True, rename="camel"):
 _OurMembers = msgspec.defstruct(
     "_OurMembers", [(name, Raw | UnsetType, UNSET) for name in sorted(OUR_MEMBERS)], frozen=True
 )
-_read_message = BodyReader(NewMessage)
-_read_messages = BodyReader(NewMessages)
 _read_raw_messages = BodyReader(_RawMessages, NewMessages)
 _read_attributes = msgspec.json.Decoder(_RawAttributes).decode
 _read_forqs_message = BodyReader(_ForqsMessage)
@@ -73,29 +84,81 @@ def read_message(body: bytes) -> NewMessage:
         raise
 
 
-def read_our_message(raw: bytes | Raw) -> NewMessage:
-    """The message, which may have our members and no others. Raises Refused."""
-    if len(raw) > limits.READ_SLICE_BYTES:
-        _check_attributes(raw)
-    return _read_message(raw)
+class _MessageReader(BodyReader[MessageT]):
+    """Reads a message, which may have our members and no others."""
+
+    __slots__ = ()
+
+    def __call__(self, raw: bytes | Raw) -> MessageT:
+        if len(raw) > limits.READ_SLICE_BYTES:
+            _check_attributes(raw)
+        return super().__call__(raw)
 
 
-async def read_messages(body: bytes) -> list[NewMessage | SendResult]:
-    """The messages of a batch; for an invalid one its result. A short batch without any is decoded at once.
+read_our_message = _MessageReader(NewMessage)
+read_offer = _MessageReader(Offer)
 
-    Raises Refused for a body that is no batch.
-    """
-    if len(body) <= limits.READ_SLICE_BYTES:
+
+def check_body(body: bytes) -> None:
+    """Raise Refused for the body of one message that is so long that its content is too long."""
+    if len(body) > limits.SEND_BODY_BYTES_MAX:
+        most = limits.SEND_BODY_BYTES_MAX
+        sentence = f"the body is longer than {most} bytes, so its content cannot be allowed"
+        raise Refused(errors.ContentTooLarge, sentence, status=413)
+
+
+class _BatchReader(Generic[MessageT]):
+    """Reads the messages of a batch. batch: the type of the body; message: that of its `messages`."""
+
+    def __init__(self, batch: type[NewMessages | Offerings], message: type[MessageT]) -> None:
+        self._read_batch: BodyReader[Any] = BodyReader(batch)
+        self._read_message = _MessageReader(message)
+
+    async def __call__(self, request: Request) -> list[MessageT | Refused]:
+        """The messages; for an invalid one why.
+
+        Raises Refused for a body that is no batch, or one too large; Forbidden for a dead-letter queue to which the
+        caller may not send.
+        """
+        entries = await self.entries(request.body)
+        check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", _TOO_MANY)
+        messages = valid(entries)
+        if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
+            most = limits.PRODUCE_BATCH_BYTES_MAX
+            sentence = f"the contents of a batch have at most {most} bytes"
+            raise Refused(errors.ContentTooLarge, sentence, status=413)
+        for target in {message.dead_letter_queue for message in messages} - {None, ""}:
+            request.principal.check(Scope.PRODUCE, target)
+        return entries
+
+    async def entries(self, body: bytes) -> list[MessageT | Refused]:
+        """The messages, of whatever size. A short batch without an invalid one is decoded at once."""
+        if len(body) <= limits.READ_SLICE_BYTES:
+            try:
+                return list(self._read_batch(body).messages)
+            except Refused:
+                pass  # each entry is read alone
+        entries: list[MessageT | Refused] = []
+        slices = ReadSlices()
+        for raw in split_messages(body):
+            await slices.read(len(raw))
+            entries.append(self._read_entry(raw))
+        return entries
+
+    def _read_entry(self, raw: Raw) -> MessageT | Refused:
         try:
-            return list(_read_messages(body).messages)
-        except Refused:
-            pass  # each entry is read alone
-    entries: list[NewMessage | SendResult] = []
-    slices = ReadSlices()
-    for raw in split_messages(body):
-        await slices.read(len(raw))
-        entries.append(_read_entry(raw))
-    return entries
+            return self._read_message(raw)
+        except Refused as refusal:
+            return refusal
+
+
+read_messages = _BatchReader(NewMessages, NewMessage)
+read_offerings = _BatchReader(Offerings, Offering)
+
+
+def valid(entries: Sequence[MessageT | Refused]) -> list[MessageT]:
+    """Those that are no refusals."""
+    return [entry for entry in entries if not isinstance(entry, Refused)]
 
 
 def split_messages(body: bytes) -> list[Raw]:
@@ -106,9 +169,7 @@ def split_messages(body: bytes) -> list[Raw]:
         if _TOO_LONG not in (refusal.view.message or ""):
             raise
     most = limits.PRODUCE_BATCH_MAX
-    raise Refused(
-        errors.OutOfRange.about("messages"), f"messages has at most {most} entries", field="$.messages"
-    )
+    raise Refused(_TOO_MANY, f"messages has at most {most} entries", field="$.messages")
 
 
 class ReadSlices:
@@ -125,17 +186,9 @@ class ReadSlices:
             await trio.lowlevel.checkpoint()
 
 
-def refused_result(refusal: Refused) -> SendResult:
-    """The result of a message of a batch that is refused alone. Its `field` is a path into the message."""
-    view = refusal.view
-    return SendResult(code=view.code, field=view.field, message=view.message)
-
-
-def _read_entry(raw: Raw) -> NewMessage | SendResult:
-    try:
-        return read_our_message(raw)
-    except Refused as refusal:
-        return refused_result(refusal)
+def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage | Offer]) -> bool:
+    """True if the contents are longer than `bound`. JSON is never shorter than UTF-8: most bodies need no count."""
+    return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
 
 
 def _check_attributes(raw: bytes | Raw) -> None:
@@ -151,3 +204,27 @@ def _check_attributes(raw: bytes | Raw) -> None:
             f"the attributes are longer than {most} can be, which is how many are allowed",
             field="$.attributes",
         )
+
+
+def results_of(
+    entries: Sequence[MessageT | Refused],
+    outcomes: Sequence[OutcomeT | ForqError],
+    done: Callable[[OutcomeT], ResultT],
+    refused: Callable[..., ResultT],
+) -> list[ResultT]:
+    """The results of a batch in order: those of the valid messages are `outcomes`.
+
+    refused: makes a result of code, field (a path into the message) and message.
+    """
+    rest = iter(outcomes)
+    results = []
+    for entry in entries:
+        outcome = entry if isinstance(entry, Refused) else next(rest)
+        if isinstance(outcome, ForqError):
+            outcome = refusal_of(outcome)
+        if isinstance(outcome, Refused):
+            view = outcome.view
+            results.append(refused(code=view.code, field=view.field, message=view.message))
+        else:
+            results.append(done(outcome))
+    return results

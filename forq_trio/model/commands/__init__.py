@@ -11,9 +11,11 @@ from typing import Any
 from forq_trio.model.commands.access import *
 from forq_trio.model.commands.base import *
 from forq_trio.model.commands.consumers import *
+from forq_trio.model.commands.offers import *
 from forq_trio.model.commands.publishing import *
 from forq_trio.model.commands.queues import *
 from forq_trio.model.commands.receiving import *
+from forq_trio.model.commands.schedules import *
 from forq_trio.model.commands.sends import *
 from forq_trio.model.commands.upkeep import *
 

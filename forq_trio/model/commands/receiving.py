@@ -78,6 +78,7 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
     """Give the messages back after a failed attempt; they return after a delay, or fail at the last attempt.
 
     delay_ms: None means the back-off by attempt (1, 5, 15, 30, 60 s). reason: stored as the last error, None for none.
+    final: they fail now, however many attempts are left.
     """
 
     traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=_receipts, noted=Noted.NACKS)
@@ -87,6 +88,7 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
     delay_ms: int | None = None
     reason: str | None = None
     message_id: str | None = None
+    final: bool = False
 
 
 class NackById(Command[bool], frozen=True, gc=False):

@@ -8,10 +8,14 @@ from forq_trio.model.messages import NewMessage, Produced
 _CHARACTER_BYTES_MAX = 4
 
 
-def _bytes_max(message: NewMessage) -> int:
-    content = message.content
+def bytes_of(content: str, attributes: dict[str, str] | None) -> int:
+    """How many bytes a message has, at the most."""
     size = len(content) if content.isascii() else len(content) * _CHARACTER_BYTES_MAX
-    return size if message.attributes is None else size + limits.ATTRIBUTES_BYTES_MAX
+    return size if attributes is None else size + limits.ATTRIBUTES_BYTES_MAX
+
+
+def _bytes_max(message: NewMessage) -> int:
+    return bytes_of(message.content, message.attributes)
 
 
 def _bytes_of_one(command: "Produce") -> int:

@@ -6,10 +6,12 @@ Units are the last word of each name. Values that come from Forq (contract F) ke
 from forq_trio.model.limits.access import *
 from forq_trio.model.limits.admin_ui import *
 from forq_trio.model.limits.http import *
+from forq_trio.model.limits.keys import *
 from forq_trio.model.limits.logs import *
 from forq_trio.model.limits.messages import *
 from forq_trio.model.limits.pipelines import *
 from forq_trio.model.limits.queues import *
+from forq_trio.model.limits.schedules import *
 from forq_trio.model.limits.storage import *
 from forq_trio.model.limits.units import *
 from forq_trio.model.limits.writer import *

@@ -55,6 +55,9 @@ LIVE_SECONDS_MAX = 30.0  # of a pause, however long rendering took
 LIVE_BEAT_SECONDS = 10.0
 LIVE_POLL_SECONDS = 12.0
 ROW_LISTS_MAX = 256
+KEY_COUNTS_MAX = 1_000  # queues whose number of keys is remembered
+KEYS_COUNTED_MAX = 100_000
+KEY_KINDS_MAX = 20  # in which a key is looked for
 
 assert LIVE_VIEWS_A_SESSION_MAX <= LIVE_VIEWS_A_TOKEN_MAX < LIVE_VIEWS_MAX // 2
 assert LIVE_READERS_MAX < UI_CONNECTIONS_MAX - UI_KEYLESS_CONNECTIONS_MAX

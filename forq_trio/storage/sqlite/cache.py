@@ -17,6 +17,7 @@ from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 
@@ -69,6 +70,7 @@ class Cache:
         self.sessions: dict[str, UiSession] = {}
         self.redrives: dict[str, RedriveTask] = {}
         self.staging = Staging()
+        self.schedules = ScheduleTotals()
         self.history: dict[str, QueueHistory] = {}
         self.logs: dict[LogName, Log] = {"events": Log(defaults.events), "history": Log(defaults.history)}
         self.consumers: dict[str, Consumer] = {}

@@ -98,6 +98,10 @@ class Counts:
             changes[target] += count
             changes[_BYTES] += 0 if stays else size
 
+    def resize(self, queue: str, size: int) -> None:
+        """A message of a queue got so many bytes more; less than 0: fewer."""
+        self._changes_of(queue)[_BYTES] += size
+
     def _changes_of(self, queue: str) -> list[int]:
         """By how many messages in each status, and bytes, this batch changed the queue."""
         changes = self._changes.get(queue)

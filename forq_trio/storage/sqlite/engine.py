@@ -14,6 +14,8 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from forq_trio.model import limits
 from forq_trio.model.commands import (
     Claim,
@@ -34,9 +36,17 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import OPERATIONS, Operation, due, operation_on_each, publishing
+from forq_trio.storage.sqlite.operations import (
+    OPERATIONS,
+    Operation,
+    due,
+    operation_on_each,
+    publishing,
+    schedules,
+)
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.sqlite.operations.group_limit import unhold, wake_limited
+from forq_trio.storage.sqlite.operations.waiting import store_waiting
 from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
@@ -166,7 +176,7 @@ class SqliteEngine:
         return False
 
     def _is_due(self, now_ms: int) -> bool:
-        return self._cache.next_due_ms is not None and self._cache.next_due_ms <= now_ms
+        return _has_come(self._cache.next_due_ms, now_ms)
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
         """Run the batch in a new transaction and leave it open."""
@@ -184,6 +194,8 @@ class SqliteEngine:
             due.settle_due(tx)
         if batch.moves_staged and tx.staging.in_progress:
             publishing.advance(tx)
+        if batch.moves_staged and _has_come(tx.schedules.due_at, batch.now_ms):
+            schedules.run_due(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         kinds: dict[type[Command[Any]], list[int]] = {}
         for index, command in enumerate(batch.commands):
@@ -197,6 +209,7 @@ class SqliteEngine:
                 for index, outcome in zip(kinds[kind], run(tx, OPERATIONS[kind], commands), strict=True):
                     outcomes[index] = outcome
         due.settle_failed(tx)
+        store_waiting(tx)
         _unhold(tx)
         served: Served = []
         if claims or batch.receivers:
@@ -204,9 +217,14 @@ class SqliteEngine:
             deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
             for index, outcome in zip(claims, deliveries, strict=True):
                 outcomes[index] = outcome
+        if tx.waiting:  # behind messages that claims moved or removed
+            tx.wake_next.update(queue for queue, _, _ in tx.waiting)
+            store_waiting(tx)
         if tx.limited:
             wake_limited(tx)
         tx.save()
+        if tx.schedules_changed:
+            tx.schedules = replace(tx.schedules, due_at=schedules.next_due(tx))
         tx.next_due_ms = self._find_next_due(tx, batch)
         assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed
         return BatchResult(
@@ -219,6 +237,7 @@ class SqliteEngine:
             tx.durations,
             tx.set_aside,
             tx.logged(),
+            tx.runs,
         )
 
     def _find_next_due(self, tx: Transaction, batch: Batch) -> int | None:
@@ -232,6 +251,10 @@ class SqliteEngine:
             )  # not instead of an earlier one, which would be forgotten if the clock is set back
         if tx.staging.in_progress:
             times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
+        next_run = tx.schedules.due_at
+        if not batch.moves_staged and _has_come(next_run, tx.now_ms):
+            next_run = tx.now_ms + limits.DUE_RETRY_MS
+        times.append(next_run)
         return min([time for time in times if time is not None], default=None)
 
     def _rollback(self) -> None:
@@ -239,6 +262,10 @@ class SqliteEngine:
         self._open_transaction = None
         if not self._connection.get_autocommit():
             self._connection.execute(SQL["rollback"])
+
+
+def _has_come(at_ms: int | None, now_ms: int) -> bool:
+    return at_ms is not None and at_ms <= now_ms
 
 
 def _run_together(tx: Transaction, operation: Operation, commands: Sequence[Any]) -> Sequence[Any]:

@@ -12,6 +12,7 @@ from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import KeyShare, Staging
+from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.apps import shares_with
 from forq_trio.storage.engine import EngineSettings
@@ -90,9 +91,19 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
             found = connection.execute(SQL["find_bucket"], (queue, "", rate.count, rate.period_ms)).get
             cache.rates_full_at[queue] = 0 if found is None else -(-found // rate.count)
     cache.has_buckets = bool(connection.execute(SQL["has_buckets"]).get)
+    cache.schedules = _schedules(connection)
     due = [connection.execute(SQL["next_due"], (1,)).get, connection.execute(SQL["next_wake"]).get]
+    due.append(cache.schedules.due_at)
     cache.next_due_ms = min([at for at in due if at is not None], default=None)
     return cache
+
+
+def _schedules(connection: apsw.Connection) -> ScheduleTotals:
+    """How many schedules there are, and when the next run is due."""
+    made = {made_by: count for made_by, count in connection.execute(SQL["load_schedules"])}
+    count = sum(made.values())
+    made.pop(None, None)
+    return ScheduleTotals(count, made, connection.execute(SQL["next_schedule"]).get)
 
 
 def _shares(connection: apsw.Connection) -> Mapping[str, KeyShare]:

@@ -11,14 +11,17 @@ from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.keys import OnceMore
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     STATUS_NAMES,
+    KeyedMessage,
     MessageInfo,
     QueueCounts,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
 from forq_trio.model.searches import (
     PREVIEW_ELLIPSIS,
     DeadLetterPage,
@@ -35,16 +38,19 @@ from forq_trio.model.searches import (
     MessageRow,
 )
 from forq_trio.storage.consumers import pages_within
-from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
+from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
 from forq_trio.storage.sqlite import log_reader
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.apps import read_app
+from forq_trio.storage.sqlite.operations.schedules import read_runs, read_schedule
 from forq_trio.storage.sqlite.operations.shuffle import draw
-from forq_trio.storage.sqlite.row import shown_as
+from forq_trio.storage.sqlite.row import Waiting, read_keyed, read_waiting, shown, shown_as
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
 _SQL = load("reader") | load("shuffle") | load("export") | load("log_reader") | load("consumers")
+_SQL |= load("schedules")
+_LAST_CHARACTER = "\U0010ffff"
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 _CHARACTER_BYTES_MAX = 4
@@ -71,6 +77,40 @@ class SqliteReader:
     def message(self, queue: str, message_id: str) -> MessageInfo | None:
         rows = self._query("message", queue, message_id)
         return _message(rows[0]) if rows else None
+
+    def keyed_message(self, queue: str, key: str, kind: str) -> KeyedMessage | None:
+        with self._snapshot():
+            rows = self._query("keyed_message", queue, kind, key)
+            if not rows:
+                return None
+            message = _message(rows[0])
+            waiting = self._query("waiting", message.sequence)
+        return KeyedMessage(message, _once_more(read_waiting(waiting[0][0])) if waiting else None)
+
+    def keyed_messages(
+        self, queue: str, prefix: str, kind: str | None, after: tuple[str, str] | None, limit: int
+    ) -> tuple[list[MessageInfo], tuple[str, str] | None]:
+        place = after or (kind or "", "")
+        last = prefix + _LAST_CHARACTER * (limits.KEY_LENGTH_MAX - len(prefix))
+        page, found = PageBytes(), list[MessageInfo]()
+        with self._snapshot():
+            for _ in range(limits.KINDS_LOOKED_AT_MAX):
+                kinds = self._query("next_kind", queue, place[0])
+                if not kinds or (kind is not None and kinds[0][0] != kind):
+                    return found, None
+                place = (kinds[0][0], place[1] if kinds[0][0] == place[0] else "")
+                wanted = limit - len(found)
+                with closing(self._rows("keyed_messages", queue, *place, prefix, last, wanted + 1)) as rows:
+                    for message in map(_message, rows):
+                        if not page.take(message) or len(found) == limit:
+                            return found, place
+                        found.append(message)
+                        place = place[0], _key_of(message)
+                place = place[0] + "\0", ""  # the first one behind this kind
+        return found, place
+
+    def count_keys(self, queue: str, most: int) -> dict[str, int]:
+        return dict(self._query("count_keys", queue, most))
 
     def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         return self._page("peek", queue, limit)
@@ -219,6 +259,28 @@ class SqliteReader:
     def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
         return [read_app(row) for row in self._query("list_apps", after, limit)]
 
+    def schedule(self, name: str, runs: int) -> tuple[Schedule, tuple[SavedRun, ...]] | None:
+        with self._snapshot():
+            found = self._query("find_schedule", name)
+            if not found:
+                return None
+            schedule_id, *row = found[0]
+            latest = read_runs(self._query("runs_of_schedule", schedule_id, max(runs, 1)))
+        return read_schedule(row).told(latest[0] if latest else None), latest[:runs]
+
+    def schedules(self, after: str, limit: int) -> SchedulePage:
+        page = PageBytes()
+        found: list[Schedule] = []
+        with closing(self._rows("list_schedules", after, limit + 1)) as rows:
+            for run, *row in rows:
+                stored = read_schedule(row)
+                size = message_bytes(stored.new.content, stored.new.attributes)
+                if len(found) == limit or not page.take_bytes(size):
+                    return SchedulePage(found, found[-1].name)
+                latest = read_runs([(run,)])
+                found.append(stored.told(latest[0] if latest else None))
+        return SchedulePage(found)
+
     def find_finished(
         self,
         queue: str,
@@ -277,9 +339,20 @@ class SqliteReader:
 _message = shown_as(MessageInfo)
 
 
+def _key_of(message: MessageInfo) -> str:
+    return "" if message.keyed is None else message.keyed.key
+
+
+def _once_more(waiting: Waiting) -> OnceMore:
+    offering = waiting.offering
+    numbers = (waiting.due, waiting.revision, waiting.offers, waiting.last_offer_at)
+    return OnceMore(offering.content, offering.attributes or {}, *numbers)
+
+
 def _message_row(row: Sequence[Any]) -> MessageRow:
     message_id, queue, seq, status, *members, match_at, excerpt = row
     members[_ROW_GROUP] = members[_ROW_GROUP] or None
+    members[-1] = None if members[-1] is None else shown(read_keyed, members[-1])
     return MessageRow(message_id, queue, seq, STATUS_NAMES[status], _preview_of(excerpt, match_at), *members)
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.history import FinishedMessage
+from forq_trio.model.keys import KeyInfo, Mode, Offering
 from forq_trio.model.messages import STATUS_NAMES, Failure, MessageInfo, Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.rules import failed_again
@@ -17,11 +18,14 @@ InfoT = TypeVar("InfoT", MessageInfo, FinishedMessage)
 
 _FAILURES = msgspec.json.Decoder(list[tuple[int, int, str | None]])
 _ATTRIBUTES = msgspec.json.Decoder(dict[str, str])
+_KEY = msgspec.json.Decoder(tuple[str, str, int, Mode, int, int, int, int | None])
 _SETTINGS = msgspec.json.Decoder(QueueSettings)
 _encode = msgspec.json.Encoder().encode
 
 
-ReadyRow = tuple[int, str, str, int, int, int, int | None, str | None, str | None, int, int, int]
+ReadyRow = tuple[
+    int, str, str, int, int, int, int | None, str | None, str | None, int, int, int, str | None, str | None
+]
 """A ready message as a claim reads it: the columns `ready`, each at the place that has its name below.
 
 A plain tuple, as the statement returns it: as an object with members a claim of many messages takes 7 % longer.
@@ -38,6 +42,24 @@ GROUP_ID: Final = 8
 PROCESS_AFTER: Final = 9
 POSITION: Final = 10
 BYTES: Final = 11
+KEY: Final = 12
+KIND: Final = 13
+
+
+class Waiting(Struct, frozen=True, gc=False):
+    """An offer that waits behind the message in process. size: the bytes of its content and attributes."""
+
+    offering: Offering
+    due: int
+    revision: int
+    size: int
+    offers: int
+    first_offer_at: int
+    last_offer_at: int
+    max_wait_until: int | None
+
+
+_WAITING = msgspec.json.Decoder(Waiting)
 
 
 class Row(Struct, gc=False):
@@ -64,6 +86,8 @@ class Row(Struct, gc=False):
     source_queue: str | None
     ttl_ms: int | None
     processing_started_at: int | None
+    kind: str | None
+    """None for a message that never had a key."""
 
     def expired(self, now_ms: int) -> bool:
         """True past its time to live, unless it is processing: its consumer may finish it (F7)."""
@@ -106,11 +130,14 @@ def shown_as(kind: type[InfoT]) -> Callable[[Sequence[Any]], InfoT]:
     members = kind.__struct_fields__
     attributes, group, failures = map(members.index, ("attributes", "group", "failures"))
     status = members.index("status") if "status" in members else None
+    keyed = members.index("keyed") if "keyed" in members else None
 
     def made(row: Sequence[Any]) -> InfoT:
         values = list(row)
         if status is not None:
             values[status] = STATUS_NAMES[row[status]]
+        if keyed is not None:
+            values[keyed] = shown(read_keyed, row[keyed])
         values[attributes] = shown(read_attributes, row[attributes]) or {}
         values[group] = row[group] or None
         values[failures] = shown(read_failures, row[failures])
@@ -119,12 +146,24 @@ def shown_as(kind: type[InfoT]) -> Callable[[Sequence[Any]], InfoT]:
     return made
 
 
+def read_keyed(column: str | None) -> KeyInfo | None:
+    return None if column is None else KeyInfo(*_KEY.decode(column))
+
+
 def write_attributes(attributes: dict[str, str] | None) -> str | None:
     return _encode(attributes).decode() if attributes else None
 
 
 def read_attributes(column: str | None) -> dict[str, str] | None:
     return None if column is None else _ATTRIBUTES.decode(column)
+
+
+def write_waiting(waiting: Waiting) -> bytes:
+    return _encode(waiting)
+
+
+def read_waiting(column: bytes) -> Waiting:
+    return _WAITING.decode(column)
 
 
 def write_settings(settings: QueueSettings) -> str:

@@ -19,9 +19,10 @@ from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.schedules import SavedRun
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
-from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event
+from forq_trio.storage.engine import EVENT_KINDS, OFFERED, REQUEUED, Event
 from forq_trio.storage.rules import check_queues
 from forq_trio.storage.sqlite.cache import Cache, Group, Round
 from forq_trio.storage.sqlite.changes import Changes
@@ -30,11 +31,13 @@ from forq_trio.storage.sqlite.history import HistoryChanges
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.isolation import Isolation
 from forq_trio.storage.sqlite.lifecycle import LOGGED_QUEUE, Noted, note, write
-from forq_trio.storage.sqlite.row import Row, clamped, write_settings
+from forq_trio.storage.sqlite.row import Row, Waiting, clamped, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import FAILED, PROCESSING, READY, TRANSITIONS, frees_group
 
 SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers") | load("rates")
+SQL |= load("schedules")
+SQL |= load("keys")
 
 _COUNTED = frozenset(EVENT_KINDS)
 
@@ -49,11 +52,14 @@ class Transaction(Isolation, Counts):
     inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
     wake_next: queues that the next batch counts as woken. has_buckets: tokens were taken, now or before. limited:
     groups whose messages may be held for want of a token. rates_full_at: by queue, see Snapshot. allowances: what its
-    steps may still do. changed: how many changes of messages it made. claim_first: the queue with which claims begin
-    (storage/engine.py's rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds: those that
-    grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while messages are sent.
-    durations: see BatchResult. event_log: the events that are kept, without those of this batch until its end. tokens,
-    sessions, redrives, consumers: all, as of the last command.
+    steps may still do. changed: how many changes of messages it made. waiting: offers that waited behind messages
+    that are gone, by queue, and kind and key. revised: numbers were given out that are no message's. claim_first: the
+    queue with which claims begin (storage/engine.py's rule 12); claim_first_next: in the next batch, "" for the first
+    one by name. rounds: those that grouped queues reached. last_of_group, first_ready: positions by queue, group and
+    priority, while messages are sent. schedules: how many there are, and when the next run was due;
+    schedules_changed: it may be another time now. runs: what became of those of this batch. durations: see
+    BatchResult. event_log: the events that are kept, without those of this batch until its end. tokens, sessions,
+    redrives, consumers: all, as of the last command.
     """
 
     def __init__(
@@ -85,6 +91,8 @@ class Transaction(Isolation, Counts):
         self.plain_inserts: list[tuple[Any, ...]] = []
         self.allowances = Allowances(shared=shared)
         self.changed = 0
+        self.waiting: list[tuple[str, tuple[str, str], Waiting]] = []
+        self.revised = False
         self.claim_first = cache.claim_first
         self.claim_first_next = ""
         self.freed: set[Group] = set()
@@ -98,6 +106,9 @@ class Transaction(Isolation, Counts):
         self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
         self.redrives: Changes[RedriveTask] = Changes(cache.redrives, {})
         self.staging = cache.staging
+        self.schedules = cache.schedules
+        self.schedules_changed = False
+        self.runs: list[SavedRun] = []
         self.history = HistoryChanges(cache)
         self.consumers: Changes[Consumer] = Changes(cache.consumers, {})
         self.consumer_totals = cache.consumer_totals
@@ -141,6 +152,12 @@ class Transaction(Isolation, Counts):
         self.plain_inserts.clear()
         self.run("insert_message", self.inserts)
         self.inserts.clear()
+
+    def next_revision(self) -> int:
+        """A new revision of a key."""
+        self.revised = True
+        self.last_seq += 1
+        return self.last_seq
 
     def delete(self, seqs: list[int]) -> None:
         """Remove these messages."""
@@ -303,6 +320,11 @@ class Transaction(Isolation, Counts):
         if self._lifecycle is not None:
             note(self._lifecycle, self.now_ms, change, queue, messages, to, reason, nack_reason)
 
+    def note_offer(self, queue: str, outcome: str) -> None:
+        """Count an offer."""
+        key = (OFFERED, queue, outcome)
+        self._events[key] = self._events.get(key, 0) + 1
+
     def _free(self, queue: str, source: int | None, messages: Sequence[Row]) -> None:
         """The queue, and the groups of these messages, may be below their limits again."""
         rules = self.rules(queue)
@@ -338,11 +360,11 @@ class Transaction(Isolation, Counts):
         """Write the events of this batch, and the changed counts of queues with the last sequence number."""
         if self._lifecycle:
             self.event_log = write(self.run, self._lifecycle, self.event_log)
-        if not self._changes and not self._forgotten:
+        if not self._changes and not self._forgotten and not self.revised:
             return
         for queue in self._forgotten:
             self.query("forget_counts", queue)
-        if self._forgotten:
+        if self._forgotten or self.revised:
             self.query("save_last_sequence", self.last_seq)
         self._counts = {queue: self._with_changes(queue, each) for queue, each in self._changes.items()}
         rows = [
@@ -370,6 +392,7 @@ class Transaction(Isolation, Counts):
         self.history.adopt()
         cache.last_seq = self.last_seq
         cache.staging = self.staging
+        cache.schedules = self.schedules
         cache.consumer_totals = self.consumer_totals
         cache.logs["events"] = self.event_log
         cache.next_due_ms = self.next_due_ms

@@ -18,6 +18,8 @@ from forq_trio.ui.pages.dead import dead_view
 from forq_trio.ui.pages.message import message_view
 from forq_trio.ui.pages.overview import empty_view, overview_view
 from forq_trio.ui.pages.queue import queue_view
+from forq_trio.ui.pages.schedule import schedule_view
+from forq_trio.ui.pages.schedules import schedules_view
 from forq_trio.ui.pages.system import system_view
 from forq_trio.ui.pages.workbench import workbench_view
 from forq_trio.ui.site import Site
@@ -31,6 +33,8 @@ VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
     "dead": dead_view,
     "workbench": workbench_view,
     "queue": queue_view,
+    "schedule": schedule_view,
+    "schedules": schedules_view,
 }
 """The views by the name in their path, /live/<name>: each is made of the site, the viewer and the query."""
 

@@ -5,10 +5,14 @@ from forq_trio.ui.pages.dead import dead_routes
 from forq_trio.ui.pages.emptying import emptying_routes
 from forq_trio.ui.pages.history import history_routes
 from forq_trio.ui.pages.jump import jump_routes
+from forq_trio.ui.pages.key_actions import key_routes
 from forq_trio.ui.pages.message import message_routes
 from forq_trio.ui.pages.message_list import message_list_routes
 from forq_trio.ui.pages.overview import overview_routes
 from forq_trio.ui.pages.queue import queue_routes
+from forq_trio.ui.pages.schedule import schedule_routes
+from forq_trio.ui.pages.schedule_edit import schedule_edit_routes
+from forq_trio.ui.pages.schedules import schedules_routes
 from forq_trio.ui.pages.sending import sending_routes
 from forq_trio.ui.pages.settings import settings_routes
 from forq_trio.ui.pages.system import system_routes
@@ -20,6 +24,7 @@ ALL_PAGES = (
     queue_routes,
     message_list_routes,
     message_routes,
+    key_routes,
     settings_routes,
     sending_routes,
     emptying_routes,
@@ -27,6 +32,9 @@ ALL_PAGES = (
     history_routes,
     dead_routes,
     workbench_routes,
+    schedules_routes,
+    schedule_routes,
+    schedule_edit_routes,
     jump_routes,
     system_routes,
     token_routes,

@@ -11,11 +11,14 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import MalformedMessageId, MessageNotFound
 from forq_trio.model.events import MessageEvent
+from forq_trio.model.keys import OnceMore
 from forq_trio.model.messages import MessageInfo
 from forq_trio.ui import content, timeline
 from forq_trio.ui.curl import curl_command
 from forq_trio.ui.event_timeline import event_timeline, is_whole
+from forq_trio.ui.key_words import key_context
 from forq_trio.ui.live.page_view import PageView
+from forq_trio.ui.pages.key_actions import add_key_actions, comes_after
 from forq_trio.ui.pages.message_actions import add_actions
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -27,6 +30,7 @@ _FILE_POLICY = "default-src 'none'; sandbox"
 class Allowed(Struct, frozen=True):
     """What may be done with a message. redrive, edit, delete: of a dead letter; copy: send an edited copy.
 
+    move: deliver a message with a key now, reschedule or drop it; after: reschedule or drop what waits behind it.
     home: the queue that a copy is for by default, None where that is not known. note: why something is missing.
     """
 
@@ -35,6 +39,8 @@ class Allowed(Struct, frozen=True):
     delete: bool
     copy: bool
     cancel: bool
+    move: bool
+    after: bool
     home: str | None
     note: str
 
@@ -44,8 +50,8 @@ def home_of(site: Site, message: MessageInfo) -> str | None:
     return message.source_queue if site.broker.known.takes_dead_letters(message.queue) else message.queue
 
 
-def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
-    """What the viewer may do with a message in its present state."""
+def allowed(site: Site, viewer: Viewer, message: MessageInfo, once_more: OnceMore | None = None) -> Allowed:
+    """What the viewer may do with a message in its present state. once_more: what waits behind it."""
     home = home_of(site, message)
     is_dead = site.broker.known.takes_dead_letters(message.queue)
     in_flight = message.status == "processing"
@@ -53,10 +59,15 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
     may_send = home is not None and viewer.may(Scope.PRODUCE, home)
     note = ""
     may_cancel = not is_dead and viewer.may(Scope.CANCEL, message.queue)
-    if in_flight:
+    has_key = message.keyed is not None
+    if in_flight and once_more is not None and may_cancel:
+        note = "A message in flight cannot be moved or deleted here. What comes after it can."
+    elif in_flight:
         note = "A message in flight cannot be moved, deleted or cancelled."
     elif is_dead and not may_redrive:
         note = "Redriving and deleting take the scope redrive."
+    elif not is_dead and not may_cancel and has_key:
+        note = "Rescheduling and dropping take the scope cancel."
     elif not is_dead and not may_send:
         note = "Sending a copy takes the scope produce."
     elif not is_dead and not may_cancel:
@@ -69,7 +80,9 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
         edit=changes,
         delete=changes,
         copy=may_send and not changes,
-        cancel=may_cancel and not in_flight,
+        cancel=may_cancel and not in_flight and not has_key,
+        move=may_cancel and not in_flight and has_key,
+        after=may_cancel and once_more is not None,
         home=home,
         note=note,
     )
@@ -81,8 +94,9 @@ def message_context(
     message: MessageInfo,
     args: Mapping[str, str],
     events: Sequence[MessageEvent] = (),
+    once_more: OnceMore | None = None,
 ) -> dict[str, Any]:
-    """What the templates of a message need. events: those of the message that are kept."""
+    """What the templates of a message need. events: those of the message that are kept. once_more: what comes after."""
     by_events = is_whole(events)
     now_ms = site.clock.now_ms()
     home = home_of(site, message)
@@ -95,13 +109,16 @@ def message_context(
         "shown": content.show(message.content, args.get("view", ""), text),
         "views": content.VIEWS,
         "text": text,
-        "steps": event_timeline(events) if by_events else timeline.timeline(message, now_ms),
+        "steps": event_timeline(events, once_more)
+        if by_events
+        else timeline.timeline(message, now_ms, once_more),
         "forgotten": not by_events and timeline.forgotten(message),
         "reason_words": timeline.reason_words,
         "attempts_max": message.max_attempts or site.broker.known.rules(message.queue).max_attempts,
         "damaged_attributes": not message.attributes and message.bytes > content_bytes,
-        "allowed": allowed(site, viewer, message),
+        "allowed": allowed(site, viewer, message, once_more),
         "may_see_home": home is not None and viewer.may_see(home),
+        **key_context(message, once_more),
     }
 
 
@@ -122,13 +139,15 @@ def message_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageVie
     viewer.require(Scope.BROWSE, queue)
 
     async def read() -> dict[str, Any]:
-        message = None
+        message, once_more = None, None
         with suppress(MessageNotFound, MalformedMessageId):
             message = await site.broker.message(queue, args.get("id", ""))
+            once_more = await comes_after(site.broker, message)
         return {
             "message": message,
+            "once_more": once_more,
             "gone": message is None,
-            "changed": message is not None and version_of(message) != since,
+            "changed": message is not None and version_of(message, once_more) != since,
             "now_ms": site.clock.now_ms(),
             "is_dead": site.broker.known.takes_dead_letters(queue),
             "reason_words": timeline.reason_words,
@@ -137,9 +156,13 @@ def message_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageVie
     return PageView(site, viewer, "message/live.html", read)
 
 
-def version_of(message: MessageInfo) -> str:
+def version_of(message: MessageInfo, once_more: OnceMore | None) -> str:
     """Another text after each change that the page would have to show; an extended lease is none."""
-    return f"{message.status}-{message.attempts}-{len(message.failures)}-{message.process_after}"
+    offers = 0 if message.keyed is None else message.keyed.offers
+    after = "" if once_more is None else f"-{once_more.offers}-{once_more.process_after}"
+    return (
+        f"{message.status}-{message.attempts}-{len(message.failures)}-{message.process_after}-{offers}{after}"
+    )
 
 
 def message_routes(site: Site) -> Routes:
@@ -155,12 +178,13 @@ def message_routes(site: Site) -> Routes:
         except MessageNotFound:
             return await gone(queue, message_id, part)
         events = await events_of(site, site.viewer, queue, message_id)
-        context = message_context(site, site.viewer, found, request.args, events)
+        once_more = await comes_after(site.broker, found)
+        context = message_context(site, site.viewer, found, request.args, events, once_more)
         if part:
             in_place = part == "1" or request.args.get("in") == "place"
             template = "message/content.html" if part == "content" else "message/part.html"
             return site.part(template, in_place=in_place, **context)
-        live = site.url("/live/message", queue=queue, id=found.id, since=version_of(found))
+        live = site.url("/live/message", queue=queue, id=found.id, since=version_of(found, once_more))
         here = "dead" if context["is_dead"] else "queues"
         return await site.page(
             "message/page.html", here, live=live, in_place=False, gone=False, changed=False, **context
@@ -200,6 +224,7 @@ def message_routes(site: Site) -> Routes:
 
     _add_files(routes, site, base)
     add_actions(routes, site, base, home_of)
+    add_key_actions(routes, site, base)
     return routes
 
 

@@ -13,11 +13,14 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, MessageNotFound
 from forq_trio.model.messages import (
+    MessageInfo,
     QueueCounts,
     Status,
     is_message_id,
 )
 from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
+from forq_trio.ui.key_counts import KeyCount
+from forq_trio.ui.key_words import KEPT
 from forq_trio.ui.queue_limits import Held, Limits, limits_of
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -26,6 +29,7 @@ from forq_trio.ui.viewer import Viewer
 STATES = ("all", "ready", "delayed", "processing", "held", "failed")
 _QUERY_LENGTH_MAX = 1_024
 _CURSOR_LENGTH_MAX = 100
+_KEY = re.compile(r"key:\s?(\S.*)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.-]{1,64}):(?!//)\s?(\S.*)", re.DOTALL)
 
 
@@ -71,19 +75,31 @@ def _number(text: str) -> int:
 
 
 class MessageQuery(Struct, frozen=True):
-    """What a query means. id: of a message; else the filter says it. words: for people; text: what is marked."""
+    """What a query means. id: of a message; else the filter says it. words: for people; text: what is marked.
+
+    key: of a message, exactly or, with key_begins, its beginning.
+    """
 
     words: str
     id: str | None = None
+    key: str | None = None
+    key_begins: bool = False
     filter: MessageFilter | None = None
     text: str = ""
 
 
-def read_query(listed: Listed) -> MessageQuery:
-    """A query: the id of a message, `attribute:value`, or a text that the content has."""
+def read_query(listed: Listed, *, has_keys: bool = False) -> MessageQuery:
+    """A query: the id of a message, `attribute:value`, or a text that the content has.
+
+    has_keys: the queue has messages with a key: `key:customer/4117` is one, and `key:customer/41*` all that begin so.
+    """
     q, status = listed.q, None if listed.state == "all" else Status[listed.state.upper()]
     if is_message_id(q):
         return MessageQuery("Id", id=q.lower())
+    key = _KEY.fullmatch(q) if has_keys and not listed.as_text else None
+    if key is not None:
+        begins = key[1].endswith("*")
+        return MessageQuery("Key", key=key[1].removesuffix("*"), key_begins=begins)
     attribute = None if listed.as_text else _ATTRIBUTE.fullmatch(q)
     if attribute is not None:
         name, value = attribute.groups()
@@ -98,7 +114,8 @@ class RowsPage(Struct):
 
     limits: where the list says what holds messages back. next: parameters of the next page, None at the end. goes_on:
     the next page loads by itself. words: what was searched, "" for no search; searched, of, oldest_at: how far. error:
-    why it could not be searched.
+    why it could not be searched. keys: the queue has messages with a key, and how many; key: what their keys begin
+    with, where that was searched.
     """
 
     rows: Sequence[MessageRow]
@@ -114,6 +131,8 @@ class RowsPage(Struct):
     text: str = ""
     error: str = ""
     limits: Limits | None = None
+    keys: KeyCount = KeyCount()
+    key: str | None = None
 
     def held(self, row: MessageRow, place: int) -> Held | None:
         """What holds a message of this page back; None where the list does not say. place: in the page, from 1."""
@@ -128,6 +147,10 @@ class RowsPage(Struct):
             and self.shown // limits.LIST_ROWS_MAX > (self.shown - len(self.rows)) // limits.LIST_ROWS_MAX
         )
 
+    def key_of(self, row: MessageRow) -> Markup:
+        """The key of a message, with what was searched marked."""
+        return Markup("") if row.keyed is None else begins_marked(row.keyed.key, self.key or "")
+
     def preview(self, row: MessageRow) -> Markup:
         """The first line of the preview, with what was searched marked."""
         return marked(" ".join(row.preview.split()) if not self.text else row.preview, self.text)
@@ -139,6 +162,14 @@ def marked(text: str, wanted: str) -> Markup:
         return escape(visible(text))
     mark = Markup("<mark>{}</mark>").format(visible(wanted))
     return mark.join(escape(visible(part)) for part in text.split(wanted))
+
+
+def begins_marked(text: str, wanted: str) -> Markup:
+    """The text as people see it, escaped, with `wanted` in a <mark> if it begins so."""
+    if not wanted or not text.startswith(wanted):
+        return escape(visible(text))
+    rest = escape(visible(text[len(wanted) :]))
+    return Markup("<mark>{}</mark>{}").format(visible(wanted), rest)
 
 
 def count_of(counts: QueueCounts, state: str) -> int:
@@ -155,8 +186,12 @@ class MessageList:
         self._queue = queue
 
     async def page(self, listed: Listed) -> RowsPage:
-        if listed.q:
-            return await self._search(listed)
+        keys = await self._site.key_counts.of(self._queue, fresh=not listed.cursor)
+        page = await (self._search(listed, keys) if listed.q else self._all(listed))
+        page.keys = keys
+        return page
+
+    async def _all(self, listed: Listed) -> RowsPage:
         found = await self._site.broker.lists.list_messages(
             self._queue,
             cast("ListedState", listed.state),
@@ -170,8 +205,12 @@ class MessageList:
         says = listed.state in ("ready", "held") and limits_now.are_set
         return RowsPage(found.rows, shown, total, following, limits=limits_now if says else None)
 
-    async def _search(self, listed: Listed) -> RowsPage:
-        wanted = read_query(listed)
+    async def _search(self, listed: Listed, keys: KeyCount) -> RowsPage:
+        wanted = read_query(listed, has_keys=keys.total > 0)
+        if wanted.key is not None:
+            if wanted.key_begins:
+                return await self._by_key_prefix(listed, wanted.key, keys)
+            return await self._by_key(listed, wanted.key, keys)
         if wanted.filter is None:
             return await self._by_id(listed, wanted)
         before = _number(listed.cursor) or None
@@ -199,6 +238,33 @@ class MessageList:
             text=wanted.text,
         )
 
+    async def _by_key(self, listed: Listed, key: str, keys: KeyCount) -> RowsPage:
+        """The messages with this key, one of a kind."""
+        rows = []
+        try:
+            for kind in [*keys.kinds][: limits.KEY_KINDS_MAX]:
+                found = await self._site.broker.keyed_message(self._queue, key, kind)
+                if found is not None:
+                    rows += _rows_in(listed, [found.message])
+        except CallerError as error:
+            return RowsPage([], 0, 0, None, words="Key", error=error.message)
+        return RowsPage(rows, len(rows), len(rows), None, words="Key", of=keys.total, key=key)
+
+    async def _by_key_prefix(self, listed: Listed, prefix: str, keys: KeyCount) -> RowsPage:
+        """The messages whose key begins so, by the index: pages of all of them, of which the tab has some."""
+        try:
+            found = await self._site.broker.keyed_messages(
+                self._queue, prefix=prefix, after=listed.cursor or None, limit=limits.KEYS_PAGE_MAX
+            )
+        except CallerError as error:
+            return RowsPage([], 0, 0, None, words="Key", error=error.message)
+        rows = _rows_in(listed, found.messages)
+        shown = listed.shown + len(rows)
+        following = None if found.next is None else listed.query(cursor=found.next, shown=shown)
+        goes_on = len(rows) == len(found.messages)
+        total = max(shown, keys.total)
+        return RowsPage(rows, shown, total, following, goes_on=goes_on, words="Key", of=total, key=prefix)
+
     async def _by_id(self, listed: Listed, wanted: MessageQuery) -> RowsPage:
         rows = []
         try:
@@ -208,6 +274,15 @@ class MessageList:
             pass
         total = self._site.broker.known.counts_of(self._queue).total
         return RowsPage(rows, len(rows), len(rows), None, words=wanted.words, searched=total, of=total)
+
+
+def _rows_in(listed: Listed, messages: Sequence[MessageInfo]) -> list[MessageRow]:
+    """The rows of those that the tab shows."""
+    return [
+        MessageRow.of(message, message.content[: limits.PREVIEW_LENGTH_MAX])
+        for message in messages
+        if listed.state in ("all", message.status)
+    ]
 
 
 def message_list_routes(site: Site) -> Routes:
@@ -225,6 +300,7 @@ def message_list_routes(site: Site) -> Routes:
             listed=listed,
             rows=page,
             rules=site.broker.known.rules(queue),
+            kept=KEPT,
             is_part=True,
         )
 

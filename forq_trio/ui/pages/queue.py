@@ -16,8 +16,11 @@ from forq_trio.model.messages import QueueCounts, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.monitor.history import Range, Series
+from forq_trio.monitor.totals import Now
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl
+from forq_trio.ui.key_counts import KeyCount
+from forq_trio.ui.key_words import KEPT
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
 from forq_trio.ui.queue_limits import limits_of
@@ -53,9 +56,11 @@ class QueueFacts:
         self.site = site
         self.viewer = viewer
         self.queue = queue
+        self.keys = KeyCount()
         self.range, self.range_default = site.range_of(args)
 
     async def refresh(self) -> None:
+        self.keys = await self.site.key_counts.of(self.queue)
         await self.site.monitor.refresh_ages([self.queue], AGE_SECONDS_MAX)
 
     def context(self) -> dict[str, Any]:
@@ -75,6 +80,9 @@ class QueueFacts:
             "health": health,
             "remedy": self._remedy(health, counts),
             "now": now,
+            "keys": self.keys,
+            "is_keyed": self._is_keyed,
+            "offers_line": self._offers_line(now) if health.level == "fine" else "",
             "oldest_ms": site.monitor.oldest_age_ms(queue) if counts.ready else None,
             "waiting": site.broker.known.waiting(queue),
             "consumers": consumers[:CONSUMERS_SHOWN],
@@ -94,6 +102,24 @@ class QueueFacts:
             "keeps_history": site.broker.known.log("history").enabled,
             "may_administer": self.viewer.may(Scope.ADMIN, queue),
         }
+
+    @property
+    def _is_keyed(self) -> bool:
+        """It has messages with a key, or had some since the start."""
+        return self.keys.total > 0 or self.site.monitor.now(self.queue).offers_of_hour > 0
+
+    def _offers_line(self, now: Now) -> str:
+        """What offers become, for a queue that has keys."""
+        if not self._is_keyed:
+            return ""
+        words = "At most one message waits for each key."
+        offered, delivered = now.offered_per_second, now.delivered_per_second
+        if offered < delivered or format.rate(offered) == "0":
+            return words
+        return (
+            f"{words} Of {format.rate(offered)} offers a second {format.rate(delivered)} become a delivery, the others "
+            "replace or postpone the one that waits."
+        )
 
     def _remedy(self, health: Any, counts: QueueCounts) -> Remedy | None:
         """The remedy of a verdict, unless the viewer may not use it."""
@@ -128,7 +154,10 @@ class QueueFacts:
         def series(metric: Metric) -> Series:
             return history.queue(self.queue, metric, Range(self.range))
 
-        sent = Line("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second))
+        if self._is_keyed:
+            sent = Line("ln-a", "Offered", series(Metric.OFFERED), format.rate(now.offered_per_second))
+        else:
+            sent = Line("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second))
         rate = rules.queue_rate
         if rate is None:
             out = Line("ln-b", "Acked", series(Metric.ACKED), format.rate(now.acked_per_second))
@@ -179,8 +208,8 @@ def queue_routes(site: Site) -> Routes:
             return await _unknown(site, queue)
         listed = read_listed(request.args)
         facts = QueueFacts(site, viewer, queue, request.args)
-        await facts.refresh()
         rows = await MessageList(site, viewer, queue).page(listed)
+        await facts.refresh()
         settings, rules = site.broker.known.settings_of(queue), site.broker.known.rules(queue)
         context = facts.context()
         return await site.page(
@@ -190,6 +219,7 @@ def queue_routes(site: Site) -> Routes:
             listed=listed,
             rows=rows,
             rules=rules,
+            kept=KEPT,
             range_choices=RANGES,
             set_ones=set_ones(settings, rules),
             default_ones=default_ones(settings, rules),

@@ -5,6 +5,7 @@ from quart import Response, request
 from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, Forbidden, InvalidQueueName, ProduceToDeadLetterQueue
+from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.ui import send_form
@@ -20,7 +21,8 @@ def sending_routes(site: Site) -> Routes:
         fixed: str | None, texts: dict[str, str], errors: dict[str, str], status: int = 200
     ) -> Response:
         title = f"Send a message to {fixed}" if fixed else "Send a message"
-        return await site.dialog("queue/send.html", title, status, fixed=fixed, texts=texts, errors=errors)
+        context = {"texts": texts, "errors": errors, "modes": send_form.MODES}
+        return await site.dialog("queue/send.html", title, status, fixed=fixed, **context)
 
     async def send(fixed: str | None, read: Read) -> Response:
         queue = fixed or read.texts["queue"]
@@ -28,7 +30,11 @@ def sending_routes(site: Site) -> Routes:
             check_queue_name(queue)
             site.viewer.require(Scope.PRODUCE, queue)
             if read.message is not None:
-                return sent(fixed, queue, await site.broker.produce_message(queue, read.message))
+                produced = await site.broker.produce_message(queue, read.message)
+                return done(fixed, queue, _sent_words(queue, produced), produced.id)
+            if read.offering is not None:
+                offered = await site.broker.offer_message(queue, read.offering)
+                return done(fixed, queue, _offered_words(queue, offered), offered.id)
         except (InvalidQueueName, ProduceToDeadLetterQueue, Forbidden) as error:
             if fixed:
                 raise
@@ -38,14 +44,8 @@ def sending_routes(site: Site) -> Routes:
             read.errors[name] = sentence
         return await form(fixed, read.texts, read.errors, 400)
 
-    def sent(fixed: str | None, queue: str, produced: Produced) -> Response:
-        number = format.whole(produced.sequence)
-        said = (
-            f"It was sent before, as message {number}"
-            if produced.duplicate
-            else f"Sent message {number} to {queue}"
-        )
-        href = site.url(f"/queue/{queue}/message/{produced.id}")
+    def done(fixed: str | None, queue: str, said: str, message_id: str) -> Response:
+        href = site.url(f"/queue/{queue}/message/{message_id}")
         go = None if fixed else site.url(f"/queue/{queue}")
         return site.done(said, go=go, link="Show it", href=href)
 
@@ -70,3 +70,23 @@ def sending_routes(site: Site) -> Routes:
         return await send(None, send_form.read(await request.form))
 
     return routes
+
+
+def _sent_words(queue: str, produced: Produced) -> str:
+    """What became of a send."""
+    number = format.whole(produced.sequence)
+    return (
+        f"It was sent before, as message {number}"
+        if produced.duplicate
+        else f"Sent message {number} to {queue}"
+    )
+
+
+def _offered_words(queue: str, offered: Offered) -> str:
+    """What became of an offer."""
+    number = format.whole(offered.sequence)
+    if offered.once_more:
+        return f"It waits behind message {number}, which is in flight"
+    if offered.outcome == "created":
+        return f"Sent message {number} to {queue}"
+    return f"Message {number} has this key: {'updated' if offered.outcome == 'updated' else 'left as it was'}"

@@ -21,6 +21,7 @@ MEANINGS = {
     Scope.BROWSE: "look at queues and messages, log in here",
     Scope.REDRIVE: "redrive, edit and delete dead letters",
     Scope.CANCEL: "cancel messages that wait",
+    Scope.SCHEDULE: "make, pause and delete schedules, which send messages",
     Scope.ADMIN: "all of it, and settings, purge, tokens, backups",
 }
 _DAYS = re.compile(r"([0-9]{1,5})\s*d?")

@@ -13,6 +13,7 @@ from forq_trio.model.errors import TooManyQueues
 from forq_trio.model.holders import HOLDER, Holder, Kind
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.quotas import Quota
+from forq_trio.model.schedules import NewSchedule
 from forq_trio.system import open_broker
 from forq_trio.wire.publishing import Stage
 
@@ -33,6 +34,13 @@ async def test_what_is_used_in_all_and_by_one_key(broker: Broker):
     assert found["consumers"] == Quota("consumers", 3, limits.CONSUMERS_MAX, 2, limits.CONSUMERS_A_KEY_MAX)
     assert found["stages"] == Quota("stages", 1, limits.STAGES_MAX, 1, limits.STAGES_A_KEY_MAX)
     assert found["apps"] == Quota("apps", 2, limits.APPS_MAX, 1, limits.APPS_A_KEY_MAX)
+    with_token = HOLDER.set(Holder(Kind.TOKEN, "t"))
+    await broker.save_schedule("s", NewSchedule(queue="q", content="x", every="1h"))
+    HOLDER.reset(with_token)
+    await broker.save_schedule("t", NewSchedule(queue="q", content="x", every="1h"))
+    assert {quota.name: quota for quota in quotas_of(broker)}["schedules"] == Quota(
+        "schedules", 2, limits.SCHEDULES_MAX, 1, limits.SCHEDULES_A_TOKEN_MAX
+    )
     staged = found["staged_bytes"]
     assert staged.used == staged.key_used > 0
     assert [found[name].used for name in ("redrives_running", "redrives")] == [0, 0]

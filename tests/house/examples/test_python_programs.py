@@ -24,6 +24,7 @@ PRINTED = {
     "Embedding": r"hello\n",
     "A worker": r"2 parcels\nQueueInfo\(queue='parcels', is_dlq=False, ready=0, delayed=1, .*\)\n",
     "Errors": r"forq\.queue_full\nbad_request\.priority\.out_of_range\n",
+    "Keys": r"created\nupdated\n\[\('customer/41', '2'\), \('customer/42', '3'\)\]\n4\n",
     "Publishing and exports": r"True 1\n\[.one., .two., .three.\]\n",
     "Batches": r"small stored\nlate bad_request\.delayMs\.out_of_range\nlarge stored\n\[True, True\]\n",
 }

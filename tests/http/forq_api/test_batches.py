@@ -17,8 +17,8 @@ MALFORMED = {
 }
 GONE = {
     "code": "not_found.message",
-    "message": "the receipt is no longer current: its message was settled, removed, or delivered again"
-    " after its lease ended",
+    "message": "the receipt is no longer current: its message was settled, removed, changed by its key,"
+    " or delivered again",
 }
 
 

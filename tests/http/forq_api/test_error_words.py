@@ -72,13 +72,13 @@ DEAD = "/api/v1/queues/q-dlq/dead-letters"
 TOKENS = "/api/v1/tokens"
 SETTINGS = "/api/v1/queues/q/settings"
 OTHERS: list[tuple[str, str, Any, str, str | None, str]] = [
-    ("PUT", SETTINGS, {"order": "filo"}, INVALID, "$.order", "order must be one of fifo, lifo, not 'filo'"),
+    ("PUT", SETTINGS, {"order": "filo"}, INVALID, "$.order", "order must be one of fifo, lifo, due, not 'filo'"),
     ("PUT", SETTINGS, {"backOff": {"initialMs": 1, "factr": 2}}, UNKNOWN, "$.backOff.factr",
         "there is no member 'factr' here; did you mean factor?"),
     ("PUT", SETTINGS, {"backOff": "x"}, INVALID, "$.backOff",
         "backOff must be an object or a list or null, not text"),
     ("POST", TOKENS, {"name": "t", "scopes": ["consum"]}, INVALID, "$.scopes[0]",
-        "scopes[0] must be one of produce, consume, browse, redrive, cancel, admin, not 'consum'"),
+        "scopes[0] must be one of produce, consume, browse, redrive, cancel, schedule, admin, not 'consum'"),
     ("POST", f"{DEAD}/redrive", {"ids": [ID], "target": "a b"}, "bad_request.queue.invalid_name", "$.target",
         "the queue name is not 1-64 characters of A-Z a-z 0-9 . _ -"),
     ("POST", f"{DEAD}/redrives", {"filter": {"minAgeMs": -1}}, "bad_request.out_of_range", "$.filter.minAgeMs",

@@ -84,7 +84,7 @@ async def test_other_tasks_run_while_a_long_batch_is_read():
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(other)
-        await read_messages(b'{"messages":[' + b",".join([entry] * 500) + b"]}")
+        await read_messages.entries(b'{"messages":[' + b",".join([entry] * 500) + b"]}")
         nursery.cancel_scope.cancel()
     assert other_turns >= 500 * 4_000 // limits.READ_SLICE_BYTES
 

@@ -9,10 +9,11 @@ from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.holders import OWNER
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.quotas import Quota
+from forq_trio.model.schedules import SavedRun
 from forq_trio.storage.engine import EVENT_KINDS, Event
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.gauges import Gauges
-from forq_trio.telemetry.metric_names import COUNTERS, FAMILIES, KINDS_NOT_EXPOSED, STATES
+from forq_trio.telemetry.metric_names import COUNTERS, FAMILIES, KINDS_NOT_EXPOSED, OFFERS, STATES
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import own_samples
 
@@ -69,7 +70,9 @@ OURS = {
     "forq_quota_limit": ("gauge", "quota"),
     "forq_quota_key_used": ("gauge", "quota"),
     "forq_quota_key_limit": ("gauge", "quota"),
+    "forq_messages_offered_total": ("counter", "queue_name", "reason"),
     "forq_publications_total": ("counter",),
+    "forq_schedule_runs_total": ("counter", "result"),
     "forq_ui_connections": ("gauge",),
     "forq_ui_loop_seconds_total": ("counter", "share"),
     "forq_budget_used": ("gauge", "budget"),
@@ -82,6 +85,7 @@ OURS = {
     "forq_commit_duration_seconds": ("histogram",),
     "forq_checkpoint_duration_seconds": ("histogram",),
     "forq_checkpoint_pause_seconds": ("histogram",),
+    "forq_schedule_lateness_seconds": ("histogram",),
     "forq_backup_last_success_timestamp_seconds": ("gauge",),
     "forq_backup_failed": ("gauge",),
     "forq_history_messages": ("gauge",),
@@ -118,6 +122,7 @@ def full_tally() -> tuple[Counters, Gauges]:
             Event("moved_to_dlq", "q", 2, "failed"),
             Event("stale_recovered", "q", 1),
             Event("cleaned_up", "q-dlq", 8, "expired"),
+            Event("offered", "q", 9, "updated"),
         ]
     )
     counters.refresh_counts({"q": QueueCounts(1, 2, 3, 4, 5, 600)})
@@ -125,6 +130,10 @@ def full_tally() -> tuple[Counters, Gauges]:
     budget = Budget(1)
     budget.change(OWNER, 2)
     counters.record_commit(3, 0.001, 0)
+    counters.record_runs(
+        [SavedRun(nominal=1, result="missed", runs=4, at=9), SavedRun(nominal=2, result="sent", at=9)]
+    )
+    assert counters.runs == {"sent": 1, "skipped": 0, "missed": 4, "refused": 0}
     gauges = Gauges(
         dead_letters=lambda: {counters.key("q"): 9},
         oldest_seconds=lambda: {counters.key("q"): 1.5},
@@ -158,7 +167,7 @@ def test_what_is_exposed_is_what_the_tables_say() -> None:
 
 
 def test_f11_every_kind_of_event_is_exposed_or_left_out_on_purpose() -> None:
-    assert {counter.kind for counter in COUNTERS} | KINDS_NOT_EXPOSED == set(EVENT_KINDS)
+    assert {counter.kind for counter in COUNTERS} | {OFFERS.kind} | KINDS_NOT_EXPOSED == set(EVENT_KINDS)
 
 
 def test_every_series_and_every_cause_is_documented() -> None:

@@ -59,6 +59,21 @@ FORQ_BODIES: dict[str, Any] = {
     "deleteDeadLetters": {"ids": ["DEAD"]},
     "startRedrive": {"filter": FILTER, "target": "q", "ratePerSecond": 1, "dryRun": True},
     "resubmitDeadLetter": {"content": "c", "attributes": {"a": "b"}, "target": "q", "remove": True},
+    "saveSchedule": {
+        "queue": "q",
+        "content": "x",
+        "cron": "0 8 1,L * MON-FRI",
+        "timeZone": "Europe/Paris",
+        "jitter": "1 min 30",
+        "start": 1,
+        "end": 1_900_000_000_000,
+        "missed": "all",
+        "whilePending": "skip",
+        "paused": True,
+        "attributes": {"a": "b"},
+    },
+    "nextRuns": {"daily": ["02:30", "02:30:01"], "timeZone": "Europe/Paris", "end": 99},
+    "timing": {"cron": "*/7 0 0 29 2 1#5", "timeZone": "America/St_Johns", "start": 1_800_000_000_000},
     "createToken": {"name": "t", "scopes": ["produce"], "queues": "q*", "expiresAt": 1_800_000_000_000},
 }
 QUERIES = {
@@ -103,6 +118,8 @@ TEXTS = (
     b"order=fifo&order=shuffle",
     b"limit=1&limit=%31",
     b"peek=true;peek=false",
+    b"0 8 1,L * MON-FRI",
+    b"@daily",
 )
 
 # Inputs by target that once made a target fail, as the fuzzer found them or smaller.
@@ -137,7 +154,7 @@ def corpus(target: str) -> Iterator[bytes]:
 def _reads() -> Iterator[bytes]:
     bodies = {**FORQ_BODIES, **SASQUATCH_BODIES}
     for choice, name in enumerate(READERS):
-        yield bytes([choice]) + _raw(bodies.get(name.partition(" ")[2], SEND))
+        yield bytes([choice]) + _raw(bodies.get(name.partition(" ")[2] or name, SEND))
         for text in TEXTS:
             yield bytes([choice]) + text
 

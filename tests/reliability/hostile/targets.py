@@ -33,6 +33,9 @@ from forq_trio.http.transport.response_bytes import CLOSE
 from forq_trio.model import messages as model
 from forq_trio.model.errors import CallerError
 from forq_trio.model.forq_error import REASONS
+from forq_trio.model.schedules import Timing
+from forq_trio.schedules.cron import check_cron
+from forq_trio.schedules.times import Runs, check_timing
 from support.forq_api import make_request
 
 from .whole_app import SECONDS_MAX, SECRET, WholeApp, check_answers, exchange, open_whole_app
@@ -138,6 +141,13 @@ def _check_message(raw: bytes) -> None:
     assert _is_object(raw) or not sends.read_message(raw)
 
 
+def _check_timing(raw: bytes) -> None:
+    """One that is valid has runs, or none, without an error."""
+    timing = BodyReader(Timing)(raw)
+    check_timing(timing)
+    Runs(timing, 0).next(0, 2)
+
+
 def _number(text: str) -> None:
     assert 1 <= query_number(text, "limit", 1, 1, 100) <= 100
 
@@ -165,6 +175,7 @@ SASQUATCH = [each for each in ROUTES if each.operation.tag == "Sasquatch"]
 READERS: dict[str, Target] = {
     **{f"Forq {name}": _body_reader(body) for name, body in BODIES.items()},
     "Forq send": lambda raw: sends.read_message(raw) and None,
+    "Forq offer": lambda raw: sends.read_offer(raw) and None,
     "Forq batch": lambda raw: [sends.read_our_message(each) for each in sends.split_messages(raw)] and None,
     "Sasquatch send": _sasquatch_reader(sasquatch_bodies.SendRequest),
     "Sasquatch batch": _sasquatch_reader(sasquatch_bodies.SendBatchRequest),
@@ -174,6 +185,8 @@ READERS: dict[str, Target] = {
     "receipt": _text(_check_receipt),
     "message id": _text(model.check_message_id),
     "queue": _text(model.check_queue_name),
+    "cron": _text(check_cron),
+    "timing": _check_timing,
     "order": _text(query_shuffles),
     "number": _text(_number),
     "choice": _text(_choice),

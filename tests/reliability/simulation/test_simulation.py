@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
 from reliability.simulation.pipeline import PipelineTrial, small_pages
+from reliability.simulation.schedules import ScheduleTrial
 from reliability.simulation.trial import Trial, run_trial
 from support.effort import count, many_trials
 
@@ -63,6 +65,12 @@ STORES = pytest.mark.parametrize("store", [memory_store, sqlite_store], ids=["me
 @many_trials
 def test_promises_hold_in_random_trials(store, seed) -> None:
     run_trials(store, seed, Trial)
+
+
+@STORES
+def test_each_time_of_a_schedule_has_its_message_once(store, seed, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "RUNS_KEPT_MAX", 10**6)
+    run_trials(store, seed, ScheduleTrial)
 
 
 @STORES

@@ -14,6 +14,7 @@ from forq_trio.model.queue_settings import Order, QueueRules
 from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, PRODUCED, Batch, BatchResult
 from reliability.whole_app.causes import Causes
 from reliability.whole_app.deeds import Deeds
+from reliability.whole_app.keyed import Offers
 from reliability.whole_app.order import check_order, check_place
 from reliability.whole_app.stores import Stored, Table, counted
 from reliability.whole_app.violations import Clause, Violation, hold
@@ -42,6 +43,7 @@ class Books:
         self._delivered_in_this_life: set[tuple[int, int]] = set()
         self._first_sends: dict[tuple[str, str], tuple[str, int, int]] = {}
         self._grouped: set[str] = set()
+        self._keyed: set[str] = set()
         self._latest_ms = 0
         self._contents = 0
         self._newest_answered = 0
@@ -71,23 +73,30 @@ class Books:
             deeds = Deeds(batch, result, parked, before)
             self._check_sends(deeds, rules)
             causes = Causes(before, after, deeds, rules)
+            offers = self._check_offers(deeds, causes, before)
             self._check_settlements(deeds, causes, before)
             for seq, row in before.items():
                 new = after.get(seq)
                 if new is None:
-                    cause = self.gone[row.content] = causes.of_going(row)
+                    cause = self.gone[offers.content_of(row)] = causes.of_going(row)
                     self.seen[cause] += 1
-                elif new is not row and new != row:
-                    causes.of_change(row, new)
+                elif seq in deeds.updated:
+                    causes.of_update(row, new, offers.content_of(row))
+                elif new is not row and new != (alike := row._replace(waiting=new.waiting, bytes=new.bytes)):
+                    causes.of_change(alike, new)
             # A group comes with a message that is sent, and with a dead letter that is moved or sent again.
             self._grouped |= {row.queue for row in after.values() if row.group}
             # What was moved here in this batch came after what was sent in it.
-            others = [row for seq, row in after.items() if before.get(seq, row).queue == row.queue]
+            others = [
+                row
+                for seq, row in after.items()
+                if before.get(seq, row).queue == row.queue and seq not in deeds.updated
+            ]
             for seq in after.keys() - before.keys():
                 self._appeared(after[seq], others, deeds, rules)
             self._check_deliveries(deeds, causes, before, after)
             causes.of_groups()
-            check_order(deeds, after)
+            check_order(deeds, after, offers.promoted.keys())
             self._count_deeds(deeds, parked)
             self._check_events(result, before, after, deeds)
         except Violation as violation:
@@ -112,6 +121,20 @@ class Books:
                 self.duplicates.add(content)
             if key is not None:
                 self._check_first_send(queue, message, produced, deeds.now_ms, rules(queue)[-1])
+
+    def _check_offers(self, deeds: Deeds, causes: Causes, before: Table) -> Offers:
+        for queue, _, offering, offered in deeds.offers:
+            hold(Clause.DOUBLED, offering.content not in self.sequences, "stored again: {}", offering)
+            self._messages[offering.content] = offering.message
+            self._keyed.add(offering.content)
+            if offering.group is not None:
+                self._grouped.add(queue)
+            self.seen["once more" if offered.once_more else f"offer {offered.outcome}"] += 1
+        offers = Offers(deeds, before, self.table)
+        self.sequences |= offers.made | {content: seq for seq, content in offers.promoted.items()}
+        self.seen["promoted"] += len(offers.promoted)
+        self.gone |= offers.gone(causes, before)
+        return offers
 
     def _check_first_send(self, queue: str, message: NewMessage, produced, now_ms: int, held_to) -> None:
         """Within its window a deduplication id stands for the first message."""
@@ -146,7 +169,7 @@ class Books:
                 hold(Clause.FENCE, current, "{} worked on {}", command, row)
             elif current:
                 # Sends go before their batch's settlements: what one of them replaced or pushed out is gone by then.
-                replaced = row.id in deeds.removed or causes.made_room(row)
+                replaced = row.id in deeds.removed or deeds.dropped_by_key(row) or causes.made_room(row)
                 overtaken = replaced or deeds.touches(row) or (row.due_at or deeds.now_ms) <= deeds.now_ms
                 hold(Clause.FENCE, overtaken, "{} did not work on {}", command, row)
 
@@ -158,8 +181,9 @@ class Books:
         if row.source_queue is None:
             held_to = rules(row.queue)[-1]
             lifo = held_to.order is Order.LIFO
-            check_place(row, others, lifo=lifo, grouped=row.queue in self._grouped)
-            if row.content in self._messages:
+            if row.seq not in deeds.updated:
+                check_place(row, others, lifo=lifo, grouped=row.queue in self._grouped)
+            if row.content in self._messages and row.content not in self._keyed:
                 _check_times(row, self._messages[row.content], deeds.now_ms, held_to)
 
     def _check_deliveries(self, deeds: Deeds, causes: Causes, before: Table, after: Table) -> None:
@@ -171,7 +195,7 @@ class Books:
                 Clause.HOLDERS, delivery.receipt not in self._delivered, "a receipt came twice: {}", delivery
             )
             self._delivered[delivery.receipt] = delivery.content
-            causes.of_delivery(before.get(seq), after[seq])
+            causes.of_delivery(None if seq in deeds.updated else before.get(seq), after[seq])
             self._delivered_in_this_life.add((seq, after[seq].token))
 
     def _count_deeds(self, deeds: Deeds, parked: Mapping[int, Claim]) -> None:
@@ -237,6 +261,18 @@ class Books:
         hold(Clause.ANSWER, duplicate == (content in self.duplicates), "{} was answered {}", content, result)
         if not duplicate:
             hold(Clause.ANSWER, result["sequence"] == self.sequences[content], "{}: {}", content, result)
+
+    def offered(self, content: str, newest_before: int, result: dict) -> None:
+        """An offer was answered, perhaps as one of several. result: as it was answered."""
+        if "code" in result or result["outcome"] == "ignored":
+            self.refused(content)
+            return
+        hold(Clause.LOST, content in self.sequences, "{} was answered and is not stored", content)
+        self._answered.add(content)
+        if result["outcome"] == "created" and not result.get("onceMore", False):
+            in_order = result["sequence"] > newest_before
+            hold(Clause.ORDER, in_order, "{} was offered after {} had been answered", content, newest_before)
+            self._newest_answered = max(self._newest_answered, result["sequence"])
 
     def refused(self, content: str) -> None:
         """A send was answered with an error by which nothing is stored."""

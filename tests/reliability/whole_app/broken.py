@@ -7,7 +7,8 @@ import msgspec
 import trio
 
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.model.commands import Ack, Claim, Pause, Produce, Release, Sweep
+from forq_trio.model.commands import Ack, Claim, OfferMany, Pause, Produce, Release, Sweep
+from forq_trio.model.keys import Offered
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, QueueCounts, Receipt, Status
 from forq_trio.storage.engine import Batch, BatchResult
 from reliability.whole_app.engine import SENDS
@@ -236,6 +237,37 @@ class ConfusesSweeps(Broken):
         for index, command in enumerate(batch.commands):
             if isinstance(command, Sweep):
                 result.outcomes[index] = None
+
+
+class ForgetsOnceMore(Broken):
+    def spoil(self, batch, result):
+        for row in list(self.pending.rows.values()):
+            if row.waiting is not None:
+                self.change(row, key=msgspec.structs.replace(row.key, waiting=None))
+
+
+class IgnoresUpdates(Broken):
+    """It says that it changed a message, which it did not."""
+
+    def spoil(self, batch, result):
+        for command, outcome in zip(batch.commands, result.outcomes, strict=True):
+            for offered in outcome if isinstance(command, OfferMany) and isinstance(outcome, tuple) else ():
+                if isinstance(offered, Offered) and offered.outcome == "updated" and not offered.once_more:
+                    self.restore(offered.sequence)
+
+    def restore(self, sequence: int) -> None:
+        row = self._engine._committed.rows.get(sequence)
+        if row is not None and sequence in self.pending.rows:
+            self.pending.rows[sequence] = row
+
+
+class LeavesReceipts(IgnoresUpdates):
+    """To whoever has a message that was changed."""
+
+    def restore(self, sequence: int) -> None:
+        before, row = self._engine._committed.rows.get(sequence), self.pending.rows.get(sequence)
+        if before is not None and row is not None and before.token is not None:
+            self.change(row, token=before.token, status=before.status, lease_until=before.lease_until)
 
 
 class ForgetsLastCommit(MemoryStore):

@@ -33,11 +33,9 @@ class Causes:
         deeds = self._deeds
         if deeds.acked(row):
             return "acked"
-        places = {row.queue, *self._targets(row), *self._moved_to(row)}
-        if any(
-            purge.queue in places and (purge.up_to is None or row.seq <= purge.up_to)
-            for purge in deeds.purges
-        ):
+        if deeds.dropped_by_key(row):
+            return "acked" if deeds.dropped[row.queue, str(row.key)] else "removed"
+        if self.purged(row):
             return "purged"
         if row.id in deeds.removed:
             return "removed"
@@ -54,6 +52,35 @@ class Causes:
         hold(Clause.LOST, self._sent_to(row.queue) and self._overflows(row), "{} is gone", row)
         return "overflow"
 
+    def purged(self, row: Stored) -> bool:
+        """Whether a purge of a queue that it was in, or went to, removed it."""
+        places = {row.queue, *self._targets(row), *self._moved_to(row)}
+        return any(
+            purge.queue in places and (purge.up_to is None or row.seq <= purge.up_to)
+            for purge in self._deeds.purges
+        )
+
+    def of_lost_offer(self, queue: str, key: str, row: Stored | None, *, waited: bool) -> str:
+        """Why an offer, or what waited of it, is not there any more. row: the message of the key before."""
+        deeds = self._deeds
+        if (queue, key) in deeds.dropped or (waited and (queue, key) in deeds.dropped_waiting):
+            return "removed"
+        if row is not None and self.purged(row):
+            return "purged"
+        overflows = any(each.overflow is not Overflow.REJECT for each in self.rules(queue))
+        hold(Clause.LOST, self._sent_to(queue) and overflows, "the offer of {} is gone: {}", key, row)
+        return "overflow"
+
+    def of_update(self, row: Stored, new: Stored, content: str) -> None:
+        """Raise Violation unless `new` is what an offer with this content makes of `row`."""
+        delivered = row.seq in self._deeds.delivered
+        hold(Clause.ANSWER, new.content == content, "{} should have become {}: {}", row, content, new)
+        hold(Clause.ATTEMPTS, new.attempts == delivered, "{} was changed: {}", row, new)
+        hold(Clause.FENCE, new.token is None or new.token != row.token, "{} was changed: {}", row, new)
+        if new.queue == row.queue:
+            leased = new.status == Status.PROCESSING
+            hold(Clause.KEPT, leased == delivered, "{} was changed: {}", row, new)
+
     def made_room(self, row: Stored) -> bool:
         """Whether a send pushed the message out of its full queue."""
         new = self._after.get(row.seq)
@@ -62,7 +89,7 @@ class Causes:
         return any(each.overflow is not Overflow.REJECT for each in self.rules(row.queue))
 
     def _sent_to(self, queue: str) -> bool:
-        return any(sent.queue == queue for sent in self._deeds.sent)
+        return any(sent.queue == queue for sent in (*self._deeds.sent, *self._deeds.offers))
 
     def of_change(self, row: Stored, new: Stored) -> None:
         """Raise Violation unless something may have changed `row` into `new`."""

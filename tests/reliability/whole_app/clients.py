@@ -7,6 +7,7 @@ messages can be told apart.
 import random
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote, unquote
 
 import trio
 
@@ -16,6 +17,8 @@ from support.actors import elapse
 
 QUEUES = ("a", "b", "c_lifo")
 DEAD_LETTER_QUEUES = ("a-dlq", "b-dlq", "c_lifo-dlq", "x")
+KEYS = ("k", "k", "k", "l%2Fm")
+MODES = ("create", "createOrUpdate", "createIfAbsent", "debounce", "onceMore", "onceMore", "onceMore")
 PAUSE_SECONDS = (0, 0, 0, 0.0003, 0.001, 0.1, 2)
 LEASES_MS = (0, 5, 1_000, 100_000)
 WAITS_MS = (0, 0, 10, 5_000, 30_000)
@@ -47,10 +50,15 @@ class Clients:
         for _ in range(self._rng.randrange(1, 7)):
             await self.pause()
             queue = self._rng.choice(QUEUES)
-            if self._rng.random() < 0.7:
-                await self._send(queue)
-            else:
-                await self._send_batch(queue)
+            match self._rng.randrange(10):
+                case 0 | 1 | 2 | 3 | 4:
+                    await self._send(queue)
+                case 5 | 6:
+                    await self._send_batch(queue)
+                case 7 | 8:
+                    await self._offer(queue, self._rng.choice(KEYS))
+                case _:
+                    await self._offer_batch(queue)
 
     def _message(self) -> dict[str, Any]:
         rng = self._rng
@@ -99,6 +107,65 @@ class Clients:
             for message, result in zip(messages, answer.body["results"], strict=True):
                 self._books.sent_in_batch(message["content"], newest, result)
 
+    def _offering(self) -> dict[str, Any]:
+        rng = self._rng
+        offering = self._message()
+        offering.pop("deduplicationId", None)
+        offering.pop("deduplicationWindowMs", None)
+        mode = rng.choice(MODES)
+        if mode == "debounce":
+            offering.pop("processAfter", None)
+            offering["delayMs"] = rng.choice((0, 1, 50, 3_000))
+            if rng.random() < 0.5:
+                offering["maxWaitMs"] = rng.choice((1, 60))
+        return offering | {"mode": mode}
+
+    async def _offer(self, queue: str, key: str) -> None:
+        offering = self._offering()
+        newest = self._books.sending()
+        answer = await self._front.ask("PUT", f"/{queue}/keys/{key}", offering)
+        if answer is None:
+            return
+        if answer.ok:
+            self._books.offered(offering["content"], newest, answer.body)
+        elif answer.nothing_happened:
+            self._books.refused(offering["content"])
+
+    async def _offer_batch(self, queue: str) -> None:
+        rng = self._rng
+        offerings = [
+            self._offering() | {"key": unquote(rng.choice(KEYS)), "kind": rng.choice(("", "t"))}
+            for _ in range(rng.randrange(1, 5))
+        ]
+        newest = self._books.sending()
+        answer = await self._front.ask("POST", f"/{queue}/keys", {"messages": offerings})
+        if answer is None:
+            return
+        if answer.nothing_happened:
+            for offering in offerings:
+                self._books.refused(offering["content"])
+        elif answer.ok:
+            for offering, result in zip(offerings, answer.body["results"], strict=True):
+                self._books.offered(offering["content"], newest, result)
+
+    async def _work_on_key(self, queue: str) -> None:
+        """Look at a key, then drop it, acknowledge what was seen, or give it another time."""
+        rng, path = self._rng, f"/{queue}/keys/{self._rng.choice(KEYS)}"
+        found = await self._front.ask("GET", path)
+        if found is None or not found.ok:
+            return
+        await self.pause()
+        once_more = rng.random() < 0.3
+        match rng.randrange(3):
+            case 0:
+                await self._front.ask("DELETE", path, query=f"onceMore={str(once_more).lower()}")
+            case 1:
+                revision = found.body["message"]["keyed"]["revision"]
+                await self._front.ask("DELETE", path, query=f"revision={revision}")
+            case _:
+                wanted = {"delayMs": rng.choice((0, 50)), "onceMore": once_more}
+                await self._front.ask("PATCH", path, wanted)
+
     # Consumers
 
     async def consume(self) -> None:
@@ -108,6 +175,8 @@ class Clients:
             for message in await self._receive(queue):
                 if self._rng.random() < 0.7:
                     await self.pause()
+                if "key" in message and self._rng.random() < 0.4:
+                    await self._offer(queue, quote(message["key"], safe=""))
                 await self._settle(queue, message)
 
     async def _receive(self, queue: str) -> list[dict[str, Any]]:
@@ -196,7 +265,7 @@ class Clients:
         for _ in range(self._rng.randrange(1, 7)):
             await self.pause()
             queue = self._rng.choice(QUEUES)
-            match self._rng.randrange(12):
+            match self._rng.randrange(15):
                 case 0 | 1:
                     await self._front.ask("POST", f"/{queue}/pause")
                     await elapse(self._rng.choice((0.001, 0.1, 2)))
@@ -207,6 +276,8 @@ class Clients:
                     await self._front.ask("DELETE", f"/{queue}/settings")
                 case 5:
                     await self._front.ask("POST", f"/{self._rng.choice(QUEUES + DEAD_LETTER_QUEUES)}/purge")
+                case 12 | 13 | 14:
+                    await self._work_on_key(queue)
                 case 6 | 7 | 8 | 9 | 10:
                     await self._work_on_dead_letters()
                 case _:

@@ -8,26 +8,31 @@ from msgspec.structs import replace
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    AckRevision,
     Claim,
     Command,
     Configure,
     Delete,
+    DropKey,
     Extend,
     ForgetQueue,
     Nack,
     NackById,
+    OfferMany,
     Pause,
     Produce,
     ProduceMany,
     Purge,
     Redrive,
     Release,
+    RescheduleKey,
     Resubmit,
     Sweep,
 )
+from forq_trio.model.keys import Offered, Offering
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
 from forq_trio.storage.engine import Batch, BatchResult, Deferred
-from reliability.whole_app.stores import Table
+from reliability.whole_app.stores import Stored, Table, key_name
 
 SETTLING = (Ack, Nack, Extend, Release)
 
@@ -40,6 +45,15 @@ class Sent(NamedTuple):
     message: NewMessage
     produced: Produced
     copy: bool = False
+
+
+class Offer(NamedTuple):
+    """An offer that changed something. key: with its kind."""
+
+    queue: str
+    key: str
+    offering: Offering
+    offered: Offered
 
 
 class Settled(NamedTuple):
@@ -62,6 +76,9 @@ class Deeds:
 
     by_id: (queue, id) of messages that were settled without a receipt, and by what. moved_by_hand: ids that were
     redriven; removed: ids that were deleted, or replaced by an edited copy. claimed_from: queues with claims.
+    offers: in the order in which they were done. updated, rescheduled: sequences of messages that they, or new due
+    times, changed. dropped: (queue, key) whose message was removed, and whether it was acknowledged by its revision;
+    dropped_waiting: those of which only what waited was.
     """
 
     def __init__(self, batch: Batch, result: BatchResult, parked: Mapping[int, Claim], before: Table) -> None:
@@ -77,6 +94,10 @@ class Deeds:
         self.swept = False
         self.reconfigured: set[str] = set()
         self.handed: list[Handed] = []
+        self.offers: list[Offer] = []
+        self.rescheduled: set[int] = set()
+        self.dropped: dict[tuple[str, str], bool] = {}
+        self.dropped_waiting: set[tuple[str, str]] = set()
         claims = [command.queue for command in batch.commands if isinstance(command, Claim)]
         self.claimed_from = {*claims, *batch.receivers}
         for command, outcome in zip(batch.commands, result.outcomes, strict=True):
@@ -88,6 +109,10 @@ class Deeds:
                 self._note(command, outcome)
         # A batch runs kind by kind, not in the order in which it was asked.
         self.sent.sort(key=lambda sent: (sent.produced.sequence, sent.produced.duplicate))
+        # A revision is a sequence number, and each change has a new one.
+        self.offers.sort(key=lambda offer: offer.offered.revision)
+        changed = [each.offered for each in self.offers if not each.offered.once_more]
+        self.updated = {offered.sequence for offered in changed if offered.outcome == "updated"}
         self.handed += [Handed(parked[receiver], deliveries) for receiver, deliveries in result.served]
         self.delivered = {
             Receipt.parse(delivery.receipt).seq: (handed.claim, delivery)
@@ -96,8 +121,12 @@ class Deeds:
         }
 
     def touches(self, row: Any) -> bool:
-        """Whether somebody who holds the message settled it."""
-        return row.seq in self.worked or (row.queue, row.id) in self.by_id
+        """Whether somebody who holds the message settled it, or it was changed by its key."""
+        changed = row.seq in self.updated or row.seq in self.rescheduled
+        return changed or row.seq in self.worked or (row.queue, row.id) in self.by_id
+
+    def dropped_by_key(self, row: Stored) -> bool:
+        return row.key is not None and (row.queue, row.key) in self.dropped
 
     def released(self, seq: int) -> bool:
         return any(isinstance(command, Release) for command in self.worked.get(seq, ()))
@@ -138,8 +167,27 @@ class Deeds:
             case Delete():
                 done = zip(command.message_ids, outcome, strict=True)
                 self.removed.update(each for each, removed in done if removed)
+            case OfferMany() | RescheduleKey() | DropKey() | AckRevision():
+                self._note_keyed(command, outcome)
             case _:
                 self._note_administration(command, outcome)
+
+    def _note_keyed(self, command: Command[Any], outcome: Any) -> None:
+        match command:
+            case OfferMany():
+                self.offers += [
+                    Offer(command.queue, key_name(each.kind, each.key), each, offered)
+                    for each, offered in zip(command.offerings, outcome, strict=True)
+                    if isinstance(offered, Offered) and offered.outcome != "ignored"
+                ]
+            case RescheduleKey() if outcome is not None and not command.once_more:
+                self.rescheduled.add(outcome.sequence)
+            case DropKey() | AckRevision() if outcome:
+                key = command.queue, key_name(command.kind, command.key)
+                if isinstance(command, DropKey) and command.once_more:
+                    self.dropped_waiting.add(key)
+                else:
+                    self.dropped[key] = isinstance(command, AckRevision)
 
     def _note_administration(self, command: Command[Any], outcome: Any) -> None:
         match command:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from forq_trio.model.commands import Claim, Produce, ProduceMany, Resubmit
+from forq_trio.model.commands import Claim, OfferMany, Produce, ProduceMany, Resubmit
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.engine import Batch, BatchResult, Engine, Receiver
@@ -14,7 +14,7 @@ from reliability.whole_app.violations import Clause, Violation
 from support.actors import ObservedEngine
 
 BATCHES_MAX = 5_000
-SENDS = (Produce, ProduceMany, Resubmit)
+SENDS = (Produce, ProduceMany, OfferMany, Resubmit)
 
 
 class Faults(NamedTuple):

@@ -9,7 +9,7 @@ among themselves.
 So between two receivers of different batches the earlier one got the earlier message of those that were ready then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from forq_trio.model.messages import Status
 from reliability.whole_app.deeds import Deeds
@@ -21,8 +21,9 @@ def claim_key(row: Stored) -> tuple[int, int, int]:
     return -row.priority, row.position, row.seq
 
 
-def check_order(deeds: Deeds, after: Table) -> None:
-    """Hold the deliveries of a batch against what it left behind."""
+def check_order(deeds: Deeds, after: Table, stored_late: Set[int]) -> None:
+    """Hold the deliveries of a batch against what it left behind. stored_late: sequences of what may have come after
+    the deliveries."""
     queues: dict[str, list[Stored]] = {}
     shuffled = set()
     for claim, deliveries in deeds.handed:
@@ -38,7 +39,7 @@ def check_order(deeds: Deeds, after: Table) -> None:
             continue
         last = max(rows, key=claim_key)
         for row in after.values():
-            if row.status == Status.READY and row.queue == queue:
+            if row.status == Status.READY and row.queue == queue and row.seq not in stored_late:
                 hold(Clause.ORDER, claim_key(row) > claim_key(last), "{} was handed out before {}", last, row)
 
 

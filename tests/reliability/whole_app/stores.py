@@ -22,7 +22,10 @@ from oracle.engine import MemoryEngine
 
 
 class Stored(NamedTuple):
-    """A message as it is stored. token: that of its current receipt, None when none is current."""
+    """A message as it is stored. token: that of its current receipt, None when none is current.
+
+    key: kind and key, of a pending message that has one. waiting: the content that waits behind it; bytes are of both.
+    """
 
     seq: int
     id: str
@@ -41,6 +44,8 @@ class Stored(NamedTuple):
     dead_letter_queue: str | None
     source_queue: str | None
     bytes: int
+    key: str | None
+    waiting: str | None
 
     @property
     def due_at(self) -> int | None:
@@ -146,15 +151,23 @@ def _read(row) -> Stored:
         row.dead_letter_queue,
         row.source_queue,
         row.bytes,
+        key_name(row.key.kind, row.key.key) if row.key is not None and row.key.pending else None,
+        None if row.waiting is None else row.waiting.offering.content,
     )
+
+
+def key_name(kind: str, key: str) -> str:
+    """A key with its kind."""
+    return f"{kind}/{key}"
 
 
 _TABLE = """
     SELECT seq, id, queue, content, status, attempts, priority, position, process_after, expires_after, lease_until,
            receipt, nullif(group_id, ''), max_attempts, dead_letter_queue, source_queue,
            octet_length(content) + coalesce((SELECT sum(octet_length(key) + octet_length(value))
-                                             FROM json_each(attributes)), 0)
-    FROM messages
+                                             FROM json_each(attributes)), 0) + coalesce(waiting_bytes, 0),
+           kind || '/' || key, CAST(waiting AS TEXT) ->> '$.offering.content'
+    FROM messages LEFT JOIN message_keys ON message = seq
 """
 
 

@@ -19,6 +19,9 @@ SEEDS = range(20, 320)
 ENGINES = [
     (broken.LosesSends, Clause.LOST),
     (broken.LosesWhatWaits, Clause.LOST),
+    (broken.ForgetsOnceMore, Clause.LOST),
+    (broken.IgnoresUpdates, Clause.ANSWER),
+    (broken.LeavesReceipts, Clause.FENCE),
     (broken.StoresTwice, Clause.DOUBLED),
     (broken.LeasesTwice, Clause.HOLDERS),
     (broken.TakesAnyReceipt, Clause.FENCE),

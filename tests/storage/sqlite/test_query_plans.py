@@ -27,6 +27,8 @@ CONSUMERS = load("consumers")
 PUBLISHING = load("publishing")
 EXPORT = load("export")
 RATES = load("rates")
+SCHEDULES = load("schedules")
+KEYS = load("keys")
 WITHOUT_PLAN = {
     "begin",
     "commit",
@@ -73,6 +75,20 @@ EXPECTED = {
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
     "save_dedup": "",
     "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",
+    "load_schedules": "SCAN schedules USING COVERING INDEX schedules_made_by",
+    "next_schedule": "schedules USING COVERING INDEX schedules_due",
+    "due_schedule": "SEARCH schedules USING INDEX schedules_due (due_at<?)",
+    "due_schedule_key": "SEARCH schedules USING COVERING INDEX schedules_due (due_at<?)",
+    "retry_schedule": "SEARCH schedules USING INTEGER PRIMARY KEY (rowid=?)",
+    "find_schedule": "SEARCH schedules USING INDEX sqlite_autoindex_schedules_1 (name=?)",
+    "save_schedule": "",
+    "change_schedule": "SEARCH schedules USING INTEGER PRIMARY KEY (rowid=?)",
+    "add_run": "",
+    "forget_runs": "SEARCH schedule_runs USING PRIMARY KEY (schedule_id=? AND number<?)",
+    "delete_schedule": "SEARCH schedules USING INTEGER PRIMARY KEY (rowid=?)",
+    "runs_of_schedule": "SEARCH schedule_runs USING PRIMARY KEY (schedule_id=?)",
+    "id_in_queue": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "list_schedules": "SEARCH schedules USING INDEX sqlite_autoindex_schedules_1 (name>?)",
     "find_bucket": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
     "save_bucket": "",
     "save_wake": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
@@ -141,6 +157,28 @@ EXPECTED = {
     "queue": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "oldest_ready": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
     "message": "SEARCH messages USING INDEX messages_id (id=?)",
+    "keyed_message": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key=?)",
+    "waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "next_kind": "SEARCH messages USING COVERING INDEX messages_key (queue=? AND kind>?)",
+    "count_keys": "SEARCH messages USING COVERING INDEX messages_key (queue=?)",
+    "keyed_messages": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key>? AND key<?)",
+    "find_pending": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key=?)",
+    "has_content": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "insert_key": "",
+    "note_offer": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "update_key": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "update_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "reschedule_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "reschedule_key": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "read_waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "read_all_waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "save_waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "resize_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "delete_keys": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "own_key": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
+    "is_pending": "SEARCH messages USING COVERING INDEX messages_key (queue=? AND kind=? AND key=?)",
+    "give_key": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "select_of_kind": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key>?)",
     "peek": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "browse": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
     "find": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
@@ -211,6 +249,7 @@ EXPECTED = {
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
 # queues), of a few stages, of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
+    "schedules_made_by",
     "stages",
     "apps",
     "redrives",
@@ -291,7 +330,7 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT, RATES)
+FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT, RATES, SCHEDULES, KEYS)
 ALL = {name: sql for statements in FILES for name, sql in statements.items()}
 STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 

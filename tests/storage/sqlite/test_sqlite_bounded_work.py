@@ -38,7 +38,7 @@ from support.effort import count, many_trials
 from support.vm_steps import Steps
 
 STORED = 20_000
-BATCH_STEPS_MAX = 80_000
+BATCH_STEPS_MAX = 90_000
 """Of a batch with small bounds. A walk over the queue takes five steps a message, a claim of each 100."""
 
 

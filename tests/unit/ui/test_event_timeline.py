@@ -3,6 +3,7 @@
 from typing import get_args
 
 from forq_trio.model.events import EventKind, MessageEvent
+from forq_trio.model.keys import OnceMore
 from forq_trio.ui.event_timeline import SHOWN_MAX, event_timeline, is_whole
 
 
@@ -39,6 +40,16 @@ def test_a_life_is_told_newest_first() -> None:
         ("Delivered", "attempt 1, after 1 s", None, 1_000),
         ("Sent", "", None, None),
     ]
+
+
+def test_what_waits_behind_a_message_is_told_where_it_was_offered() -> None:
+    events = [event(1, "produced"), event(2, "delivered"), event(9, "extended")]
+    for at, places in ((500, 3), (1_000, 2), (5_000, 1), (9_000, 0)):
+        once_more = OnceMore("x", {}, 50_000, 7, 3, at)
+        steps = event_timeline(events, once_more)
+        assert steps[places].entry.what == "Offered, waits as one more"
+        assert steps[places].entry.detail == "the last of 3 offers"
+        assert sum(step.after_ms or 0 for step in steps) == 9_000 - min(at, 1_000)
 
 
 def test_every_kind_has_words() -> None:

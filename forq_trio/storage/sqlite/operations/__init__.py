@@ -9,9 +9,11 @@ from forq_trio.storage.sqlite.operations import consumers as consumers
 from forq_trio.storage.sqlite.operations import due as due
 from forq_trio.storage.sqlite.operations import logs as logs
 from forq_trio.storage.sqlite.operations import moves as moves
+from forq_trio.storage.sqlite.operations import offers as offers
 from forq_trio.storage.sqlite.operations import publishing as publishing
 from forq_trio.storage.sqlite.operations import queues as queues
 from forq_trio.storage.sqlite.operations import redrives as redrives
+from forq_trio.storage.sqlite.operations import schedules as schedules
 from forq_trio.storage.sqlite.operations import send as send
 from forq_trio.storage.sqlite.operations import sessions as sessions
 from forq_trio.storage.sqlite.operations import settle as settle

@@ -165,6 +165,8 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         process_after,
         position,
         _,
+        key,
+        kind,
     ) in rows:
         token = getrandbits(RECEIPT_TOKEN_BITS)
         attempts += 1
@@ -186,6 +188,8 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
             first_received_at,
             (attributes and read_attributes(attributes)) or {},
             group_id or None,
+            key,
+            kind if key and kind else "",
         )
         deliveries.append(delivery)
     tx.run("lease", leases)

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.rules import dead_letter_target, moved_position
 from forq_trio.storage.sqlite.operations.logs import keep
-from forq_trio.storage.sqlite.row import Row
+from forq_trio.storage.sqlite.row import Row, read_waiting
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
@@ -29,7 +31,8 @@ def dead_letter_or_delete(
         if goes_to in (NO_DEAD_LETTERS, message.queue):
             removed.append(message)
         else:
-            moved.append(_move(tx, message, goes_to, event_reason, reason))
+            (alone,) = without_waiting(tx, [message])
+            moved.append(_move(tx, alone, goes_to, event_reason, reason))
     remove(tx, removed, CLEANED_UP, event_reason)
     tx.run("dead_letter", moved)
 
@@ -42,11 +45,21 @@ def target_of(tx: Transaction, message: Row) -> str:
     return dead_letter_target(message.queue, own, tx.rules(message.queue))
 
 
-def remove(tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "") -> None:
-    """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event."""
+def remove(
+    tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "", *, alone: bool = True
+) -> None:
+    """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event.
+
+    alone: what waits behind their keys is delivered now; else it is removed with them.
+    """
     if not messages:
         return
+    keyed = [message.seq for message in messages if message.kind is not None]
+    if keyed:
+        messages = without_waiting(tx, messages, goes_on=alone)
     keep(tx, messages, change, event_reason)
+    if keyed:
+        tx.query("delete_keys", str(keyed))
     tx.delete([message.seq for message in messages])
     if len(messages) == 1:
         (one,) = messages
@@ -63,6 +76,41 @@ def remove(tx: Transaction, messages: Sequence[Row], change: str, event_reason: 
 def remove_for_user(tx: Transaction, messages: Sequence[Row]) -> None:
     """Delete messages because somebody asked for it."""
     remove(tx, messages, CLEANED_UP, "deleted_by_user")
+
+
+def drop(tx: Transaction, messages: Sequence[Row]) -> None:
+    """`remove_for_user`, with what waits behind their keys."""
+    remove(tx, messages, CLEANED_UP, "deleted_by_user", alone=False)
+
+
+def without_waiting(tx: Transaction, messages: Sequence[Row], *, goes_on: bool = True) -> Sequence[Row]:
+    """These messages as they are alone: what waits behind their keys becomes messages (`waiting.store_waiting`).
+
+    goes_on: False if it is removed instead.
+    """
+    keyed = [message.seq for message in messages if message.kind is not None]
+    if not keyed:
+        return messages
+    found = {
+        seq: (key, read_waiting(waiting)) for seq, key, waiting in tx.query("read_all_waiting", str(keyed))
+    }
+    alone = []
+    for message in messages:
+        if message.seq in found:
+            key, waiting = found[message.seq]
+            if goes_on:
+                tx.waiting.append((message.queue, (str(message.kind), key), waiting))
+            message = resized(tx, message, -waiting.size)
+            tx.query("save_waiting", 0, None, message.seq)
+        alone.append(message)
+    return alone
+
+
+def resized(tx: Transaction, message: Row, size: int) -> Row:
+    """The message with so many bytes more waiting behind it; less than 0: fewer."""
+    tx.resize(message.queue, size)
+    tx.query("resize_message", message.bytes + size, message.seq)
+    return replace(message, bytes=message.bytes + size)
 
 
 def transfer(
@@ -85,7 +133,7 @@ def transfer(
         to=target,
         reason=event_reason,
     )
-    position = moved_position(message.seq, message.position, rules.order)
+    position = moved_position(message.seq, message.position, rules.order, tx.now_ms)
     return is_dead_letter_queue(target), position, expires_after
 
 

@@ -120,7 +120,7 @@ def _find_victims(
 
 def _in_eviction_order(tx: Transaction, queue: str, order: Order) -> Iterator[Row]:
     """The ready messages: the lowest priority first, within it the oldest."""
-    statement = SQL["ready_newest_last" if order is Order.FIFO else "ready_newest_first"]
+    statement = SQL["ready_newest_first" if order is Order.LIFO else "ready_newest_last"]
     priority = limits.PRIORITY_MIN - 1
     while higher := tx.query("next_priority", queue, priority):
         ((priority,),) = higher
@@ -132,5 +132,5 @@ def _evict(tx: Transaction, victims: Sequence[Row], overflow: Overflow) -> None:
     if overflow is Overflow.DEAD_LETTER:
         dead_letter_or_delete(tx, victims, "overflow", REASON_OVERFLOW)
     else:
-        remove(tx, victims, CLEANED_UP, "overflow")
+        remove(tx, victims, CLEANED_UP, "overflow", alone=False)
     tx.forget_positions()

@@ -11,11 +11,20 @@ from forq_trio.storage.sqlite.transaction import Transaction
 
 
 def position_and_group(
-    tx: Transaction, queue: str, order: Order, group: str | None, seq: int, priority: int, status: int
+    tx: Transaction,
+    queue: str,
+    order: Order,
+    group: str | None,
+    seq: int,
+    due_ms: int,
+    priority: int,
+    status: int,
 ) -> tuple[int, str | None]:
     """Position and stored group of a new message."""
     if order is Order.LIFO:
         return -seq, group
+    if order is Order.DUE:
+        return due_ms, group
     if not tx.grouped(queue):
         if group is None:
             return seq, None

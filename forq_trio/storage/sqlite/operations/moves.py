@@ -8,10 +8,16 @@ from forq_trio.model.errors import Overloaded, ServiceError
 from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
-from forq_trio.storage.sqlite.operations.dead_letters import remove, remove_for_user, transfer
+from forq_trio.storage.sqlite.operations.dead_letters import (
+    remove,
+    remove_for_user,
+    transfer,
+    without_waiting,
+)
 from forq_trio.storage.sqlite.operations.redrives import take_step
 from forq_trio.storage.sqlite.operations.send import send
 from forq_trio.storage.sqlite.operations.table import operation, operation_on_each
+from forq_trio.storage.sqlite.operations.waiting import give_key_back
 from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -25,15 +31,21 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | Overloaded 
         return refusal
     found = _named(tx, allowance, command.queue, command.message_ids)
     rows: list[tuple[object, ...]] = []
+    keyed: list[tuple[str, str, int]] = []
     results = []
     for message_id in command.message_ids:
         message = found.get(message_id)
         target = None if message is None else command.target or message.source_queue
         moved = message is not None and target is not None and target != message.queue
-        if moved:
-            rows.append(_redriven(tx, found.pop(message_id), str(target)))
+        if message is not None and moved:
+            (alone,) = without_waiting(tx, [found.pop(message_id)])
+            rows.append(_redriven(tx, alone, str(target)))
+            if message.kind is not None:
+                keyed.append((str(target), message.kind, message.seq))
         results.append(moved)
     tx.run("redrive", rows)
+    for each in keyed:
+        give_key_back(tx, *each)
     take_step(tx, command.step, len(rows))
     return tuple(results)
 

@@ -8,7 +8,7 @@ from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.rules import check_dead_letters_end
-from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user
+from forq_trio.storage.sqlite.operations.dead_letters import drop
 from forq_trio.storage.sqlite.operations.isolation import settle_each
 from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.row import rows_of
@@ -79,7 +79,7 @@ def purge(tx: Transaction, command: Purge) -> Purged:
     up_to = tx.newest_before if command.up_to is None else command.up_to
     found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
     purged = within(Allowance(bound), found)
-    removed = settle_each(tx, purged, remove_for_user)
+    removed = settle_each(tx, purged, drop)
     return Purged(removed, up_to if len(found) > len(purged) and removed else None)
 
 

@@ -20,9 +20,11 @@ from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import DELAYED, READY
 
 Outcome = Produced | ServiceError | Deferred
+Key = tuple[str, str]
+"""Kind and key of a message."""
+_NO_KEY = None, None
 
 
-@operation(Produce)
 @operation(Produce)
 def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     outcomes: list[Outcome] = []
@@ -32,7 +34,6 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     return outcomes
 
 
-@operation(ProduceMany)
 @operation(ProduceMany)
 def produce_many(
     tx: Transaction, commands: Sequence[ProduceMany]
@@ -45,7 +46,6 @@ def produce_many(
     return outcomes
 
 
-@operation(ProduceEach)
 @operation(ProduceEach)
 def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
@@ -73,7 +73,7 @@ def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
 def _send_each(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> Sequence[Outcome]:
     """Store these messages, each alone; all at once where none can be refused."""
     rules = tx.rules(queue)
-    if not _is_bounded(rules) and tx.admit(queue, *_named(messages)) is None:
+    if not is_bounded(rules) and tx.admit(queue, *_named(messages)) is None:
         return store(tx, queue, messages, rules)
     sent = [send(tx, queue, (message,)) for message in messages]
     return [stored[0] if isinstance(stored, list) else stored for stored in sent]
@@ -85,21 +85,22 @@ def send(
     messages: Sequence[NewMessage],
     newest: int | None = None,
     messages_max: int | None = None,
+    key: Key | None = None,
 ) -> list[Produced] | ServiceError | Deferred:
     """Store these messages, except known duplicates; or store none and return the error.
 
-    newest, messages_max: see `evict_for`.
+    newest, messages_max: see `evict_for`. key: of the one message.
     """
     refusal: ServiceError | Deferred | None = tx.admit(queue, *_named(messages))
     if refusal is not None:
         return refusal
     rules = tx.rules(queue)
-    if messages_max is not None or _is_bounded(rules):
+    if messages_max is not None or is_bounded(rules):
         newest = tx.last_seq if newest is None else newest
         refusal = evict_for(tx, queue, messages, rules, newest, messages_max)
         if refusal is not None:
             return refusal
-    return store(tx, queue, messages, rules)
+    return store(tx, queue, messages, rules, key)
 
 
 def _named(messages: Sequence[NewMessage]) -> list[str]:
@@ -107,12 +108,18 @@ def _named(messages: Sequence[NewMessage]) -> list[str]:
     return [message.dead_letter_queue for message in messages if message.dead_letter_queue]
 
 
-def _is_bounded(rules: QueueRules) -> bool:
+def is_bounded(rules: QueueRules) -> bool:
+    """True if a queue may be full."""
     return rules.max_messages is not None or rules.max_bytes is not None
 
 
-def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: QueueRules) -> list[Produced]:
-    """Give the messages ids and sequence numbers and note their rows, except those of known duplicates."""
+def store(
+    tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: QueueRules, key: Key | None = None
+) -> list[Produced]:
+    """Give the messages ids and sequence numbers and note their rows, except those of known duplicates.
+
+    key: of the one message, None for none.
+    """
     now_ms = tx.now_ms
     in_order = rules.order is Order.FIFO and not tx.grouped(queue)
     is_dlq = is_dead_letter_queue(queue)
@@ -132,7 +139,7 @@ def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Qu
         message_id = next_id()
         status = DELAYED if due_ms > now_ms else READY
         row: tuple[Any, ...]
-        if in_order and not is_dlq and _is_plain(message):
+        if in_order and not is_dlq and key is None and _is_plain(message):
             message_size = len(content) if content.isascii() else len(content.encode())
             columns = (seq, message_id, queue, status, due_ms, now_ms, expires_after)
             row = (*columns, message.priority, message_size, content)
@@ -140,11 +147,11 @@ def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Qu
         else:
             message_size = message_bytes(content, message.attributes)
             position, group_id = position_and_group(
-                tx, queue, rules.order, message.group, seq, message.priority, status
+                tx, queue, rules.order, message.group, seq, due_ms, message.priority, status
             )
             in_order = in_order and group_id is None
             arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, message_size)
-            row = (*arrival, expires_after, message.priority, position, *_own(message, group_id))
+            row = (*arrival, expires_after, message.priority, position, *_own(message, group_id, key))
             tx.inserts.append(row)
             if message.dead_letter_queue:
                 tx.make_known(message.dead_letter_queue)
@@ -194,7 +201,7 @@ def _is_plain(message: NewMessage) -> bool:
     )
 
 
-def _own(message: NewMessage, group_id: str | None) -> tuple[Any, ...]:
+def _own(message: NewMessage, group_id: str | None, key: Key | None) -> tuple[Any, ...]:
     """The columns that `insert_plain` leaves out, and the content."""
     return (
         message.max_attempts,
@@ -204,5 +211,6 @@ def _own(message: NewMessage, group_id: str | None) -> tuple[Any, ...]:
         write_attributes(message.attributes) if message.attributes else None,
         message.deduplication_id,
         message.dead_letter_queue,
+        *(key or _NO_KEY),
         message.content,
     )

@@ -168,7 +168,7 @@ def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...] | D
         found = messages.by_receipt(command.queue, receipt, command.message_id)
         if found is None:
             return False
-        _nack(tx, messages, found, command.delay_ms, command.reason)
+        _nack(tx, messages, found, command.delay_ms, command.reason, final=command.final)
         return True
 
     outcomes = _each_receipt(messages, commands, settle)
@@ -184,10 +184,20 @@ def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool | Def
     return outcomes
 
 
-def _nack(tx: Transaction, messages: _Messages, found: Row, delay_ms: int | None, reason: str | None) -> None:
+def _nack(
+    tx: Transaction,
+    messages: _Messages,
+    found: Row,
+    delay_ms: int | None,
+    reason: str | None,
+    *,
+    final: bool = False,
+) -> None:
     messages.forget(found)
     rules = tx.rules(found.queue)
-    returned = after_nack(found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules)
+    returned = after_nack(
+        found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules, final=final
+    )
     failures = found.failures_with(tx.now_ms, reason)
     messages.returned.append(
         give_back(tx, NACKED, found, returned, found.attempts, reason=reason, failures=failures)

@@ -19,7 +19,15 @@ FROM messages WHERE is_dlq <> (substr(queue, -4) = '-dlq');
 -- name: size
 -- The bytes of a message are at least those of its content.
 SELECT printf('message %d of %d bytes is counted as %d', seq, octet_length(content), bytes)
-FROM messages WHERE bytes < octet_length(content) OR (attributes IS NULL AND bytes <> octet_length(content));
+FROM messages LEFT JOIN message_keys ON kind IS NOT NULL AND message = seq
+WHERE bytes - coalesce(waiting_bytes, 0) < octet_length(content)
+   OR (attributes IS NULL AND bytes - coalesce(waiting_bytes, 0) <> octet_length(content));
+
+-- name: keys
+-- A message has a kind where it has a row of keys, and its key is that of the row.
+SELECT printf('message %d and its key do not belong together', coalesce(seq, message))
+FROM (SELECT seq, kind, key FROM messages WHERE kind IS NOT NULL) FULL JOIN message_keys ON message = seq
+WHERE seq IS NULL OR message IS NULL OR (key IS NOT NULL AND key <> own_key);
 
 -- name: settings
 -- The settings of a queue are a JSON object.

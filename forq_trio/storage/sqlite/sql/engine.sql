@@ -3,12 +3,17 @@
 -- columns: row
 -- The members of `Row`, in their order.
 seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at;
+failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind;
 
 -- columns: ready
 -- What a claim reads of a message.
 seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-CAST(bytes AS INTEGER);
+CAST(bytes AS INTEGER), key, kind;
+
+-- columns: pending
+-- The members of `Pending` behind those of `Row`, in their order.
+key, priority, position, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
+waiting IS NOT NULL;
 
 -- name: begin
 -- Take the write lock at once: there is no second writer to wait for.
@@ -120,8 +125,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?1, ?9, ?10);
 -- Store a new message.
 INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, bytes, expires_after,
                       priority, position, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
-                      dead_letter_queue, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                      dead_letter_queue, kind, key, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: join_rounds
 -- Give the last ready message of a priority the group of later messages without one.
@@ -230,6 +235,18 @@ WHERE seq IN (SELECT value FROM json_each(?));
 SELECT $row
 FROM messages WHERE seq = ?;
 
+-- name: find_pending
+-- The pending messages of these keys.
+WITH wanted (of_kind, of_key) AS (SELECT value ->> 0, value ->> 1 FROM json_each(?2))
+SELECT $row, $pending
+FROM wanted CROSS JOIN messages ON queue = ?1 AND kind = of_kind AND key = of_key
+CROSS JOIN message_keys ON message = seq;
+
+-- name: select_of_kind
+-- The first messages of a queue that have keys of a kind, up to a sequence.
+SELECT $row
+FROM messages INDEXED BY messages_key WHERE queue = ? AND kind = ? AND key IS NOT NULL AND seq <= ? LIMIT ?;
+
 -- name: find_default_max_receives
 -- How many deliveries of a message are enough for a claim that names no bound.
 SELECT default_max_receives FROM messages WHERE seq = ?;
@@ -304,14 +321,15 @@ FROM messages WHERE status = 2 AND is_dlq = ? AND seq NOT IN (SELECT value FROM 
 
 -- name: dead_letter
 -- Move a message to a dead-letter queue.
-UPDATE messages SET queue = ?, is_dlq = ?, status = 0, attempts = 0, position = ?, process_after = ?,
+UPDATE messages SET queue = ?, is_dlq = ?, key = NULL, status = 0, attempts = 0, position = ?, process_after = ?,
     processing_started_at = NULL, lease_until = NULL, receipt = NULL, failure_reason = ?, source_queue = ?,
     source_attempts = ?, dead_lettered_at = ?, dead_letter_queue = ?, updated_at = ?, expires_after = ?
 WHERE seq = ?;
 
 -- name: redrive
 -- Move a dead letter to a queue: as if it had just been sent, but with its position and its failures.
-UPDATE messages SET queue = ?, is_dlq = ?, status = 0, attempts = 0, position = ?, process_after = ?, updated_at = ?,
+UPDATE messages SET queue = ?, is_dlq = ?, key = NULL, status = 0, attempts = 0, position = ?, process_after = ?,
+    updated_at = ?,
     expires_after = ?, receipt = NULL, failure_reason = NULL, source_queue = NULL, source_attempts = NULL,
     dead_lettered_at = NULL
 WHERE seq = ?;

@@ -24,6 +24,7 @@ SELECT CAST(group_concat(line, '') AS BLOB), count(*), max(id) FROM (
         || ',"receivedAt":' || received_at || ',"attempts":' || attempts || ',"priority":' || priority
         || iif(coalesce(group_id, '') = '', '', ',"group":' || json_quote(group_id))
         || iif(json_valid(attributes), ',"attributes":' || attributes, '')
+        || iif(key IS NULL, '', ',"key":' || json_quote(key) || ',"kind":' || json_quote(kind))
         || ',"historyId":' || page.id || ',"outcome":' || json_quote(outcome)
         || iif(reason IS NULL, '', ',"reason":' || json_quote(reason)) || ',"finishedAt":' || finished_at
         || ',"content":' || json_quote(content) || '}' || char(10) AS line
@@ -74,7 +75,7 @@ SELECT (SELECT number FROM history INDEXED BY history_queue WHERE queue = ?1 ORD
 -- The members of FinishedMessage in their order.
 id, message_id, queue, seq, outcome, reason, finished_at, content, attempts, priority, received_at,
 first_received_at, last_error, attributes, group_id, failure_reason, source_queue, source_attempts,
-dead_lettered_at, failures, bytes;
+dead_lettered_at, failures, bytes, key, kind;
 
 -- name: finished_by_id
 -- One finished message by its id in the history.
@@ -94,7 +95,8 @@ json_object(
     'id', id, 'at', CAST(at AS INTEGER),
     'kind', CASE kind WHEN 0 THEN 'produced' WHEN 1 THEN 'delivered' WHEN 2 THEN 'acked' WHEN 3 THEN 'nacked'
         WHEN 4 THEN 'released' WHEN 5 THEN 'extended' WHEN 6 THEN 'lease_expired' WHEN 7 THEN 'dead_lettered'
-        WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' WHEN 11 THEN 'cancelled' ELSE 'deleted' END,
+        WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' WHEN 11 THEN 'cancelled' WHEN 12 THEN 'updated'
+        ELSE 'deleted' END,
     'queue', CAST(queue AS TEXT), 'messageId', CAST(message_id AS TEXT), 'sequence', CAST(seq AS INTEGER),
     'attempt', CAST(attempt AS INTEGER), 'reason', CAST(reason AS TEXT), 'target', CAST(target AS TEXT),
     'receivedAt', CAST(received_at AS INTEGER), 'durationMs', CAST(duration_ms AS INTEGER),

@@ -8,7 +8,11 @@ ready, processing, failed, delayed, held, bytes;
 -- The members of `MessageInfo`, in their order.
 id, queue, seq, status, content, attempts, priority, received_at, process_after, updated_at, expires_after,
 processing_started_at, lease_until, failure_reason, source_queue, last_error, attributes, group_id,
-first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes;
+first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures,
+bytes - iif(kind IS NULL, 0, coalesce((SELECT waiting_bytes FROM message_keys WHERE message = seq), 0)),
+iif(kind IS NULL, NULL, (
+    SELECT json_array(own_key, kind, revision, mode, offers, first_offer_at, last_offer_at, max_wait_until)
+    FROM message_keys WHERE message = seq));
 
 -- condition: matching
 -- What a filter asks of a message; the content is looked at last.
@@ -63,6 +67,32 @@ SELECT min(received_at) FROM messages WHERE seq IN (
 -- One message by its id.
 SELECT $message_info
 FROM messages WHERE id = ?2 AND queue = ?1;
+
+-- name: keyed_message
+-- The pending message of a key.
+SELECT $message_info
+FROM messages WHERE queue = ? AND kind = ? AND key = ?;
+
+-- name: waiting
+-- What waits behind a message.
+SELECT waiting FROM message_keys WHERE message = ? AND waiting IS NOT NULL;
+
+-- name: next_kind
+-- The first kind of keys in a queue, from this one on.
+SELECT kind FROM messages INDEXED BY messages_key
+WHERE queue = ? AND key IS NOT NULL AND kind >= ? ORDER BY kind LIMIT 1;
+
+-- name: count_keys
+-- The pending messages with a key, of the first so many, by kind.
+SELECT kind, count(*) FROM (
+    SELECT kind FROM messages INDEXED BY messages_key WHERE queue = ? AND key IS NOT NULL ORDER BY kind LIMIT ?)
+GROUP BY kind;
+
+-- name: keyed_messages
+-- The pending messages with keys of a kind behind one key, between two.
+SELECT $message_info
+FROM messages INDEXED BY messages_key
+WHERE queue = ? AND kind = ? AND key > ? AND key >= ? AND key <= ? ORDER BY key LIMIT ?;
 
 -- name: peek
 -- The next ready messages in claim order.
@@ -179,7 +209,12 @@ WHERE queue = ? AND status = 0 AND priority < ? ORDER BY priority DESC, position
 -- Messages as lists show them, in this order, with an excerpt of the content; match_at: its bytes before the text.
 SELECT id, queue, seq, status, attempts, priority, received_at, process_after, updated_at, expires_after, lease_until,
        processing_started_at, group_id, max_attempts, failure_reason, last_error, source_queue, dead_lettered_at,
-       source_attempts, bytes, min(before, ?4) AS match_at,
+       source_attempts,
+       bytes - iif(kind IS NULL, 0, coalesce((SELECT waiting_bytes FROM message_keys WHERE message = seq), 0)),
+       iif(kind IS NULL, NULL, (
+           SELECT json_array(own_key, kind, revision, mode, offers, first_offer_at, last_offer_at, max_wait_until)
+           FROM message_keys WHERE message = seq)),
+       min(before, ?4) AS match_at,
        coalesce(substr(CAST(content AS BLOB), 1 + max(before - ?4, 0), ?5), x'') AS excerpt
 FROM (
     SELECT messages.*,

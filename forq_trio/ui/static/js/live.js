@@ -120,6 +120,7 @@ function apply(cells) {
     for (const old of document.querySelectorAll(`[data-live="${CSS.escape(key)}"]`)) patch(old, html);
   }
   if (document.querySelector("[data-wait-for-queue]") && /[1-9]/.test(cells["nav:queues"] ?? "")) location.reload();
+  if (document.querySelector("[data-wait-for-schedule]") && /[1-9]/.test(cells["nav:schedules"] ?? "")) location.reload();
   document.dispatchEvent(new CustomEvent("forq:live", { detail: cells }));
   refreshTimes();
   show();

@@ -70,7 +70,7 @@ function strike(rows, present) {
     row.classList.add("gone");
     const last = row.querySelector(".lsx");
     last.className = "lsx num gone-word";
-    for (const name of ["data-until", "data-lease", "title"]) last.removeAttribute(name);
+    for (const name of ["data-until", "data-lease", "data-due", "title"]) last.removeAttribute(name);
     last.textContent = "acked or moved";
   }
 }

@@ -41,6 +41,10 @@ function tick() {
   for (const each of document.querySelectorAll("[data-age]")) {
     setText(each, duration(Math.max(0, at - Number(each.dataset.age))));
   }
+  for (const each of document.querySelectorAll("[data-due]")) {
+    const left = Number(each.dataset.due) - at;
+    setText(each, left > 0 ? duration(left) : "due");
+  }
   for (const each of document.querySelectorAll("[data-until]")) lease(each, at);
 }
 

@@ -1,0 +1,267 @@
+"""`forq schedule …`: schedules, which send a message at their times."""
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from forq_trio.cli.confirm import confirm
+from forq_trio.cli.connection import connect
+from forq_trio.cli.declared_options import run_options
+from forq_trio.cli.exits import Exit, Failure, explain
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import duration_text, json_option, moment_ms, url_option, yes_option
+from forq_trio.cli.output import print_json
+from forq_trio.cli.schedule_apply import all_schedules, apply
+from forq_trio.cli.schedule_words import (
+    caret_under,
+    latest,
+    lines_of,
+    planned,
+    print_runs,
+    print_times,
+    timing_words,
+)
+from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.client.types import NewSchedule, Schedule, Timing
+from forq_trio.model import limits
+from forq_trio.model.errors import CallerError
+
+DoneT = TypeVar("DoneT")
+
+_LISTED = (
+    Column("schedule"),
+    Column("queue", spare=2),
+    Column("when", Kind.TEXT),
+    Column("next"),
+    Column("last", Kind.TEXT, spare=1),
+)
+
+
+@click.group(cls=CommandGroup)
+def schedule() -> None:
+    """Commands on schedules. The server sends the message of each at its times, exactly once for each time."""
+
+
+def _timing_options(command: Any) -> Any:
+    for option in reversed(
+        (
+            click.option(
+                "--cron", metavar="TEXT", help="As '0 8 * * 1-5': a cron expression, or @daily and the like."
+            ),
+            click.option(
+                "--every", type=duration_text, metavar="DURATION", help="So much time between two runs."
+            ),
+            click.option(
+                "--daily",
+                multiple=True,
+                metavar="TIME",
+                help="At this time of each day, as 08:00; may be repeated.",
+            ),
+            click.option(
+                "--time-zone", metavar="ZONE", help="For --cron and --daily, as Europe/Paris.  [default: UTC]"
+            ),
+            click.option(
+                "--jitter", type=duration_text, metavar="DURATION", help="Send each run up to so much later."
+            ),
+            click.option(
+                "--start", type=moment_ms, metavar="TIME", help="No run is before. In ISO 8601, or epoch ms."
+            ),
+            click.option(
+                "--end", type=moment_ms, metavar="TIME", help="No run is after. In ISO 8601, or epoch ms."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@schedule.command(short_help="Make a schedule.")
+@click.argument("name")
+@click.argument("queue")
+@click.argument("content")
+@_timing_options
+@click.option(
+    "--missed",
+    type=click.Choice(["skip", "last", "all"]),
+    help="Which runs to send that were missed while no server ran.  [default: last]",
+)
+@click.option(
+    "--while-pending",
+    type=click.Choice(["send", "skip"]),
+    help="What to do while the message of an earlier run is in the queue.  [default: send]",
+)
+@click.option("--paused/--not-paused", default=None, help="Make it paused; or end its pause, with --replace.")
+@click.option("--replace", is_flag=True, help="Change it if there is one of this name.")
+@run_options
+@json_option
+@url_option
+def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: str, **chosen: Any) -> None:
+    """Make a schedule that sends CONTENT to QUEUE; - reads it from stdin.
+
+    It takes one of --cron, --every and --daily.
+    """
+    timing = _timing_of(chosen)
+    if content == "-":
+        content = _text_of_stdin()
+    given = {member: value for member, value in chosen.items() if value is not None and value != {}}
+    wanted = NewSchedule(queue=queue, content=content, **timing, **given)
+    with connect(url) as client, caret_under(wanted.cron):
+        saved = client.save_schedule(name, wanted, only_new=not replace)
+    if as_json:
+        print_json(saved)
+    else:
+        click.echo(f"{name} is saved, {timing_words(saved)}: {planned(saved)}")
+
+
+@schedule.command("list", short_help="List schedules.")
+@json_option
+@url_option
+def list_(as_json: bool, url: str) -> None:
+    """List all schedules by name: when they run, when next, and what became of the last run."""
+    with connect(url) as client:
+        found = list(all_schedules(client))
+    nothing = "There is no schedule; `forq schedule add` makes one."
+    print_list(found, as_json, _LISTED, _row, nothing)
+
+
+def _row(each: Schedule) -> tuple[object, ...]:
+    return (each.name, each.queue, timing_words(each), planned(each), latest(each))
+
+
+@schedule.command(short_help="Show a schedule and its runs.")
+@click.argument("name")
+@click.option(
+    "-n",
+    "runs",
+    type=click.IntRange(0, limits.RUNS_KEPT_MAX),
+    default=limits.RUNS_SHOWN_DEFAULT,
+    show_default=True,
+    help="How many of its last runs to show.",
+)
+@json_option
+@url_option
+def show(name: str, runs: int, as_json: bool, url: str) -> None:
+    """Show a schedule, its next five runs, what became of the last ones, and its content."""
+    with connect(url) as client:
+        details = client.schedule(name, runs=runs)
+    if as_json:
+        print_json(details)
+        return
+    for label, value in lines_of(details.schedule):
+        click.echo(f"{label:<16} {value}")
+    if details.next_runs:
+        click.echo("\nNext runs:")
+        print_times(details.next_runs)
+    if details.runs:
+        click.echo("\nLast runs:")
+        print_runs(details.runs)
+
+
+@schedule.command("next", short_help="Show when a schedule would run.")
+@_timing_options
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(1, limits.NEXT_RUNS_MAX),
+    default=limits.NEXT_RUNS_DEFAULT,
+    show_default=True,
+    help="How many runs to show.",
+)
+@json_option
+@url_option
+def next_(count: int, as_json: bool, url: str, **chosen: Any) -> int:
+    """Show the next runs that a schedule would have, without making one.
+
+    It takes one of --cron, --every and --daily, and says where a change of the clocks moves a run.
+    """
+    timing = Timing(**_timing_of(chosen))
+    with connect(url) as client, caret_under(timing.cron):
+        found = client.next_runs(timing, count)
+    if as_json:
+        for each in found:
+            print_json(each)
+    elif found:
+        print_times(found)
+    else:
+        click.echo("It has no run any more.", err=True)
+    return Exit.OK if found else Exit.NOTHING
+
+
+@schedule.command(short_help="Let schedules send nothing.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@url_option
+def pause(names: tuple[str, ...], url: str) -> int:
+    """Let schedules send nothing until `forq schedule resume`. Their runs until then are not made up for."""
+    with connect(url) as client:
+        return _each(names, client.pause_schedule, lambda name, _: f"{name} is paused")
+
+
+@schedule.command(short_help="End the pause of schedules.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@url_option
+def resume(names: tuple[str, ...], url: str) -> int:
+    """End the pause of schedules: each goes on with its next run from now."""
+    with connect(url) as client:
+        return _each(names, client.resume_schedule, lambda name, found: f"{name} goes on: {planned(found)}")
+
+
+@schedule.command(short_help="Send the message of a schedule now.")
+@click.argument("name")
+@json_option
+@url_option
+def run(name: str, as_json: bool, url: str) -> None:
+    """Send the message of a schedule now, also of a paused one. Its planned runs stay as they are."""
+    with connect(url) as client:
+        produced = client.run_schedule(name)
+    if as_json:
+        print_json(produced)
+    else:
+        click.echo(f"{name} sent {produced.id}, sequence {produced.sequence}")
+
+
+@schedule.command(short_help="Delete schedules.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@yes_option
+@url_option
+def remove(names: tuple[str, ...], yes: bool, url: str) -> int:
+    """Delete schedules and what is known of their runs. Messages that they have sent stay.
+
+    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    """
+    with connect(url) as client:
+        if not yes:
+            confirm(lambda: f"Delete {', '.join(names)}? Messages already sent stay.", doing="deleting")
+        return _each(names, client.delete_schedule, lambda name, _: f"{name} is deleted")
+
+
+schedule.add_command(apply)
+
+
+def _each(names: tuple[str, ...], do: Callable[[str], DoneT], words: Callable[[str, DoneT], str]) -> int:
+    """Do it for each schedule; one that is refused is named, and the others are done. The exit code."""
+    code: int = Exit.OK
+    for name in names:
+        try:
+            click.echo(words(name, do(name)))
+        except CallerError as problem:
+            click.echo(f"forq: {name}: {problem} ({problem.code})", err=True)
+            code = explain(problem)[1]
+    return code
+
+
+def _timing_of(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Take the members of a timing out of what was chosen. Raises UsageError unless it has one of the three."""
+    timing = {member: chosen.pop(member) for member in Timing.__struct_fields__}
+    given = {member: value for member, value in timing.items() if value is not None and value != ()}
+    if len(given.keys() & {"cron", "every", "daily"}) != 1:
+        raise click.UsageError("it takes exactly one of --cron, --every and --daily")
+    return given
+
+
+def _text_of_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise Failure("the content on stdin is not UTF-8") from None

@@ -1,0 +1,143 @@
+"""What `forq schedule …` says of schedules: their timing and runs in words, and where a cron expression is wrong."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+import click
+
+from forq_trio.cli.output import ago, now_ms, on_terminal, visible
+from forq_trio.cli.tables import Column, Kind, print_table
+from forq_trio.client.types import NextRun, SavedRun, Schedule, Timing
+from forq_trio.model import durations
+from forq_trio.model.errors import InvalidCron
+from forq_trio.model.new_message import OPTIONS
+from forq_trio.telemetry.words import counted
+
+_TIMES = (Column("in", Kind.NUMBER), Column("time"))
+_RUNS = (
+    Column("time"),
+    Column("result"),
+    Column("late", Kind.NUMBER),
+    Column("message", spare=1),
+    Column("reason", Kind.TEXT),
+)
+
+
+def timing_words(timing: Timing) -> str:
+    """When it runs, on one line: "0 8 * * 1-5 in Europe/Paris"."""
+    if timing.every is not None:
+        words = f"every {timing.every}"
+    elif timing.daily is not None:
+        words = f"daily at {', '.join(timing.daily)}"
+    else:
+        words = timing.cron or ""
+    if timing.every is None and timing.time_zone != "UTC":
+        words = f"{words} in {timing.time_zone}"
+    return words if timing.jitter is None else f"{words}, jitter {timing.jitter}"
+
+
+def planned(schedule: Schedule) -> str:
+    """When it runs next."""
+    if schedule.paused:
+        return "paused"
+    return "over" if schedule.next_run is None else _wait(schedule.next_run)
+
+
+def latest(schedule: Schedule) -> str:
+    """What became of its last run."""
+    run = schedule.last_run
+    return "never" if run is None else f"{_result(run)} {ago(run.at)} ago"
+
+
+def lines_of(schedule: Schedule) -> Iterator[tuple[str, str]]:
+    """Labels and values of what is set."""
+    by = f" by {schedule.paused_by}" if schedule.paused_by else ""
+    yield "schedule", schedule.name
+    yield "queue", schedule.queue
+    yield "when", timing_words(schedule)
+    yield "next", planned(schedule)
+    yield "last", latest(schedule)
+    if schedule.paused_at is not None:
+        yield "paused", _moment(schedule.paused_at) + by
+    for label, at_ms in (("start", schedule.start), ("end", schedule.end)):
+        if at_ms is not None:
+            yield label, _moment(at_ms)
+    yield "missed", schedule.missed
+    yield "while pending", schedule.while_pending
+    for name, option in OPTIONS.items():
+        value = getattr(schedule, name, None)
+        if value is not None and value != {}:
+            shown = (
+                " ".join(f"{key}={each}" for key, each in value.items()) if isinstance(value, dict) else value
+            )
+            yield option.option, _plain(str(shown))
+    made_by = f" by {schedule.made_by}" if schedule.made_by else ""
+    yield "made", _moment(schedule.made_at) + made_by
+    yield "changed", _moment(schedule.updated_at)
+    yield "content", _plain(schedule.content)
+
+
+def print_times(runs: Sequence[NextRun]) -> None:
+    """Times to come, each in its schedule's zone. Notes are a column; on a terminal lines, which are not cut."""
+    rows = [(durations.about(run.at - now_ms()), run.local) for run in runs]
+    if not on_terminal():
+        notes = [(*row, run.note or "") for row, run in zip(rows, runs, strict=True)]
+        print_table((*_TIMES, Column("note")), notes)
+        return
+    print_table(_TIMES, rows)
+    for run in runs:
+        if run.note is not None:
+            click.echo(f"{run.local}: {run.note}")
+
+
+def print_runs(runs: Sequence[SavedRun]) -> None:
+    """What became of runs."""
+    print_table(_RUNS, [_run_row(run) for run in runs])
+
+
+def _run_row(run: SavedRun) -> tuple[object, ...]:
+    return (
+        _moment(run.at if run.nominal is None else run.nominal),
+        _result(run),
+        "-" if run.nominal is None else durations.in_words(run.late_ms),
+        run.message_id or "-",
+        run.reason or "",
+    )
+
+
+def _result(run: SavedRun) -> str:
+    words = run.result.replace("_", " ")
+    return words if run.runs == 1 else f"{words} ({counted(run.runs, 'run')})"
+
+
+def _wait(at_ms: int) -> str:
+    return f"in {durations.about(at_ms - now_ms())}"
+
+
+def _moment(ms: int) -> str:
+    """In the zone of this machine."""
+    return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def _plain(text: str) -> str:
+    return visible(text) if on_terminal() else text
+
+
+@contextmanager
+def caret_under(cron: str | None) -> Iterator[None]:
+    """Show the part of the expression that the body is refused for, and let the error go on."""
+    try:
+        yield
+    except InvalidCron as problem:
+        for line in caret_lines(cron or "", problem):
+            click.echo(line, err=True)
+        raise
+
+
+def caret_lines(cron: str, problem: InvalidCron) -> tuple[str, ...]:
+    """The expression, and carets under the characters that are wrong; nothing where that is not known."""
+    if problem.place is None or not cron.isprintable():
+        return ()
+    start, end = problem.place.start, problem.place.end
+    return f"  {cron}", f"  {' ' * start}{'^' * max(end - start, 1)}"

@@ -1,0 +1,243 @@
+"""Ticks of recurring messages: when they are, and the keys of their messages. Plain values, no I/O.
+
+A tick is one nominal time of a schedule. Its message has the key
+
+    {prefix}/{hash of the schedule}/{yyyyMMdd-HHmmss}.{nanoseconds, nine digits}     in UTC
+
+so all nodes that run one schedule offer the same key for the same tick, and one message is stored. A schedule that was
+changed has another hash: the pending messages of the old one can be found and removed. Keys and hashes are those of
+DelayedQueue, bit for bit (D42, D47); Python's times have microseconds, so the last three digits are 0.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Generic, TypeVar
+from zoneinfo import ZoneInfo
+
+from forq_trio.model import limits
+
+T = TypeVar("T")
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+MILLISECOND = timedelta(milliseconds=1)
+PERIODIC_INTERVAL_MIN = timedelta(seconds=1)
+
+_HASH = re.compile(r"[0-9a-f]{32}")
+_SUFFIX = re.compile(r"([0-9a-f]{32})/[0-9]{8}-[0-9]{6}\.[0-9]{9}")
+_SUFFIX_LENGTH = len("/") + 32 + len("/yyyyMMdd-HHmmss.nnnnnnnnn")
+PREFIX_LENGTH_MAX = limits.KEY_LENGTH_MAX - _SUFFIX_LENGTH
+IN_ADVANCE_MAX = limits.PROCESS_AFTER_AHEAD_MS_MAX * MILLISECOND
+
+
+@dataclass(frozen=True)
+class CronConfigHash:
+    """What tells one configuration of a schedule from another: the MD5 of its text, 32 digits of 0-9 a-f.
+
+    Raises ValueError for another value.
+    """
+
+    value: str
+
+    def __post_init__(self) -> None:
+        if _HASH.fullmatch(self.value) is None:
+            raise ValueError(f"the hash of a schedule is 32 digits of 0-9 a-f, not {self.value!r}")
+
+    def __str__(self) -> str:
+        return self.value
+
+    @classmethod
+    def of_text(cls, text: str) -> "CronConfigHash":
+        """The hash of any text that describes a schedule."""
+        return cls(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
+
+    @classmethod
+    def of_periodic(cls, period: timedelta) -> "CronConfigHash":
+        """The hash of a tick every `period`, in whole milliseconds (D47). Raises ValueError for none."""
+        return cls.of_text(f"\nperiodic-tick:\n  period-ms: {_check_period(period) // MILLISECOND}\n")
+
+    @classmethod
+    def of_daily(cls, schedule: "CronDailySchedule") -> "CronConfigHash":
+        """The hash of a daily schedule: of its zone and hours alone (D47)."""
+        hours = ", ".join(_local_time(hour) for hour in schedule.hours)
+        return cls.of_text(f"\ndaily-cron:\n  zone: {schedule.zone}\n  hours: {hours}\n")
+
+
+@dataclass(frozen=True)
+class CronMessage(Generic[T]):
+    """The message of a tick.
+
+    schedule_at: the tick's nominal time, which is in the key. schedule_at_actual: when the message is due, if at
+    another time; None for the nominal one (D46). Raises ValueError for times without a time zone.
+    """
+
+    payload: T
+    schedule_at: datetime
+    schedule_at_actual: datetime | None = None
+
+    def __post_init__(self) -> None:
+        check_aware(self.schedule_at)
+        if self.schedule_at_actual is not None:
+            check_aware(self.schedule_at_actual)
+
+    @property
+    def due_at(self) -> datetime:
+        """When it is delivered."""
+        return self.schedule_at if self.schedule_at_actual is None else self.schedule_at_actual
+
+    def key(self, config_hash: CronConfigHash, key_prefix: str) -> str:
+        """The key of its message. Raises ValueError for a prefix that `check_prefix` refuses."""
+        return key_of(config_hash, key_prefix, self.schedule_at)
+
+
+@dataclass(frozen=True)
+class CronDailySchedule:
+    """Ticks at the same local times of each day.
+
+    hours: at least one; sorted, and each once. zone: an IANA time zone. in_advance: messages are offered so long before
+    they are due, and always the next one. interval: how often the node looks. A local time that a change of the clocks
+    skips is the first instant after the change; one that it repeats is the first of the two (D51).
+    Raises ValueError for no hours or too many, hours with a time zone, an unknown zone, an in_advance that is not 0 to
+    366 days, an interval of 0 or less.
+    """
+
+    hours: tuple[time, ...]
+    zone: str = "UTC"
+    in_advance: timedelta = timedelta(days=1)
+    interval: timedelta = timedelta(minutes=15)
+    _zone: tzinfo = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.hours) <= limits.DAILY_MAX:
+            raise ValueError(f"a daily schedule has 1 to {limits.DAILY_MAX} hours, not {len(self.hours)}")
+        if any(hour.tzinfo is not None for hour in self.hours):
+            raise ValueError("the hours of a daily schedule are local times of its zone, without a time zone")
+        if self.interval <= timedelta(0):
+            raise ValueError(f"the interval of a daily schedule is more than 0, not {self.interval}")
+        if not timedelta(0) <= self.in_advance <= IN_ADVANCE_MAX:
+            raise ValueError(f"in_advance is 0 to {IN_ADVANCE_MAX.days} days, not {self.in_advance}")
+        try:
+            zone = UTC if self.zone == "UTC" else ZoneInfo(self.zone)
+        except (KeyError, ValueError, OSError):
+            raise ValueError(
+                f"there is no time zone {self.zone!r} (a system without a list of them needs the package tzdata)"
+            ) from None
+        object.__setattr__(self, "_zone", zone)
+        object.__setattr__(self, "hours", tuple(sorted(set(self.hours))))
+
+    def next_times(self, now: datetime) -> list[datetime]:
+        """The ticks after `now` and not after `now` + in_advance; at least the next one (D49). In order, in UTC."""
+        now = check_aware(now).astimezone(UTC)
+        until = now + self.in_advance
+        day = now.astimezone(self._zone).date() - timedelta(days=1)
+        found: list[datetime] = []
+        while True:
+            for hour in self.hours:
+                at = instant_of(day, hour, self._zone)
+                if at <= now or (found and at <= found[-1]):  # two skipped times are one instant
+                    continue
+                if found and at > until:
+                    return found
+                found.append(at)
+                if at > until:
+                    return found
+            day += timedelta(days=1)
+
+
+def instant_of(day: date, hour: time, zone: tzinfo) -> datetime:
+    """A local time in UTC: the first of two, and for one that is skipped the first instant after the gap."""
+    local = datetime.combine(day, hour)
+    first = local.replace(tzinfo=zone).astimezone(UTC)
+    if first.astimezone(zone).replace(tzinfo=None) == local:
+        return first
+    # Read with the offset from after the gap, the time is before it; the change is between the two.
+    before = local.replace(tzinfo=zone, fold=1, microsecond=0).astimezone(UTC)
+    offset, low, high = before.astimezone(zone).utcoffset(), 0, -(-(first - before) // timedelta(seconds=1))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if (before + timedelta(seconds=middle)).astimezone(zone).utcoffset() == offset:
+            low = middle
+        else:
+            high = middle
+    return before + timedelta(seconds=high)
+
+
+def next_periodic(now: datetime, period: timedelta) -> datetime:
+    """The first multiple of `period` since 1970 that is after `now`, in UTC (D48).
+
+    Raises ValueError for a period that is not positive, or not in whole milliseconds.
+    """
+    _check_period(period)
+    return EPOCH + ((check_aware(now) - EPOCH) // period + 1) * period
+
+
+def periodic_times(now: datetime, period: timedelta) -> list[datetime]:
+    """The next tick, and those until a node has looked twice again, so that it misses none. In UTC."""
+    until = now + 2 * periodic_interval(period)
+    found = [next_periodic(now, period)]
+    while (at := found[-1] + period) <= until:
+        found.append(at)
+    return found
+
+
+def periodic_interval(period: timedelta) -> timedelta:
+    """How often a node looks: a quarter of the period, at least a second (D48)."""
+    return max(PERIODIC_INTERVAL_MIN, period / 4)
+
+
+def check_prefix(key_prefix: str) -> str:
+    """Return the prefix; raise ValueError for one that is empty, or too long for its keys to have 200 characters."""
+    if not 1 <= len(key_prefix) <= PREFIX_LENGTH_MAX:
+        raise ValueError(f"the prefix of keys is 1 to {PREFIX_LENGTH_MAX} characters, not {len(key_prefix)}")
+    return key_prefix
+
+
+def key_of(config_hash: CronConfigHash, key_prefix: str, nominal: datetime) -> str:
+    """The key of the message of a tick."""
+    at = check_aware(nominal).astimezone(UTC)
+    return f"{check_prefix(key_prefix)}/{config_hash}/{at:%Y%m%d-%H%M%S}.{at.microsecond * 1_000:09d}"
+
+
+def hash_of_key(key: str, key_prefix: str) -> CronConfigHash | None:
+    """The hash in the key of a tick under exactly this prefix, in which no character is special; None for others."""
+    start, slash, rest = (
+        key[: len(key_prefix)],
+        key[len(key_prefix) : len(key_prefix) + 1],
+        key[len(key_prefix) + 1 :],
+    )
+    found = _SUFFIX.fullmatch(rest) if start == key_prefix and slash == "/" else None
+    return None if found is None else CronConfigHash(found[1])
+
+
+def check_aware(at: datetime) -> datetime:
+    """Return the time; raise ValueError for one without a time zone: nobody can say when it is."""
+    if at.utcoffset() is None:
+        raise ValueError(f"{at!r} has no time zone")
+    return at
+
+
+def epoch_ms(at: datetime) -> int:
+    """The milliseconds since 1970; parts of one are dropped."""
+    return (check_aware(at) - EPOCH) // MILLISECOND
+
+
+def of_epoch_ms(at_ms: int) -> datetime:
+    """The time of so many milliseconds since 1970, in UTC."""
+    return EPOCH + at_ms * MILLISECOND
+
+
+def _check_period(period: timedelta) -> timedelta:
+    if period <= timedelta(0) or period % MILLISECOND:
+        raise ValueError(f"a period is more than 0, in whole milliseconds, not {period}")
+    return period
+
+
+def _local_time(hour: time) -> str:
+    """As Java writes a local time: seconds and their parts only where there are any."""
+    if not hour.second and not hour.microsecond:
+        return f"{hour:%H:%M}"
+    if not hour.microsecond % 1_000:
+        return hour.isoformat("milliseconds" if hour.microsecond else "seconds")
+    return hour.isoformat("microseconds")

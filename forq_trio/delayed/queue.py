@@ -1,0 +1,366 @@
+"""DelayedQueue: typed messages with a key and a time (contract D).
+
+A queue is the name and the kind of its payloads. In the server it is the queue `{name}.{kind}`: a consumer gets the
+messages of a queue whatever their kind, so each kind has its own, with its order, counts and dead letters (D36). The
+kind has no dot, so no two pairs of name and kind are one queue.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Generic, Self, TypeVar
+
+import anyio
+
+from forq_trio.delayed.cron import MILLISECOND, of_epoch_ms
+from forq_trio.delayed.envelope import AckEnvelope, BatchEnvelope, DeliveryType
+from forq_trio.delayed.offers import BatchResult, Due, Scheduled, at_once, offering, parts, refusal
+from forq_trio.delayed.payloads import (
+    Serializer,
+    UnreadablePayload,
+    check_kind_of_queue,
+    serializer_of,
+)
+from forq_trio.delayed.retry import with_retries
+from forq_trio.delayed.source import Source
+from forq_trio.model import limits
+from forq_trio.model.checks import check_range
+from forq_trio.model.clock import Clock, SystemClock
+from forq_trio.model.errors import CallerError, ForqError, QueueNotFound
+from forq_trio.model.key_checks import check_phrase
+from forq_trio.model.keys import Mode, Offered, Offering, Outcome
+from forq_trio.model.messages import Delivery, KeyPage, check_queue_name
+from forq_trio.model.queue_settings import Order, SettingsOptions
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+logger = logging.getLogger("forq_trio.delayed")
+
+ACQUIRE_TIMEOUT = timedelta(milliseconds=limits.LEASE_MS_DEFAULT)
+RETRY_SECONDS = 10.0
+SET_ASIDE_DELAY_MS = limits.NACK_DELAY_MS_MAX
+RELEASE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A message that a poll could not read. message_id: its key, or its id where it has none. reason: why."""
+
+    message_id: str
+    content: str
+    reason: str
+    source: str
+
+
+class DelayedQueue(Generic[T]):
+    """Messages of type T, each with a key and a time, over a `Broker` or an `AsyncForqClient`.
+
+    payload_type: T; `serializer` reads and writes it, by default text as it is, bytes as base64, everything else as
+    JSON (msgspec). kind: None for the type's name. acquire_timeout: how long a polled message is hidden from others,
+    1 ms to 12 h. deliveries_max: after so many a message is a dead letter, 1 to 1,000,000, None for as many as that.
+    retry_seconds: how long a call is repeated while errors come that pass; then QueueUnavailable (D40). clock: what
+    time it is here, None for the machine's. on_set_aside: told of each message that could not be read.
+
+    Every method raises QueueUnavailable, and what the source's methods raise for a call that is wrong. Cancelling one
+    that changes something: it may be done or not.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        name: str,
+        payload_type: type[T],
+        *,
+        kind: str | None = None,
+        serializer: Serializer[T] | None = None,
+        acquire_timeout: timedelta = ACQUIRE_TIMEOUT,
+        deliveries_max: int | None = None,
+        retry_seconds: float = RETRY_SECONDS,
+        clock: Clock | None = None,
+        on_set_aside: Callable[[SetAside], None] = lambda _: None,
+    ) -> None:
+        self.kind = check_kind_of_queue(getattr(payload_type, "__name__", "") if kind is None else kind)
+        self.name = check_queue_name(f"{name}.{self.kind}")
+        self.source = source
+        self.clock: Clock = clock or SystemClock()
+        self._serializer: Serializer[T] = serializer or serializer_of(payload_type)
+        self._lease_ms = check_range(
+            "acquire_timeout in ms", acquire_timeout // MILLISECOND, 1, limits.LEASE_MS_MAX
+        )
+        most = limits.MAX_ATTEMPTS_MAX
+        self._deliveries_max = check_range(
+            "deliveries_max", most if deliveries_max is None else deliveries_max, 1, most
+        )
+        self._retry_seconds = retry_seconds
+        self._on_set_aside = on_set_aside
+
+    @classmethod
+    async def create(cls, source: Source, name: str, payload_type: type[T], **options: Any) -> Self:
+        """A queue, set up. options: those of the class."""
+        queue = cls(source, name, payload_type, **options)
+        await queue.set_up()
+        return queue
+
+    async def set_up(self) -> None:
+        """Give the server's queue the settings it needs: order by time, lease, deliveries, a year to live.
+
+        A queue that has them is not changed (D38). Without it polls work, too, in the order of arrival and with the
+        server's five deliveries.
+        """
+        wanted: SettingsOptions = {
+            "order": Order.DUE,
+            "lease_ms": self._lease_ms,
+            "max_attempts": self._deliveries_max,
+            "ttl_ms": limits.TTL_MS_MAX,
+        }
+        try:
+            found = (await self._try(lambda: self.source.settings(self.name))).settings
+        except QueueNotFound:
+            found = None
+        if found is None or any(getattr(found, name) != value for name, value in wanted.items()):
+            await self._try(lambda: self.source.configure(self.name, **wanted))
+
+    async def offer_or_update(self, key: str, payload: T, due: Due = None) -> Outcome:
+        """Store a message, or replace payload and time of the one that the key has (D3-D9).
+
+        ignored: it has both already, or time and payload are the same and the time has passed. A message in process is
+        delivered anew, and its acknowledgement removes nothing.
+        """
+        return await self._offer(key, payload, due, "createOrUpdate")
+
+    async def offer_if_not_exists(self, key: str, payload: T, due: Due = None) -> Outcome:
+        """Store a message, unless the key has one, which stays as it is: ignored (D1, D2)."""
+        return await self._offer(key, payload, due, "createIfAbsent")
+
+    async def offer_batch(self, messages: Sequence[Scheduled[T]]) -> list[BatchResult[T]]:
+        """Offer many, in their order; one that is refused does not affect the others (D10-D16).
+
+        Up to 1,000 messages and 2 MiB are one commit; more are several, of which the first ones may be done when an
+        error is raised.
+        """
+        now_ms = self.clock.now_ms()
+        offers = [
+            offering(
+                each.key,
+                self.kind,
+                self._serializer.encode(each.payload),
+                each.due,
+                "createOrUpdate" if each.can_update else "createIfAbsent",
+                now_ms,
+            )
+            for each in messages
+        ]
+        results = await self._offer_all(offers)
+        return [
+            BatchResult(message, result.outcome)
+            if isinstance(result, Offered)
+            else BatchResult(message, None, result)
+            for message, result in zip(messages, results, strict=True)
+        ]
+
+    async def try_poll(self) -> AckEnvelope[T] | None:
+        """The next message that is due, hidden from others for the acquire timeout; None if there is none (D17-D22)."""
+        found = await self._take(1, 0)
+        return found[0][1] if found else None
+
+    async def try_poll_many(self, most: int) -> BatchEnvelope[T]:
+        """Up to `most` messages that are due, in the order of their times; none for 0 or less (D30, D31).
+
+        Cancelled, it gives back what it has, as far as that is quick.
+        """
+        found: list[tuple[str, AckEnvelope[T]]] = []
+        receipts: list[str] = []
+        async with self._given_back(receipts):
+            while len(found) < most:
+                more = await self._take(min(most - len(found), limits.RECEIVE_BATCH_MAX), 0)
+                if not more:
+                    break
+                found += more
+                receipts += [receipt for receipt, _ in more]
+        return self._batch(found)
+
+    async def poll(self) -> AckEnvelope[T]:
+        """The next message, waiting for it (D29). A waiting poll costs the server no work.
+
+        Cancelled, it takes no message: one that was on its way is delivered to another poll.
+        """
+        while True:
+            found = await self._take(1, limits.WAIT_MS_MAX)
+            if found:
+                return found[0][1]
+
+    async def read(self, key: str) -> AckEnvelope[T] | None:
+        """The message of a key, due or not, in process or not, without hiding it; None if there is none (D32).
+
+        Its acknowledgement removes it unless payload or time were updated since (D33). Raises UnreadablePayload.
+        """
+        found = await self._try(lambda: self.source.keyed_message(self.name, key, self.kind))
+        if found is None or found.message.keyed is None:
+            return None
+        message, revision = found.message, found.message.keyed.revision
+        try:
+            payload = self._serializer.decode(message.content)
+        except Exception as error:
+            raise UnreadablePayload(f"the message {key!r} does not fit {self.name}: {error}") from error
+
+        async def acknowledge() -> None:
+            await self._try(lambda: self.source.ack_revision(self.name, key, revision, self.kind))
+
+        again = DeliveryType.REDELIVERY if message.attempts else DeliveryType.FIRST
+        at = of_epoch_ms(self.clock.now_ms())
+        return AckEnvelope(payload, key, again, at, self.name, acknowledge)
+
+    async def contains_message(self, key: str) -> bool:
+        """Whether the key has a message, in whatever state."""
+        return await self._try(lambda: self.source.contains_key(self.name, key, self.kind))
+
+    async def drop_message(self, key: str) -> bool:
+        """Remove the message of a key, also one in process; whether there was one (D34)."""
+        return await self._try(lambda: self.source.drop_key(self.name, key, self.kind))
+
+    async def drop_all_messages(self, confirm: str) -> int:
+        """Remove all messages of this queue; returns how many (D35). confirm: its `name`; WrongPhrase for another."""
+        check_phrase(self.name, confirm)
+        try:
+            return await self._try(lambda: self.source.drop_keys(self.name, self.kind, confirm=confirm))
+        except QueueNotFound:
+            return 0
+
+    async def pending(self, prefix: str, after: str | None = None) -> KeyPage:
+        """A page of the messages whose keys begin with `prefix`, by key. after: the `next` of the page before."""
+        return await self._try(
+            lambda: self.source.keyed_messages(self.name, prefix=prefix, kind=self.kind, after=after)
+        )
+
+    async def cancel(self, message_id: str) -> None:
+        """Remove a message before anybody gets it. Raises MessageInFlight, MessageNotFound."""
+        await self._try(lambda: self.source.cancel(self.name, message_id))
+
+    async def _try(self, call: Callable[[], Awaitable[R]], *, repeatable: bool = True) -> R:
+        return await with_retries(call, self._retry_seconds, repeatable=repeatable)
+
+    async def _offer(self, key: str, payload: T, due: Due, mode: Mode) -> Outcome:
+        content = self._serializer.encode(payload)
+        offer = offering(key, self.kind, content, due, mode, self.clock.now_ms())
+        (result,) = await self._offer_all([offer])
+        if isinstance(result, ForqError):
+            raise result
+        return result.outcome
+
+    async def _offer_all(self, offers: Sequence[Offering]) -> list[Offered | ForqError]:
+        """The results of all offers. One whose time has passed by the server's clock alone is offered at once."""
+        results: list[Offered | ForqError | None] = [refusal(each) for each in offers]
+
+        async def offer(wanted: dict[int, Offering]) -> None:
+            for index, result in zip(wanted, await self._offer_parts(list(wanted.values())), strict=True):
+                results[index] = result
+
+        await offer({index: each for index, each in enumerate(offers) if results[index] is None})
+        late = {index: at_once(each, results[index]) for index, each in enumerate(offers)}
+        await offer({index: each for index, each in late.items() if each is not None})
+        return [result for result in results if result is not None]
+
+    async def _offer_parts(self, offers: Sequence[Offering]) -> list[Offered | ForqError]:
+        # Repeated, an offer that was carried out would be ignored, or undo a later one.
+        results: list[Offered | ForqError] = []
+        for part in parts(offers):
+            results += await self._try(partial(self.source.offer_many, self.name, part), repeatable=False)
+        return results
+
+    async def _take(self, most: int, wait_ms: int) -> list[tuple[str, AckEnvelope[T]]]:
+        """Up to `most` messages with their receipts; those that cannot be read are set aside, and others taken."""
+        while True:
+            deliveries = await self._try(
+                lambda: self.source.receive(
+                    self.name, max_messages=most, wait_ms=wait_ms, lease_ms=self._lease_ms
+                )
+            )
+            taken = []
+            async with self._given_back([each.receipt for each in deliveries]):
+                for each in deliveries:
+                    envelope = await self._envelope(each)
+                    if envelope is not None:
+                        taken.append((each.receipt, envelope))
+            if taken or not deliveries:
+                return taken
+
+    async def _envelope(self, delivery: Delivery) -> AckEnvelope[T] | None:
+        """The message; None for one that cannot be read, which is set aside."""
+        try:
+            if delivery.key is None or delivery.kind != self.kind:
+                what = "it has no key" if delivery.key is None else f"its kind is {delivery.kind!r}"
+                raise UnreadablePayload(f"{what}, and the kind of {self.name} is {self.kind!r}")
+            payload = self._serializer.decode(delivery.content)
+        except Exception as error:
+            await self._set_aside(delivery, f"{type(error).__name__}: {error}")
+            return None
+        return AckEnvelope(
+            payload,
+            delivery.key,
+            DeliveryType.FIRST if delivery.attempts == 1 else DeliveryType.REDELIVERY,
+            of_epoch_ms(delivery.lease_until - self._lease_ms),
+            self.name,
+            lambda: self._acknowledge([delivery.receipt]),
+            partial(self._retry, delivery.receipt),
+        )
+
+    async def _set_aside(self, delivery: Delivery, reason: str) -> None:
+        """Move a message to the dead letters, with the reason; out of the way for 12 hours where there are none."""
+        told = f"does not fit {self.name}: {reason}".encode(errors="replace").decode()
+        told = told.replace("\0", "")[: limits.REASON_LENGTH_MAX]
+        lost = await self._has_no_dead_letters()
+        await self._try(
+            lambda: self.source.nack(
+                self.name,
+                [delivery.receipt],
+                reason=told,
+                final=not lost,
+                delay_ms=SET_ASIDE_DELAY_MS if lost else None,
+            )
+        )
+        aside = SetAside(delivery.key or delivery.id, delivery.content, told, self.name)
+        logger.error("a message was set aside: %s %s", aside.message_id, told)
+        self._on_set_aside(aside)
+
+    async def _has_no_dead_letters(self) -> bool:
+        """Whether the queue deletes what fails. A key that may not see the settings takes the default: it does not."""
+        try:
+            found = await self._try(lambda: self.source.settings(self.name))
+        except CallerError:
+            return False
+        return not found.effective.dead_letter_queue
+
+    def _batch(self, found: Sequence[tuple[str, AckEnvelope[T]]]) -> BatchEnvelope[T]:
+        receipts = [receipt for receipt, _ in found]
+        return BatchEnvelope(
+            tuple(envelope for _, envelope in found), self.name, lambda: self._acknowledge(receipts)
+        )
+
+    async def _acknowledge(self, receipts: list[str]) -> None:
+        """Remove messages; receipts that are no longer current change nothing."""
+        for start in range(0, len(receipts), limits.RECEIPTS_BATCH_MAX):
+            part = receipts[start : start + limits.RECEIPTS_BATCH_MAX]
+            await self._try(partial(self.source.ack, self.name, part))
+
+    async def _retry(self, receipt: str, delay: timedelta, reason: str | None) -> bool:
+        delay_ms = delay // MILLISECOND
+        call = partial(self.source.nack, self.name, [receipt], delay_ms=delay_ms, reason=reason)
+        (result,) = await self._try(call)
+        return result.ok
+
+    @asynccontextmanager
+    async def _given_back(self, receipts: list[str]) -> AsyncIterator[None]:
+        """If the body fails or is cancelled, give messages back, as far as that is quick, their attempt uncounted."""
+        try:
+            yield
+        except BaseException:
+            with anyio.move_on_after(RELEASE_SECONDS, shield=True):
+                for start in range(0, len(receipts), limits.RECEIPTS_BATCH_MAX):
+                    part = receipts[start : start + limits.RECEIPTS_BATCH_MAX]
+                    with suppress(ForqError):
+                        await self.source.release(self.name, part)
+            raise

@@ -1,0 +1,74 @@
+"""What delayed queues need of a broker or a client: the methods that both have, alike."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, Unpack
+
+from forq_trio.model.errors import ForqError
+from forq_trio.model.keys import Offered, Offering
+from forq_trio.model.messages import Delivery, KeyedMessage, KeyPage
+from forq_trio.model.queue_settings import SettingsOptions
+from forq_trio.wire.queues import QueueConfiguration
+from forq_trio.wire.receipts import ReceiptResult
+
+if TYPE_CHECKING:
+    from forq_trio.broker.broker import Broker
+    from forq_trio.client.aio import AsyncForqClient
+
+
+class Source(Protocol):
+    """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
+
+    async def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]: ...
+
+    async def receive(
+        self, queue: str, *, max_messages: int = ..., wait_ms: int = ..., lease_ms: int | None = ...
+    ) -> list[Delivery]: ...
+
+    async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]: ...
+
+    async def nack(
+        self,
+        queue: str,
+        receipts: list[str],
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
+    ) -> list[ReceiptResult]: ...
+
+    async def release(
+        self, queue: str, receipts: list[str], *, delay_ms: int = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def cancel(self, queue: str, message_id: str) -> None: ...
+
+    async def keyed_message(self, queue: str, key: str, kind: str = ...) -> KeyedMessage | None: ...
+
+    async def contains_key(self, queue: str, key: str, kind: str = ...) -> bool: ...
+
+    async def keyed_messages(
+        self,
+        queue: str,
+        *,
+        prefix: str = ...,
+        kind: str | None = ...,
+        after: str | None = ...,
+        limit: int = ...,
+    ) -> KeyPage: ...
+
+    async def ack_revision(self, queue: str, key: str, revision: int, kind: str = ...) -> bool: ...
+
+    async def drop_key(self, queue: str, key: str, kind: str = ...) -> bool: ...
+
+    async def drop_keys(self, queue: str, kind: str, *, confirm: str) -> int: ...
+
+    async def settings(self, queue: str) -> QueueConfiguration: ...
+
+    async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration: ...
+
+
+if TYPE_CHECKING:
+
+    def _both(broker: Broker, client: AsyncForqClient) -> tuple[Source, Source]:
+        """What the type checker is asked: whether both have these methods."""
+        return broker, client

@@ -1,0 +1,99 @@
+"""Schedules. Our additions to Forq's API.
+
+No path of a schedule names its queue, so the endpoints check the rights of the key by the queue that the schedule has.
+"""
+
+from contextlib import suppress
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.calls import MakeRoute, calling
+from forq_trio.http.forq_api.reading import query_flag, query_limit, query_number, query_text
+from forq_trio.http.message import Request, Response, json_response
+from forq_trio.http.router import Route
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import ScheduleNotFound
+from forq_trio.model.schedules import NewSchedule, Schedule, SchedulePage, Timing
+from forq_trio.wire.endpoints import schedules as api
+from forq_trio.wire.schedules import NextRuns
+
+_read_schedule = BodyReader(NewSchedule)
+_read_timing = BodyReader(Timing)
+
+_SENDING = (Scope.SCHEDULE, Scope.PRODUCE)
+"""What a key needs for whatever lets a schedule send."""
+
+
+class ScheduleEndpoints:
+    """A token that may schedule for a queue, and may not send to it, pauses and deletes its schedules alone."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def list(self, request: Request) -> Response:
+        """A page of the schedules of queues that the key covers, by name."""
+        after = query_text(request.query, "after")
+        limit = query_limit(request.query, limits.SCHEDULES_PAGE_MAX, limits.SCHEDULES_PAGE_DEFAULT)
+        page = await self._broker.schedules(after=after, limit=limit)
+        may = request.principal.may
+        seen = [each for each in page.schedules if may(Scope.BROWSE, each.queue)]
+        return json_response(SchedulePage(seen, page.next))
+
+    async def save(self, request: Request, name: str) -> Response:
+        """Make a schedule, or put this one in the place of the one that is there."""
+        wanted = _read_schedule(request.body)
+        only_new = query_flag(request.query, "onlyNew")
+        for scope in _SENDING:
+            request.principal.check(scope, wanted.queue)
+        if wanted.dead_letter_queue:
+            request.principal.check(Scope.PRODUCE, wanted.dead_letter_queue)
+        with suppress(ScheduleNotFound):
+            await self.may_change(request, name)
+        return json_response(await self._broker.save_schedule(name, wanted, only_new=only_new))
+
+    async def show(self, request: Request, name: str) -> Response:
+        """A schedule with its next runs and the last ones."""
+        runs = query_number(request.query, "runs", limits.RUNS_SHOWN_DEFAULT, 0, limits.RUNS_KEPT_MAX)
+        details = await self._broker.schedule(name, runs=runs)
+        request.principal.check(Scope.BROWSE, details.schedule.queue)
+        return json_response(details)
+
+    async def next_runs(self, request: Request) -> Response:
+        """The times that a timing would have; no queue is looked at."""
+        count = query_number(request.query, "count", limits.NEXT_RUNS_DEFAULT, 1, limits.NEXT_RUNS_MAX)
+        return json_response(NextRuns(await self._broker.next_runs(_read_timing(request.body), count)))
+
+    async def may_change(self, request: Request, name: str) -> None:
+        """Raise Forbidden unless the key may schedule for the queue of a schedule; ScheduleNotFound without one."""
+        await self._check(request, name, Scope.SCHEDULE)
+
+    async def may_send(self, request: Request, name: str) -> None:
+        """`may_change` of what lets a schedule send."""
+        schedule = await self._check(request, name, *_SENDING)
+        if schedule is not None and schedule.dead_letter_queue:
+            request.principal.check(Scope.PRODUCE, schedule.dead_letter_queue)
+
+    async def _check(self, request: Request, name: str, *scopes: Scope) -> Schedule | None:
+        """The schedule, None where all is allowed. Raises Forbidden without these scopes for its queue."""
+        if request.principal.token is None:
+            return None
+        schedule = (await self._broker.schedule(name, runs=0)).schedule
+        for scope in scopes:
+            request.principal.check(scope, schedule.queue)
+        return schedule
+
+
+def schedule_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes of schedules. route: makes one of an endpoint and what responds."""
+    schedules = ScheduleEndpoints(broker)
+    return [
+        route(api.LIST_SCHEDULES, schedules.list),
+        route(api.SAVE_SCHEDULE, schedules.save),
+        route(api.SHOW_SCHEDULE, schedules.show),
+        calling(route, api.DELETE_SCHEDULE, broker.delete_schedule, check=schedules.may_change),
+        calling(route, api.PAUSE_SCHEDULE, broker.pause_schedule, check=schedules.may_change),
+        calling(route, api.RESUME_SCHEDULE, broker.resume_schedule, check=schedules.may_send),
+        calling(route, api.RUN_SCHEDULE, broker.run_schedule, check=schedules.may_send),
+        route(api.NEXT_RUNS, schedules.next_runs),
+    ]

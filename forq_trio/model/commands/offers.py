@@ -1,0 +1,79 @@
+"""Commands on messages with a key."""
+
+from forq_trio.model import limits
+from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
+from forq_trio.model.commands.queues import Purged
+from forq_trio.model.commands.sends import bytes_of
+from forq_trio.model.errors import ForqError
+from forq_trio.model.keys import Offered, Offering
+
+
+def _bytes_of_all(command: "OfferMany") -> int:
+    return sum([bytes_of(offering.content, offering.attributes) for offering in command.offerings])
+
+
+def _count(command: "OfferMany") -> int:
+    return len(command.offerings)
+
+
+class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False):
+    """Offer messages by their keys, each alone, in this order: a key that comes again finds what the first one left.
+
+    The outcome of a refused one is its error: KeyExists, QueueFull, Overloaded.
+    """
+
+    traits = Traits(Order.OFFER, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
+
+    queue: str
+    offerings: tuple[Offering, ...]
+
+
+class RescheduleKey(Command[Offered | None], frozen=True, gc=False):
+    """Move the due time of a key's message, or with once_more of what waits behind it; the rest is left as it is.
+
+    None where there is none; fails with MessageInFlight for a message in process, and for one that failed and is yet to
+    be moved.
+    """
+
+    traits = Traits(Order.KEYS, Effect.LASTS, weighs=1)
+
+    queue: str
+    key: str
+    kind: str
+    process_after: int
+    once_more: bool = False
+
+
+class AckRevision(Command[bool], frozen=True, gc=False):
+    """Remove the message of a key if it has this revision, in whatever status; what waits behind it goes on."""
+
+    traits = Traits(Order.KEYS, Effect.REPEATS, weighs=1)
+
+    queue: str
+    key: str
+    kind: str
+    revision: int
+
+
+class DropKey(Command[bool], frozen=True, gc=False):
+    """Remove the message of a key in whatever status, and what waits behind it; with once_more only the latter."""
+
+    traits = Traits(Order.KEYS, Effect.LASTS, weighs=1)
+
+    queue: str
+    key: str
+    kind: str
+    once_more: bool = False
+
+
+class DropKeys(Command[Purged], frozen=True, gc=False):
+    """A step of removing all messages of a queue that have a key of this kind, and what waits behind them.
+
+    up_to: the last sequence; None: of the last message that was sent before this batch.
+    """
+
+    traits = Traits(Order.KEYS, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)
+
+    queue: str
+    kind: str
+    up_to: int | None = None

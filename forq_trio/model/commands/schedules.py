@@ -1,0 +1,64 @@
+"""Commands on schedules. Their runs need none: each batch does those that are due."""
+
+from forq_trio.model import limits
+from forq_trio.model.commands.base import Command, Effect, Order, Traits
+from forq_trio.model.messages import Produced
+from forq_trio.model.schedules import NewSchedule, Schedule
+
+_CHARACTER_BYTES_MAX = 4
+
+
+def _bytes_max(command: "SaveSchedule") -> int:
+    return len(command.new.content) * _CHARACTER_BYTES_MAX + limits.ATTRIBUTES_BYTES_MAX
+
+
+class SaveSchedule(Command[Schedule], frozen=True, gc=False):
+    """Store a schedule, in place of the one of this name if there is one, which keeps its runs and its maker.
+
+    only_new: fail with ScheduleExists if there is one. by: the name of the access token, None for the secret. Fails
+    with TooManySchedules.
+    """
+
+    traits = Traits(Order.SCHEDULES, Effect.GROWS, weighs=1, stores=_bytes_max)
+
+    name: str
+    new: NewSchedule
+    only_new: bool = False
+    by: str | None = None
+
+
+class PauseSchedule(Command[Schedule], frozen=True, gc=False):
+    """Stop the runs of a schedule, or (paused False) go on with the first one after now. Fails with ScheduleNotFound.
+
+    by: as for `SaveSchedule`.
+    """
+
+    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=1)
+
+    name: str
+    paused: bool
+    by: str | None = None
+
+
+class DeleteSchedule(Command[bool], frozen=True, gc=False):
+    """Remove a schedule and what is remembered of its runs; its messages stay. False if there is none."""
+
+    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=1)
+
+    name: str
+
+
+class RunSchedule(Command[Produced], frozen=True, gc=False):
+    """Send the message of a schedule now, whatever its timing, pause and `whilePending` say; the next run stays.
+
+    Fails with ScheduleNotFound, QueueFull, TooManyQueues or Overloaded.
+    """
+
+    traits = Traits(
+        Order.SCHEDULES,
+        Effect.GROWS,
+        weighs=1,
+        stores=limits.CONTENT_BYTES_MAX + limits.ATTRIBUTES_BYTES_MAX,
+    )
+
+    name: str

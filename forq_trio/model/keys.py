@@ -1,0 +1,161 @@
+"""Keyed messages: what is offered under a key, what became of it, and what callers see of a key.
+
+A key is unique per queue and kind while its message is pending: ready, delayed, held, in process, or failed and not
+yet moved (contract D).
+"""
+
+from typing import Annotated, Any, Literal, Self, TypedDict
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.new_message import (
+    OPTIONS,
+    Attributes,
+    Content,
+    DeadLetterQueue,
+    DelayMs,
+    Group,
+    MaxAttempts,
+    NewMessage,
+    Priority,
+    ProcessAfter,
+    TtlMs,
+)
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to
+
+Mode = Literal["create", "createOrUpdate", "createIfAbsent", "debounce", "onceMore"]
+"""What an offer does where its key is pending.
+
+create: it is refused. createOrUpdate: the message is changed; one in process is claimable again, and its receipt ends.
+createIfAbsent: nothing. debounce: the message is changed, and its due time moves. onceMore: the message is
+changed; while it is in process, the offer waits and is delivered after it.
+"""
+
+Outcome = Literal["created", "updated", "ignored"]
+"""What became of an offer. ignored: the message is as it was."""
+
+MessageKey = Annotated[
+    str,
+    text_up_to(
+        limits.KEY_LENGTH_MAX, "Any characters but NUL. Unique per queue and kind while it is pending."
+    ),
+]
+KeyKind = Annotated[
+    str,
+    Meta(
+        description="Separates keys of one queue. Any characters but NUL.",
+        extra_json_schema={"maxLength": limits.KIND_LENGTH_MAX},
+    ),
+]
+MaxWaitMs = Annotated[
+    int,
+    bounded(
+        1, limits.MAX_WAIT_MS_MAX, "With debounce: how long after the first offer it is due at the latest."
+    ),
+]
+Revision = Annotated[int, Meta(description="Grows with each update.", extra_json_schema={"minimum": 1})]
+
+
+class OfferOptions(TypedDict, total=False):
+    """The options of an offered message, as keywords of `offer`."""
+
+    process_after: int | None
+    delay_ms: int | None
+    priority: int
+    ttl_ms: int | None
+    attributes: dict[str, str] | None
+    group: str | None
+    max_attempts: int | None
+    dead_letter_queue: str | None
+
+
+class Offer(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """What is offered under a key: a message, and what to do where the key is pending.
+
+    Without processAfter and delayMs it is due at once, or after the queue's delay; debounce needs delayMs. null is like
+    absent: the queue's rule.
+    """
+
+    content: Content
+    mode: Mode = "createOrUpdate"
+    max_wait_ms: MaxWaitMs | None = None
+    process_after: ProcessAfter | None = None
+    delay_ms: DelayMs | None = None
+    priority: Priority = limits.PRIORITY_DEFAULT
+    ttl_ms: TtlMs | None = None
+    attributes: Attributes | None = None
+    group: Group | None = None
+    max_attempts: MaxAttempts | None = None
+    dead_letter_queue: DeadLetterQueue | None = None
+
+    @property
+    def message(self) -> NewMessage:
+        """The message alone."""
+        return NewMessage(self.content, **{name: getattr(self, name) for name in _OPTION_NAMES})
+
+
+_OPTION_NAMES = tuple(name for name in OPTIONS if name in Offer.__struct_fields__)
+
+
+class Offering(
+    Offer,
+    frozen=True,
+    gc=False,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """An offer, with its key."""
+
+    key: MessageKey
+    kind: KeyKind = ""
+
+    @classmethod
+    def of(cls, key: str, kind: str, offer: Offer) -> Self:
+        """An offer for this key."""
+        members: dict[str, Any] = {name: getattr(offer, name) for name in Offer.__struct_fields__}
+        return cls(key=key, kind=kind, **members)
+
+
+class Offered(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The result of an offer.
+
+    id, sequence: of the message that the key has now. processAfter: when it is due. onceMore: the offer waits behind
+    the message in process; id and sequence are those of the one in process, processAfter is that of the offer.
+    """
+
+    outcome: Outcome
+    id: str
+    sequence: int
+    process_after: EpochMs
+    revision: Revision
+    once_more: Annotated[bool, LEFT_OUT] = False
+
+
+class KeyInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """The key of a message. mode: of its latest offer. offers: how many there were since the message was created.
+
+    maxWaitUntil: of a debounced message, when it is due at the latest; null for no bound.
+    """
+
+    key: str
+    kind: str
+    revision: Revision
+    mode: Mode
+    offers: Count
+    first_offer_at: EpochMs
+    last_offer_at: EpochMs
+    max_wait_until: EpochMs | None = None
+
+
+class OnceMore(Struct, frozen=True, gc=False, rename="camel"):
+    """What waits behind the message in process, and is delivered after it under the same key."""
+
+    content: str
+    attributes: dict[str, str]
+    process_after: EpochMs
+    revision: Revision
+    offers: Count
+    offered_at: EpochMs

@@ -1,0 +1,218 @@
+"""Schedules: when each sends its message, and what became of its runs.
+
+A run is one time of a schedule, and its nominal time is what the timing says, before jitter. At most one message is
+sent for each. The rules are in storage/engine.py, the arithmetic of times in forq_trio/schedules.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.durations import parse_duration
+from forq_trio.model.errors import InvalidSchedule
+from forq_trio.model.new_message import (
+    OPTIONS,
+    Attributes,
+    Content,
+    DeadLetterQueue,
+    Group,
+    MaxAttempts,
+    NewMessage,
+    Priority,
+    TtlMs,
+)
+from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
+
+Missed = Literal["skip", "last", "all"]
+"""Which of the runs that were missed are sent later: none, only the last run that is due, or each (the last 1,000)."""
+WhilePending = Literal["send", "skip"]
+"""What a run does while the message of an earlier run is in its queue: send its own all the same, or skip."""
+RunResult = Literal["sent", "skipped", "missed", "refused", "by_hand"]
+"""What became of a run.
+
+skipped: the message of an earlier run was still in the queue. missed: nothing ran at its time. refused: the queue did
+not take its message. by_hand: sent by `run_schedule`.
+"""
+
+DUE_RESULTS: tuple[RunResult, ...] = ("sent", "skipped", "missed", "refused")
+"""The results of runs whose time came."""
+NO_OPTIONS = ("process_after", "delay_ms", "deduplication_id", "deduplication_window_ms")
+"""The options of a message that a schedule has not: it says itself when a message is sent, and that it is sent once."""
+
+_NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._-]{{1,{limits.SCHEDULE_NAME_LENGTH_MAX}}}")
+
+Cron = Annotated[
+    str,
+    text_up_to(
+        limits.CRON_LENGTH_MAX,
+        "A cron expression of five fields, of six with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly.",
+    ),
+]
+Every = Annotated[str, Meta(description="The time between two runs, 1 s to 366 d, as 90s or 1h30m.")]
+Daily = Annotated[
+    tuple[str, ...], up_to(limits.DAILY_MAX, "Times of a day in the time zone, as 08:00 or 08:00:30.")
+]
+TimeZone = Annotated[
+    str, text_up_to(limits.TIME_ZONE_LENGTH_MAX, "An IANA time zone, for cron and daily, as Europe/Paris.")
+]
+Jitter = Annotated[
+    str,
+    Meta(
+        description=(
+            "Each run is sent up to so much later, at most 24 h and always before the next run; the same for each"
+            " restart."
+        )
+    ),
+]
+Start = Annotated[EpochMs, Meta(description="No run is before it. `every` counts from it.")]
+End = Annotated[EpochMs, Meta(description="No run is after it.")]
+
+
+class Timing(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    """When a schedule runs: exactly one of cron, every and daily. Local times that a clock change skips run at the
+    first instant after it; those that it repeats run once, at the first.
+    """
+
+    cron: Cron | None = None
+    every: Every | None = None
+    daily: Daily | None = None
+    time_zone: TimeZone = "UTC"
+    jitter: Jitter | None = None
+    start: Start | None = None
+    end: End | None = None
+
+    @property
+    def every_ms(self) -> int | None:
+        """The time between two runs; None for cron and daily. Raises InvalidSchedule."""
+        return None if self.every is None else duration_of("every", self.every)
+
+    @property
+    def jitter_ms(self) -> int:
+        """The longest jitter, 0 for none. Raises InvalidSchedule."""
+        return 0 if self.jitter is None else duration_of("jitter", self.jitter)
+
+
+def duration_of(member: str, text: str) -> int:
+    """The milliseconds of a duration. Raises InvalidSchedule, naming the member, for what is none."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InvalidSchedule(f"{member}: {error}", field=member) from None
+
+
+class NewSchedule(Timing, frozen=True, kw_only=True):
+    """A schedule to save: its timing, and the message of its runs, with the options that a message has.
+
+    missed, whilePending: see their types. paused: null leaves it as it is; a new schedule is not paused.
+    """
+
+    queue: str
+    content: Content
+    priority: Priority = limits.PRIORITY_DEFAULT
+    ttl_ms: TtlMs | None = None
+    attributes: Attributes | None = None
+    group: Group | None = None
+    max_attempts: MaxAttempts | None = None
+    dead_letter_queue: DeadLetterQueue | None = None
+    missed: Missed = "last"
+    while_pending: WhilePending = "send"
+    paused: bool | None = None
+
+    @property
+    def timing(self) -> Timing:
+        """Its timing alone."""
+        return Timing(**{name: getattr(self, name) for name in Timing.__struct_fields__})
+
+    @property
+    def message(self) -> NewMessage:
+        """The message that a run sends."""
+        return NewMessage(self.content, **{name: getattr(self, name) for name in _OPTION_NAMES})
+
+
+_OPTION_NAMES = tuple(name for name in OPTIONS if name not in NO_OPTIONS)
+
+
+class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """What became of a run.
+
+    nominal: its nominal time, null for a run by hand. runs: 1, or how many missed runs this stands for, of which
+    `nominal` is the last; 100 may be more. at: when that was done; lateMs: how much later than its time with jitter.
+    messageId, sequence: of its message, or of the one that was still pending; null for none. reason: why no message was
+    sent, null for one that was.
+    """
+
+    nominal: EpochMs | None
+    result: RunResult
+    runs: Count = 1
+    at: EpochMs
+    late_ms: Count = 0
+    message_id: str | None = None
+    sequence: int | None = None
+    reason: str | None = None
+
+
+class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
+    """A schedule as it is stored.
+
+    madeBy: the name of the access token, null for the server's secret. nextRun: the nominal time of the next run, null
+    while it is paused and when there is none any more. lastRun: null before the first.
+    """
+
+    name: str
+    paused: bool = False
+    paused_at: EpochMs | None = None
+    paused_by: str | None = None
+    made_at: EpochMs
+    made_by: str | None = None
+    updated_at: EpochMs
+    next_run: EpochMs | None = None
+    last_run: SavedRun | None = None
+
+
+class ScheduleTotals(Struct, frozen=True, gc=False):
+    """All schedules. made: how many there are by the token that made them; due_at: when the next run is to be sent."""
+
+    count: int = 0
+    made: Mapping[str, int] = {}
+    due_at: EpochMs | None = None
+
+
+class NextRun(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A nominal time to come. local: in the schedule's time zone, as ISO 8601 with its offset.
+
+    note: a sentence where a change of the clocks moves or repeats it, null else.
+    """
+
+    at: EpochMs
+    local: str
+    note: str | None = None
+
+
+class ScheduleDetails(Struct, frozen=True, rename="camel"):
+    """A schedule with its next five runs, also while it is paused, and what became of the latest ones, newest first."""
+
+    schedule: Schedule
+    next_runs: tuple[NextRun, ...]
+    runs: tuple[SavedRun, ...]
+
+
+class SchedulePage(Struct, frozen=True, gc=False):
+    """Schedules by name. next: the `after` of the next page, null at the end."""
+
+    schedules: list[Schedule]
+    next: str | None = None
+
+
+def check_schedule_name(name: str) -> str:
+    """Return `name`, or raise InvalidSchedule unless it is 1-128 characters of A-Z a-z 0-9 . _ -, not . or .. alone."""
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise InvalidSchedule(
+            f"the name of a schedule is 1 to {limits.SCHEDULE_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -",
+            field="schedule",
+        )
+    return name

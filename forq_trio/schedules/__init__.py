@@ -1,0 +1,1 @@
+"""The times of schedules: plain functions over values, without clock or database."""

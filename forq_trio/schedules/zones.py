@@ -1,0 +1,78 @@
+"""Local times of a time zone as instants, where a change of the clocks skips or repeats them.
+
+A skipped local time (spring) is the first instant after it, a repeated one (autumn) is its first instant. So later
+local times are never earlier instants.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidSchedule
+
+_NO_ZONES = ("localtime", "posixrules", "Factory", "posix/", "right/")
+_EPOCH = datetime(1970, 1, 1)
+_MS = timedelta(milliseconds=1)
+
+
+@cache
+def zone_of(name: str) -> ZoneInfo:
+    """The IANA time zone of this name. Raises InvalidSchedule, also for files beside them that differ by machine."""
+    is_name = 0 < len(name) <= limits.TIME_ZONE_LENGTH_MAX and name.isascii()
+    if is_name and not name.startswith(_NO_ZONES):
+        try:
+            return ZoneInfo(name)
+        except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+            pass
+    raise InvalidSchedule(
+        f"timeZone: {name[: limits.TIME_ZONE_LENGTH_MAX]!r} is not the name of a time zone, as Europe/Paris",
+        field="timeZone",
+    )
+
+
+def local_of(at_ms: int, zone: ZoneInfo) -> datetime:
+    """The local time of an instant, in whole seconds, rounded down."""
+    return datetime.fromtimestamp(at_ms // 1_000, zone)
+
+
+def instant_of(local: datetime, zone: ZoneInfo) -> int:
+    """The instant of a local time without a zone (epoch ms)."""
+    offset = zone.utcoffset(local)
+    if offset == zone.utcoffset(local.replace(fold=1)):  # as almost always: no change of the clocks is near
+        assert offset is not None
+        return (local - _EPOCH - offset) // _MS
+    first = _seconds(local.replace(tzinfo=zone, fold=0))
+    if is_skipped(local, zone):
+        first = _change_between(_seconds(local.replace(tzinfo=zone, fold=1)), first, zone)
+    return first * 1_000
+
+
+def is_skipped(local: datetime, zone: ZoneInfo) -> bool:
+    """True for a local time that does not exist: the clocks go forward over it."""
+    aware = local.replace(tzinfo=zone, fold=0)
+    return aware.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local
+
+
+def repeated_by(local: datetime, zone: ZoneInfo) -> timedelta:
+    """How far the clocks go back over a local time, which so comes twice; 0 for another one."""
+    first, second = (local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+    assert first is not None
+    assert second is not None
+    return max(first - second, timedelta(0))
+
+
+def _seconds(local: datetime) -> int:
+    return int(local.timestamp())
+
+
+def _change_between(low: int, high: int, zone: ZoneInfo) -> int:
+    """The first second of the new offset; `low` has the old one, `high` the new one."""
+    old = datetime.fromtimestamp(low, zone).utcoffset()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if datetime.fromtimestamp(middle, zone).utcoffset() == old:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -1,0 +1,266 @@
+"""Schedules: what engines decide alike. Rule 19 of storage/engine.py says when runs are sent; the times are in
+forq_trio/schedules.
+"""
+
+from collections import Counter
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import SaveSchedule
+from forq_trio.model.durations import in_words
+from forq_trio.model.errors import ForqError, TooManySchedules
+from forq_trio.model.messages import Produced
+from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule, ScheduleTotals, Timing
+from forq_trio.model.values import seen
+from forq_trio.schedules.times import Runs, jitter_of
+
+
+class StoredSchedule(Struct, frozen=True, gc=False):
+    """A schedule as engines have it. new: as it was saved, without `paused`.
+
+    made_by, paused_by: None for the secret. due_at: when `next_run` is to be sent, which is later by its jitter.
+    last_nominal: of the last run, so that no clock that is set back makes it run again. catching_up: missed runs up to
+    this nominal time are sent one after the other, and need no further look. last_sequence: of the last message.
+    runs: how many were noted, which numbers them.
+    """
+
+    name: str
+    new: NewSchedule
+    made_at: int
+    made_by: str | None
+    updated_at: int
+    paused_at: int | None = None
+    paused_by: str | None = None
+    next_run: int | None = None
+    due_at: int | None = None
+    last_nominal: int | None = None
+    catching_up: int | None = None
+    last_sequence: int | None = None
+    runs: int = 0
+
+    def told(self, last_run: SavedRun | None) -> Schedule:
+        """What callers see of it."""
+        new = self.new
+        members = {name: getattr(new, name) for name in NewSchedule.__struct_fields__}
+        members["paused"] = self.paused_at is not None
+        return seen(Schedule, self, **members, last_run=last_run)
+
+
+class Advance(NamedTuple):
+    """What is to be done next for a schedule that is due.
+
+    missed: the runs that are not sent, as one. nominal: of the run to carry out, None for none. late_ms: how late that
+    is. after: the schedule afterwards. cost: what was looked at, in runs.
+    """
+
+    missed: SavedRun | None
+    nominal: int | None
+    late_ms: int
+    after: StoredSchedule
+    cost: int = 1
+
+
+@lru_cache(maxsize=limits.RULES_CACHED_MAX)
+def _runs(timing: Timing, made_at: int) -> Runs:
+    return Runs(timing, made_at)
+
+
+def runs_of(stored: StoredSchedule) -> Runs:
+    """The times of a schedule. Raises InvalidCron or InvalidSchedule for one that can no longer be read."""
+    timing = stored.new.timing
+    return _runs(timing, stored.made_at if timing.every is not None else 0)
+
+
+def saved(before: StoredSchedule | None, command: SaveSchedule, now_ms: int) -> StoredSchedule:
+    """The schedule that a command makes of the one that was there. The next run stays where the timing does."""
+    new = command.new
+    paused_at, paused_by = (None, None) if before is None else (before.paused_at, before.paused_by)
+    if new.paused is False:
+        paused_at = paused_by = None
+    elif new.paused and paused_at is None:
+        paused_at, paused_by = now_ms, command.by
+    after = StoredSchedule(
+        name=command.name,
+        new=replace(new, paused=None),
+        made_at=now_ms if before is None else before.made_at,
+        made_by=command.by if before is None else before.made_by,
+        updated_at=now_ms,
+        paused_at=paused_at,
+        paused_by=paused_by,
+        last_nominal=None if before is None else before.last_nominal,
+        last_sequence=None if before is None else before.last_sequence,
+        runs=0 if before is None else before.runs,
+    )
+    if paused_at is not None:
+        return after
+    if before is not None and before.next_run is not None and before.new.timing == new.timing:
+        return replace(after, next_run=before.next_run, due_at=before.due_at, catching_up=before.catching_up)
+    return _from_now(after, now_ms)
+
+
+def paused(before: StoredSchedule, by: str | None, now_ms: int, *, pause: bool) -> StoredSchedule:
+    """The schedule paused or resumed; one that is so already does not change."""
+    if pause is (before.paused_at is not None):
+        return before
+    if pause:
+        return replace(before, paused_at=now_ms, paused_by=by, next_run=None, due_at=None, catching_up=None)
+    return _from_now(replace(before, paused_at=None, paused_by=None), now_ms)
+
+
+def _from_now(stored: StoredSchedule, now_ms: int) -> StoredSchedule:
+    """With the first run after now, and after the last one."""
+    runs = runs_of(stored)
+    return _with_next(stored, runs, runs.after(max(now_ms, stored.last_nominal or 0)))
+
+
+def _with_next(stored: StoredSchedule, runs: Runs, nominal: int | None) -> StoredSchedule:
+    due_at = None if nominal is None else _due_at(stored, runs, nominal)
+    return replace(stored, next_run=nominal, due_at=due_at)
+
+
+def _due_at(stored: StoredSchedule, runs: Runs, nominal: int) -> int:
+    jitter_ms = stored.new.jitter_ms
+    if not jitter_ms:
+        return nominal
+    after = runs.after(nominal)
+    gap_ms = jitter_ms + 1 if after is None else after - nominal
+    return nominal + jitter_of(stored.name, nominal, jitter_ms, gap_ms)
+
+
+def advance(stored: StoredSchedule, now_ms: int) -> Advance:
+    """What is to be done for a schedule whose `due_at` has come: one run, and those before it that were missed."""
+    nominal, due_at = stored.next_run, stored.due_at
+    assert nominal is not None
+    assert due_at is not None
+    runs = runs_of(stored)
+    caught_up = stored.catching_up is not None and nominal <= stored.catching_up
+    if caught_up or not _is_late(due_at, now_ms):
+        return _run(stored, runs, nominal, due_at, now_ms)
+    last = _last_late(stored, runs, nominal, now_ms)
+    missed: int | None
+    first: int | None
+    match stored.new.missed:
+        case "skip":
+            missed, first, cost = last, None, 1
+        case "last":
+            following = runs.after(last)
+            on_time = following is not None and _due_at(stored, runs, following) <= now_ms
+            first = following if on_time else last
+            missed, cost = last if on_time else runs.latest(last - 1), 1
+        case "all":
+            stored = replace(stored, catching_up=last)
+            begin = first = _first_of_latest(runs, nominal, last)
+            missed, cost = runs.latest(begin - 1), limits.RUNS_COUNTED_MAX
+    note = None
+    if missed is not None and missed >= nominal:
+        count = len(runs.between(nominal - 1, missed, limits.RUNS_COUNTED_MAX))
+        note = SavedRun(
+            nominal=missed,
+            result="missed",
+            runs=count,
+            at=now_ms,
+            late_ms=now_ms - missed,
+            reason=f"more than {in_words(limits.RUN_GRACE_MS)} late",
+        )
+        cost = max(cost, count // 10)
+    if first is None:
+        after = replace(_with_next(stored, runs, runs.after(last)), last_nominal=last)
+        return Advance(note, None, 0, after, cost)
+    return _run(stored, runs, first, _due_at(stored, runs, first), now_ms, note, cost)
+
+
+def _run(
+    stored: StoredSchedule,
+    runs: Runs,
+    nominal: int,
+    due_at: int,
+    now_ms: int,
+    missed: SavedRun | None = None,
+    cost: int = 1,
+) -> Advance:
+    after = replace(_with_next(stored, runs, runs.after(nominal)), last_nominal=nominal)
+    return Advance(missed, nominal, max(0, now_ms - due_at), after, cost)
+
+
+def _is_late(due_at: int, now_ms: int) -> bool:
+    return due_at + limits.RUN_GRACE_MS <= now_ms
+
+
+def _last_late(stored: StoredSchedule, runs: Runs, nominal: int, now_ms: int) -> int:
+    """The last run that is late; the next one, `nominal`, is."""
+    last = runs.latest(now_ms - limits.RUN_GRACE_MS)
+    if last is not None and last > nominal and not _is_late(_due_at(stored, runs, last), now_ms):
+        last = runs.latest(last - 1)
+    return nominal if last is None else max(last, nominal)
+
+
+def _first_of_latest(runs: Runs, nominal: int, last: int) -> int:
+    """The first of the last RUNS_CAUGHT_UP_MAX runs up to `last`, from `nominal` on."""
+    if len(runs.between(nominal - 1, last, limits.RUNS_CAUGHT_UP_MAX + 1)) <= limits.RUNS_CAUGHT_UP_MAX:
+        return nominal
+    first = last
+    for _ in range(limits.RUNS_CAUGHT_UP_MAX - 1):
+        earlier = runs.latest(first - 1)
+        assert earlier is not None
+        first = earlier
+    return first
+
+
+def sent(nominal: int, now_ms: int, late_ms: int, message: Produced) -> SavedRun:
+    """The result of a run whose message was sent."""
+    return SavedRun(
+        nominal=nominal,
+        result="sent",
+        at=now_ms,
+        late_ms=late_ms,
+        message_id=message.id,
+        sequence=message.sequence,
+    )
+
+
+def by_hand(now_ms: int, message: Produced) -> SavedRun:
+    """The result of a run by hand."""
+    return SavedRun(
+        nominal=None, result="by_hand", at=now_ms, message_id=message.id, sequence=message.sequence
+    )
+
+
+def skipped(nominal: int, now_ms: int, late_ms: int, message_id: str, sequence: int | None) -> SavedRun:
+    """The result of a run for which the message of an earlier one, this one, is still in the queue."""
+    return SavedRun(
+        nominal=nominal,
+        result="skipped",
+        at=now_ms,
+        late_ms=late_ms,
+        message_id=message_id,
+        sequence=sequence,
+        reason="the message of an earlier run is still in the queue",
+    )
+
+
+def refused(nominal: int, now_ms: int, late_ms: int, error: ForqError) -> SavedRun:
+    """The result of a run whose message was refused."""
+    return SavedRun(nominal=nominal, result="refused", at=now_ms, late_ms=late_ms, reason=error.message)
+
+
+def totals_with(totals: ScheduleTotals, made_by: str | None, count: int) -> ScheduleTotals:
+    """The totals with so many more schedules of a token (None: of the secret)."""
+    made = totals.made
+    if made_by is not None:
+        more = Counter(made)
+        more[made_by] += count
+        made = +more
+    return replace(totals, count=totals.count + count, made=made)
+
+
+def check_share(totals: ScheduleTotals, by: str | None) -> TooManySchedules | None:
+    """The error if there are too many schedules for one more, in all or of this token; None for the secret."""
+    if totals.count >= limits.SCHEDULES_MAX:
+        return TooManySchedules()
+    if by is not None and totals.made.get(by, 0) >= limits.SCHEDULES_A_TOKEN_MAX:
+        return TooManySchedules()
+    return None

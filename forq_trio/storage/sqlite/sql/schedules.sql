@@ -1,0 +1,70 @@
+-- Schedules and their runs: on the write connection, and for readers.
+
+-- columns: schedule
+-- A schedule as `read_schedule` reads it.
+name, definition, made_at, made_by, updated_at, paused_at, paused_by, next_run, due_at, last_nominal, catching_up,
+last_sequence, runs;
+
+-- name: load_schedules
+-- How many schedules each token made; NULL: the server's secret.
+SELECT made_by, count(*) FROM schedules GROUP BY made_by;
+
+-- name: next_schedule
+-- When the next run is due; no row for never.
+SELECT due_at FROM schedules WHERE due_at IS NOT NULL ORDER BY due_at, name LIMIT 1;
+
+-- name: due_schedule
+-- The schedule that is due for the longest time.
+SELECT id, $schedule FROM schedules WHERE due_at <= ? ORDER BY due_at, name LIMIT 1;
+
+-- name: due_schedule_key
+-- The same without reading it: one that is damaged.
+SELECT id, name FROM schedules WHERE due_at <= ? ORDER BY due_at, name LIMIT 1;
+
+-- name: retry_schedule
+-- A schedule that cannot be run is tried again at this time.
+UPDATE schedules SET due_at = ? WHERE id = ?;
+
+-- name: find_schedule
+-- A schedule by name.
+SELECT id, $schedule FROM schedules WHERE name = ?;
+
+-- name: save_schedule
+-- A new schedule, or one in place of that of the same name.
+INSERT INTO schedules ($schedule) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, updated_at = excluded.updated_at,
+    paused_at = excluded.paused_at, paused_by = excluded.paused_by, next_run = excluded.next_run,
+    due_at = excluded.due_at, catching_up = excluded.catching_up
+RETURNING id;
+
+-- name: change_schedule
+-- A schedule was paused or resumed, or ran.
+UPDATE schedules SET paused_at = ?, paused_by = ?, next_run = ?, due_at = ?, last_nominal = ?, catching_up = ?,
+    last_sequence = ?, runs = ?
+WHERE id = ?;
+
+-- name: add_run
+-- What became of a run.
+INSERT INTO schedule_runs (schedule_id, number, run) VALUES (?, ?, ?);
+
+-- name: forget_runs
+-- Forget the runs up to a number.
+DELETE FROM schedule_runs WHERE schedule_id = ? AND number <= ?;
+
+-- name: delete_schedule
+-- Remove a schedule.
+DELETE FROM schedules WHERE id = ?;
+
+-- name: runs_of_schedule
+-- The latest runs of a schedule, newest first.
+SELECT run FROM schedule_runs WHERE schedule_id = ? ORDER BY number DESC LIMIT ?;
+
+-- name: id_in_queue
+-- The id of a message that is still in this queue.
+SELECT id FROM messages WHERE seq = ? AND queue = ?;
+
+-- name: list_schedules
+-- Schedules by name, behind this one, each with its last run.
+SELECT (SELECT run FROM schedule_runs WHERE schedule_id = schedules.id ORDER BY number DESC LIMIT 1),
+       $schedule
+FROM schedules WHERE name > ? ORDER BY name LIMIT ?;

@@ -1,0 +1,108 @@
+"""The form of a schedule: a new one, or one that is there, with its next runs while it is typed."""
+
+from typing import Any
+
+from quart import Response, request
+
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import CallerError, Forbidden
+from forq_trio.model.schedules import ScheduleDetails
+from forq_trio.schedules.times import Runs
+from forq_trio.schedules.words import in_words, zone_words
+from forq_trio.ui import schedule_form
+from forq_trio.ui.pages.schedule import require
+from forq_trio.ui.routes import Routes
+from forq_trio.ui.schedule_form import KINDS, MISSED, PENDING, Read
+from forq_trio.ui.site import Site
+
+CHANGES_LOOKED_FOR = 100
+_CHOICES: dict[str, Any] = {"kinds": KINDS, "missed": MISSED, "pending": PENDING}
+
+
+def preview_of(site: Site, found: Read) -> dict[str, Any]:
+    """The next runs of what was typed, as far as it can be read."""
+    timing = found.schedule.timing
+    if found.errors.keys() & {*KINDS, "time_zone", "start", "end", "jitter"}:
+        return {"coming": (), "words": "", "change": None, "caret": found.caret, "zone_words": ""}
+    now_ms = site.clock.now_ms()
+    coming = Runs(timing, now_ms).next(now_ms, CHANGES_LOOKED_FOR)
+    change = next((each for each in coming[limits.NEXT_RUNS_DEFAULT :] if each.note), None)
+    return {
+        "coming": coming[: limits.NEXT_RUNS_DEFAULT],
+        "words": in_words(timing),
+        "change": change,
+        "caret": "",
+        "zone_words": zone_words(timing.time_zone),
+    }
+
+
+def schedule_edit_routes(site: Site) -> Routes:
+    routes = Routes("schedule_edit", site)
+
+    async def form(found: Read, before: ScheduleDetails | None, status: int = 200) -> Response:
+        return await site.page(
+            "schedules/form.html",
+            "schedules",
+            status=status,
+            found=found,
+            texts=found.texts,
+            errors=found.errors,
+            before=None if before is None else before.schedule,
+            **_CHOICES,
+            **preview_of(site, found),
+        )
+
+    @routes.get("/schedules/<name>/edit", None)
+    async def edit(name: str) -> Response:
+        details = await require(site, name, Scope.SCHEDULE, Scope.PRODUCE)
+        texts = schedule_form.texts_of(details.schedule)
+        return await form(Read(texts, {}, details.schedule), details)
+
+    @routes.get("/schedule-new", None)
+    async def new() -> Response:
+        texts = schedule_form.empty() | {"queue": request.args.get("queue", "")[:100]}
+        found = schedule_form.read(texts)
+        found.errors.clear()
+        found.errors |= {"daily": ""}
+        return await form(found, None)
+
+    @routes.post("/schedule-preview", None)
+    async def preview() -> Response:
+        found = schedule_form.read(await request.form)
+        if not found.texts[found.texts["kind"]]:
+            found.errors[found.texts["kind"]] = ""
+        return site.part(
+            "schedules/preview.html",
+            found=found,
+            errors=found.errors,
+            swapped=True,
+            **preview_of(site, found),
+        )
+
+    async def save(name: str | None) -> Response:
+        before = None if name is None else await require(site, name, Scope.SCHEDULE, Scope.PRODUCE)
+        found = schedule_form.read(await request.form, None if before is None else before.schedule)
+        if not found.errors:
+            try:
+                for scope in (Scope.SCHEDULE, Scope.PRODUCE):
+                    site.viewer.require(scope, found.schedule.queue)
+                saved = await site.broker.save_schedule(
+                    name or found.texts["name"], found.schedule, only_new=name is None
+                )
+                return site.done(f"Saved {saved.name}", go=site.url(f"/schedules/{saved.name}"))
+            except Forbidden as error:
+                found.errors["queue"] = schedule_form.sentence_of(error)
+            except CallerError as error:
+                schedule_form.add_error(found, error)
+        return await form(found, before, 400)
+
+    @routes.post("/schedule-new", None)
+    async def make() -> Response:
+        return await save(None)
+
+    @routes.post("/schedules/<name>/edit", None)
+    async def change(name: str) -> Response:
+        return await save(name)
+
+    return routes

@@ -1,0 +1,138 @@
+"""Endpoints for keyed messages: offer, show, reschedule and drop, one key or many."""
+
+from types import NoneType
+
+from forq_trio.model import errors, limits
+from forq_trio.model.access import Scope
+from forq_trio.model.messages import KeyedMessage, KeyPage
+from forq_trio.wire import keys as wire
+from forq_trio.wire.endpoints.endpoint import (
+    READ_ERRORS,
+    STORE_ERRORS,
+    WRITE_ERRORS,
+    Answer,
+    Endpoint,
+    Parameter,
+    limit_parameter,
+)
+
+_TAG = "Keys"
+_ONE = "/queues/{queue}/keys/{key}"
+_ALL = "/queues/{queue}/keys"
+_TEXT_OF_KIND = {"type": "string", "maxLength": limits.KIND_LENGTH_MAX}
+_KIND = Parameter(
+    "kind",
+    "query",
+    "The kind of the key; keys of different kinds are different keys.",
+    {**_TEXT_OF_KIND, "default": ""},
+)
+_REVISION = Parameter(
+    "revision",
+    "query",
+    "Only if it was not changed since it had this revision.",
+    {"type": "integer", "minimum": 1, "maximum": limits.SEQUENCE_MAX},
+)
+_ONCE_MORE = Parameter(
+    "onceMore",
+    "query",
+    "Only the offer that waits behind the message in process.",
+    {"type": "boolean", "default": False},
+)
+_KEY = {"type": "string", "maxLength": limits.KEY_LENGTH_MAX}
+_CONFIRM = Parameter(
+    "confirm", "query", "The name of the queue; nothing is removed without it.", {"type": "string"}
+)
+_OFFER_ERRORS = (errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS)
+
+OFFER_MESSAGE = Endpoint(
+    "PUT",
+    _ONE,
+    Scope.PRODUCE,
+    name="offerMessage",
+    tag=_TAG,
+    summary="Offer a message under a key",
+    description="One message of a key is pending at a time; `mode` says what becomes of another offer meanwhile.",
+    parameters=(_KIND,),
+    body=wire.Offer,
+    answers=(
+        Answer(200, "The message of the key was changed, or is as it was.", wire.Offered),
+        Answer(201, "A message was stored, or waits behind the one in process.", wire.Offered),
+    ),
+    errors=(errors.KeyExists, *_OFFER_ERRORS),
+)
+OFFER_MESSAGES = Endpoint(
+    "POST",
+    _ALL,
+    Scope.PRODUCE,
+    name="offerMessages",
+    tag=_TAG,
+    summary="Offer up to 1,000 messages in one commit",
+    description="As if one after the other, also for a key that is there twice. Each is refused alone.",
+    body=wire.Offerings,
+    answers=(Answer(200, "One result per offer, in their order.", wire.OfferResults),),
+    errors=_OFFER_ERRORS,
+)
+LIST_KEYS = Endpoint(
+    "GET",
+    _ALL,
+    Scope.BROWSE,
+    name="listKeys",
+    tag=_TAG,
+    summary="The pending messages that have a key, page by page",
+    parameters=(
+        Parameter("prefix", "query", "Only keys that begin with this.", _KEY),
+        Parameter("kind", "query", "Only keys of this kind; without it, of all kinds.", _TEXT_OF_KIND),
+        Parameter("after", "query", "Only what comes after: `next` of the page before.", {"type": "string"}),
+        limit_parameter("messages", limits.BROWSE_PAGE_MAX),
+    ),
+    answers=(Answer(200, "The messages, by kind and key.", KeyPage),),
+    errors=(errors.OutOfRange, *READ_ERRORS),
+)
+SHOW_KEY = Endpoint(
+    "GET",
+    _ONE,
+    Scope.BROWSE,
+    name="showKey",
+    tag=_TAG,
+    summary="Show the pending message of a key without changing it",
+    parameters=(_KIND,),
+    answers=(Answer(200, "The message, in whatever state, and what waits behind it.", KeyedMessage),),
+    errors=(errors.KeyNotFound, *READ_ERRORS),
+)
+RESCHEDULE_KEY = Endpoint(
+    "PATCH",
+    _ONE,
+    Scope.CANCEL,
+    name="rescheduleKey",
+    tag=_TAG,
+    summary="Change when the message of a key is due",
+    description="Its content stays as it is. One that a consumer has is refused.",
+    parameters=(_KIND,),
+    body=wire.RescheduleKey,
+    answers=(Answer(200, "What is stored now.", wire.Offered),),
+    errors=(errors.KeyNotFound, errors.MessageInFlight, *WRITE_ERRORS),
+)
+DROP_KEY = Endpoint(
+    "DELETE",
+    _ONE,
+    Scope.CANCEL,
+    name="dropKey",
+    tag=_TAG,
+    summary="Remove the message of a key, also one in process",
+    description="Its receipt is void then. Without onceMore, what waits behind it is removed, too.",
+    parameters=(_KIND, _REVISION, _ONCE_MORE),
+    answers=(Answer(204, "It is removed.", NoneType),),
+    errors=(errors.KeyNotFound, *WRITE_ERRORS),
+)
+DROP_KEYS = Endpoint(
+    "DELETE",
+    _ALL,
+    Scope.ADMIN,
+    name="dropKeys",
+    tag=_TAG,
+    summary="Remove all keyed messages of a kind",
+    description="Those that were there before this request, in whatever status. Messages without a key stay.",
+    parameters=(_KIND, _CONFIRM),
+    answers=(Answer(200, "How many there were.", wire.Dropped),),
+    errors=(errors.QueueNotFound, *WRITE_ERRORS),
+)

@@ -1,0 +1,57 @@
+"""Keyed messages: offers in batches and their results, and the other requests; the rest are the model's types."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.keys import Offer as Offer
+from forq_trio.model.keys import Offered as Offered
+from forq_trio.model.keys import Offering as Offering
+from forq_trio.model.keys import Outcome, Revision
+from forq_trio.model.new_message import DelayMs, ProcessAfter
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, up_to
+from forq_trio.wire.errors import Explanation, Field
+
+
+class Offerings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Offers in one commit; at most 4 MiB of content in all. A key may be there more than once."""
+
+    messages: Annotated[list[Offering], up_to(limits.PRODUCE_BATCH_MAX, "Offered in this order.")]
+
+
+class OfferResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The result of an offer of a batch: the members of `Offered`, or the code of the reason why it was refused.
+
+    field: a path into the offer.
+    """
+
+    outcome: Annotated[Outcome | None, LEFT_OUT] = None
+    id: Annotated[str | None, LEFT_OUT] = None
+    sequence: Annotated[int | None, LEFT_OUT] = None
+    process_after: Annotated[EpochMs | None, LEFT_OUT] = None
+    revision: Annotated[Revision | None, LEFT_OUT] = None
+    once_more: Annotated[bool, LEFT_OUT] = False
+    code: Annotated[str | None, LEFT_OUT] = None
+    field: Field = None
+    message: Explanation = None
+
+
+class OfferResults(Struct, frozen=True, rename="camel"):
+    """One result per offer, in their order."""
+
+    results: list[OfferResult]
+
+
+class RescheduleKey(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """When a keyed message is due from now on: one of the two times. onceMore: the offer that waits is meant."""
+
+    process_after: ProcessAfter | None = None
+    delay_ms: DelayMs | None = None
+    once_more: bool = False
+
+
+class Dropped(Struct, frozen=True, gc=False, rename="camel"):
+    """How many messages were removed."""
+
+    dropped: Count

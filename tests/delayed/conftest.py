@@ -1,0 +1,49 @@
+"""Delayed queues over a broker, in a file and in memory, and over a client of a server; all in simulated time."""
+
+import inspect
+from collections.abc import AsyncIterator
+from functools import partial
+from math import inf
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from faces.face import Face
+from faces.running import open_face
+from forq_trio.delayed import DelayedQueue
+from forq_trio.readers.pool import ReaderPool
+from support.actors import TrioClock
+
+from .letters import Letter
+
+HERE = Path(__file__).parent
+
+
+def run_in_simulated_time(main, *, clock=None, instruments=()) -> None:
+    trio.run(main, clock=clock or trio.testing.MockClock(), instruments=instruments)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == HERE and inspect.iscoroutinefunction(item.function):
+            item.add_marker(pytest.mark.trio(run=run_in_simulated_time))
+
+
+@pytest.fixture(params=["broker", "broker in memory", "client"])
+async def face(request, tmp_path) -> AsyncIterator[Face]:
+    url = "memory:" if "memory" in request.param else f"sqlite:///{tmp_path / 'forq.db'}"
+    async with open_face("http" if request.param == "client" else "broker", url) as face:
+        yield face
+
+
+@pytest.fixture
+async def queue(face) -> DelayedQueue[Letter]:
+    return await DelayedQueue.create(face.methods, "mail", Letter, clock=TrioClock())
+
+
+@pytest.fixture(autouse=True)
+def _reads_without_a_deadline(monkeypatch) -> None:
+    """A read runs in a thread, for which the simulated clock does not wait: time may jump meanwhile."""
+    monkeypatch.setattr("forq_trio.system.ReaderPool", partial(ReaderPool, deadline_seconds=inf))

@@ -1,0 +1,131 @@
+"""The reference engine: schedules and their runs."""
+
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
+from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
+from forq_trio.model.messages import Produced
+from forq_trio.model.schedules import SavedRun, Schedule
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.engine import Deferred
+from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.schedules import (
+    StoredSchedule,
+    advance,
+    by_hand,
+    check_share,
+    paused,
+    refused,
+    saved,
+    sent,
+    skipped,
+)
+from oracle.operations import operation
+from oracle.send import send
+from oracle.state import State, schedule_totals
+from oracle.transaction import Transaction
+
+
+def told(state: State, stored: StoredSchedule) -> Schedule:
+    runs = state.schedule_runs.get(stored.name, ())
+    return stored.told(runs[-1] if runs else None)
+
+
+def _find(tx: Transaction, name: str) -> StoredSchedule:
+    if name not in tx.state.schedules:
+        raise ScheduleNotFound
+    return tx.state.schedules[name]
+
+
+@operation(SaveSchedule)
+def save(tx: Transaction, command: SaveSchedule) -> Schedule:
+    before = tx.state.schedules.get(command.name)
+    if before is not None and command.only_new:
+        raise ScheduleExists
+    if (
+        before is None
+        and (refusal := check_share(schedule_totals(tx.state.schedules.values()), command.by)) is not None
+    ):
+        raise refusal
+    after = saved(before, command, tx.now_ms)
+    tx.state.schedules[command.name] = after
+    return told(tx.state, after)
+
+
+@operation(PauseSchedule)
+def pause(tx: Transaction, command: PauseSchedule) -> Schedule:
+    after = paused(_find(tx, command.name), command.by, tx.now_ms, pause=command.paused)
+    tx.state.schedules[command.name] = after
+    return told(tx.state, after)
+
+
+@operation(DeleteSchedule)
+def delete(tx: Transaction, command: DeleteSchedule) -> bool:
+    tx.state.schedule_runs.pop(command.name, None)
+    return tx.state.schedules.pop(command.name, None) is not None
+
+
+@operation(RunSchedule)
+def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError | Deferred:
+    stored = _find(tx, command.name)
+    produced = _send(tx, stored)
+    if isinstance(produced, Produced):
+        _note(tx, replace(stored, last_sequence=produced.sequence), by_hand(tx.now_ms, produced))
+    return produced
+
+
+def run_due(tx: Transaction) -> None:
+    """Carry out the runs that are due, as far as the allowance goes."""
+    allowance = tx.allowances.of(Step.RUNS)
+    while not allowance.used_up:
+        due = [
+            (each.due_at, name)
+            for name, each in tx.state.schedules.items()
+            if each.due_at is not None and each.due_at <= tx.now_ms
+        ]
+        if not due:
+            return
+        stored = tx.state.schedules[min(due)[1]]
+        step = advance(stored, tx.now_ms)
+        size = 0
+        after, results = step.after, [] if step.missed is None else [step.missed]
+        if step.nominal is not None:
+            at = step.nominal, tx.now_ms, step.late_ms
+            pending = _pending(tx, stored)
+            outcome = None if pending is not None else _send(tx, stored)
+            if isinstance(outcome, Deferred):
+                return
+            if pending is not None:
+                results.append(skipped(*at, pending, stored.last_sequence))
+            elif isinstance(outcome, Produced):
+                after = replace(after, last_sequence=outcome.sequence)
+                results.append(sent(*at, outcome))
+                size = message_bytes(stored.new.content, stored.new.attributes)
+            else:
+                assert outcome is not None
+                results.append(refused(*at, outcome))
+        _note(tx, after, *results)
+        tx.runs += results
+        allowance.charge(step.cost, size)
+
+
+def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
+    """The id of the schedule's last message, where a run is skipped because it is still in the queue."""
+    row = tx.state.rows.get(stored.last_sequence or 0)
+    skips = stored.new.while_pending == "skip"
+    return row.id if skips and row is not None and row.queue == stored.new.queue else None
+
+
+def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
+    for queue in (stored.new.queue, stored.new.dead_letter_queue):
+        if queue and (refusal := tx.name(queue, stored.made_by or "")) is not None:
+            return refusal
+    outcome = send(tx, stored.new.queue, (stored.new.message,), tx.state.last_seq)
+    return outcome[0] if isinstance(outcome, tuple) else outcome
+
+
+def _note(tx: Transaction, after: StoredSchedule, *results: SavedRun) -> None:
+    earlier = tx.state.schedule_runs.get(after.name, ())
+    tx.state.schedule_runs[after.name] = (*earlier, *results)[-limits.RUNS_KEPT_MAX :]
+    tx.state.schedules[after.name] = replace(after, runs=after.runs + len(results))

@@ -1,0 +1,54 @@
+"""A server that is killed while runs are due sends no message twice, and none too few."""
+
+import pytest
+import trio
+
+from forq_trio import ForqClient, open_broker
+from forq_trio.model.schedules import NewSchedule
+from support.real_server import SECRET, real_server
+
+pytestmark = pytest.mark.process
+
+SCHEDULES = 200
+ROUNDS = 3
+
+
+async def prepare(url: str) -> None:
+    async with open_broker(url) as broker:
+        for n in range(SCHEDULES):
+            new = NewSchedule(queue="q", content=str(n), every="1s", missed="all")
+            await broker.save_schedule(f"s{n}", new)
+
+
+async def check(url: str) -> int:
+    """Each schedule has one message for each of its nominal times; returns how many messages there are."""
+    async with open_broker(url) as broker:
+        page = await broker.export("q", limit=10_000)
+        contents = {message.id: message.content for message in page.messages}
+        assert page.next is None
+        noted = []
+        for n in range(SCHEDULES):
+            details = await broker.schedule(f"s{n}", runs=100)
+            runs = details.runs[::-1]
+            first = details.schedule.made_at + 1_000
+            assert [run.nominal for run in runs] == [first + 1_000 * n for n in range(len(runs))]
+            assert {run.result for run in runs} == {"sent"}
+            assert {contents.get(run.message_id or "", str(n)) for run in runs} == {str(n)}
+            noted += [run.message_id for run in runs]
+        assert len(set(noted)) == len(noted)
+        assert set(contents) <= set(noted)  # this broker goes on with the runs behind the export
+        return len(contents)
+
+
+def test_kills_while_runs_are_due_send_each_once(tmp_path):
+    path = tmp_path / "forq.db"
+    url = f"sqlite:///{path}"
+    trio.run(prepare, url)
+    for number in range(ROUNDS):
+        with real_server(path) as server, ForqClient(server.url, SECRET) as client:
+            seen = 0
+            while seen < SCHEDULES + number * SCHEDULES // 3:
+                seen += len(client.receive("q", max_messages=10, lease_ms=3_600_000))
+            server.process.kill()
+            server.process.wait()
+    assert trio.run(check, url) >= 2 * SCHEDULES

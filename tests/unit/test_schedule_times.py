@@ -1,0 +1,317 @@
+"""When schedules run: against the plain definition, minute by minute, and at each bound of what is valid."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from cronsim import CronSim
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidCron, InvalidRequest, InvalidSchedule
+from forq_trio.model.schedules import Timing
+from forq_trio.schedules.cron import times_after
+from forq_trio.schedules.times import Runs, check_timing, jitter_of
+
+MINUTE = timedelta(minutes=1)
+ZONES = ["UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"]
+CHANGES = [
+    datetime(2026, 3, 29),
+    datetime(2026, 10, 25),
+    datetime(2026, 11, 1),
+    datetime(2026, 4, 5),
+    datetime(2011, 12, 30),  # a day that Apia skipped
+]
+
+
+def ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000)
+
+
+def by_definition(zone: ZoneInfo, matches, begin: datetime, end: datetime) -> list[int]:
+    """Walk through the instants, minute by minute: a run is at the first instant of a local time that matches, and at
+    the first instant behind local times that were skipped, if one of them matches."""
+    runs, seen = [], set()
+    before = (begin - MINUTE).astimezone(zone).replace(tzinfo=None)
+    instant = begin
+    while instant < end:
+        local = instant.astimezone(zone).replace(tzinfo=None, fold=0)
+        new = []
+        while before < local:
+            before += MINUTE
+            new.append(before)
+        if any(matches(each) for each in new if each not in seen):
+            runs.append(ms(instant))
+        seen.update(new)
+        instant += MINUTE
+    return runs
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    zone=st.sampled_from(ZONES),
+    day=st.sampled_from(CHANGES),
+    minutes=st.sets(st.integers(0, 59), min_size=1, max_size=3),
+    hours=st.sets(st.integers(0, 4), min_size=1, max_size=3),
+)
+def test_runs_are_those_of_the_definition(zone, day, minutes, hours):
+    begin, end = day.replace(tzinfo=UTC) - timedelta(days=1), day.replace(tzinfo=UTC) + timedelta(days=2)
+    expected = by_definition(
+        ZoneInfo(zone), lambda local: local.hour in hours and local.minute in minutes, begin, end
+    )
+    cron = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * *"
+    daily = tuple(f"{hour:02}:{minute:02}" for hour in hours for minute in minutes)
+    for timing in (Timing(cron=cron, time_zone=zone), Timing(daily=daily, time_zone=zone)):
+        runs = Runs(timing, 0)
+        assert runs.between(ms(begin) - 1, ms(end) - 1, 10_000) == expected
+        for at in range(ms(begin), ms(end), 1_234_567):
+            assert runs.after(at) == next((each for each in expected if each > at), runs.after(ms(end) - 1))
+            earlier = [each for each in expected if each <= at]
+            if earlier:
+                assert runs.latest(at) == earlier[-1]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    every_s=st.integers(1, 10_000),
+    start=st.one_of(st.none(), st.integers(0, 10**7)),
+    at=st.integers(-10, 10**8),
+)
+def test_every_counts_from_the_start_or_from_when_it_was_made(every_s, start, at):
+    made_at, every_ms = 5_000_000, every_s * 1_000
+    runs = Runs(Timing(every=f"{every_s}s", start=start), made_at)
+    first = made_at + every_ms if start is None else start
+    assert runs.after(-1) == first
+    found = runs.after(at)
+    assert found is not None
+    assert (found - first) % every_ms == 0
+    assert found > at
+    assert found == first or found - every_ms <= at
+    assert runs.latest(found) == found
+    assert runs.latest(found - 1) == (None if found == first else found - every_ms)
+
+
+def test_no_run_is_before_the_start_or_after_the_end():
+    day = ms(datetime(2026, 1, 1, tzinfo=UTC))
+    hour = 3_600_000
+    runs = Runs(Timing(cron="0 * * * *", start=day + hour, end=day + 3 * hour), 0)
+    assert runs.between(0, day + 100 * hour, 9) == [day + hour, day + 2 * hour, day + 3 * hour]
+    assert runs.after(day + 3 * hour) is None
+    assert runs.latest(day + hour - 1) is None
+    assert runs.latest(day + 100 * hour) == day + 3 * hour
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "notes"),
+    [
+        (
+            "Europe/Paris",
+            (2026, 3, 28),
+            [None, "The clocks go forward: 02:30 does not exist on this day", None],
+        ),
+        ("Europe/Paris", (2026, 10, 24), [None, "The clocks go back: 02:30 comes twice on this day", None]),
+        ("UTC", (2026, 3, 28), [None, None, None]),
+    ],
+)
+def test_a_note_says_where_a_change_of_the_clocks_moves_a_run(zone, day, notes):
+    found = Runs(Timing(daily=("02:30",), time_zone=zone), 0).next(ms(datetime(*day, tzinfo=UTC)), 3)
+    assert [each.note and each.note.split(",")[0].split(";")[0] for each in found] == notes
+    assert found[1].local[11:16] == ("03:00" if notes[1] and "forward" in notes[1] else "02:30")
+
+
+@given(
+    nominal=st.integers(0, 10**13),
+    jitter_ms=st.integers(0, 10**8),
+    gap_ms=st.integers(1, 10**8),
+    name=st.text(),
+)
+def test_jitter_is_the_same_each_time_and_below_the_next_run(nominal, jitter_ms, gap_ms, name):
+    jitter = jitter_of(name, nominal, jitter_ms, gap_ms)
+    assert 0 <= jitter <= min(jitter_ms, gap_ms - 1)
+    assert jitter == jitter_of(name, nominal, jitter_ms, gap_ms)
+
+
+def test_jitter_differs_between_schedules():
+    assert len({jitter_of(f"s{n}", 10**12, 60_000, 3_600_000) for n in range(100)}) > 90
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "* * * * *",
+        "0 8 * * MON-FRI",
+        "*/30 * * * * *",
+        " @daily ",
+        "@HOURLY",
+        "0 0 L * *",
+        "0 0 29 2 *",
+        "0 9 * * MON#5",
+    ],
+)
+def test_these_are_cron_expressions(expression):
+    check_timing(Timing(cron=expression))
+    assert Runs(Timing(cron=expression), 0).after(0) is not None
+
+
+@pytest.mark.parametrize(
+    ("expression", "number", "wrong"),
+    [
+        ("60 * * * *", 1, "60"),
+        ("* 24 * * *", 2, "24"),
+        ("* * 0 * *", 3, "0"),
+        ("* * 32 * *", 3, "32"),
+        ("* * * 13 *", 4, "13"),
+        ("* * * * 8", 5, "8"),
+        ("0 * * * * 9", 6, "9"),
+        ("60 0 * * * *", 1, "60"),
+        ("0 8,9,x * * *", 2, "x"),
+        ("0  8 * JANUARY *", 4, "JANUARY"),
+        ("*/0 * * * *", 1, "*/0"),
+        ("5-1 * * * *", 1, "5-1"),
+        ("1- * * * *", 1, "1-"),
+        ("٣ * * * *", 1, "٣"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_place(expression, number, wrong):
+    with pytest.raises(InvalidCron) as caught:
+        check_timing(Timing(cron=expression))
+    place = caught.value.place
+    assert place is not None
+    assert (place.number, expression[place.start : place.end]) == (number, wrong)
+    assert place.allowed in caught.value.message
+    assert (caught.value.field, caught.value.code) == ("cron", "bad_request.cron.invalid")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "",
+        "*",
+        "* * * *",
+        "* * * * * * *",
+        "@never",
+        "0 0 30 2 *",
+        "0 0 31 2,4 *",
+        "0 0 29 2 */7",
+        "* * * 2 SUN#5",
+        "x" * 257,
+        "0 0 * * \0",
+        "1,,2 * * * *",
+    ],
+)
+def test_another_text_is_no_cron_expression(expression):
+    with pytest.raises(InvalidCron) as caught:
+        check_timing(Timing(cron=expression))
+    assert caught.value.place is not None
+    assert 0 <= caught.value.place.start <= caught.value.place.end <= max(len(expression), 1)
+
+
+def test_a_leap_day_comes_again_after_a_century_that_has_none():
+    runs = Runs(Timing(cron="0 0 29 2 *"), 0)
+    last, following = (ms(datetime(year, 2, 29, tzinfo=UTC)) for year in (2096, 2104))
+    assert (runs.after(last), runs.latest(following - 1)) == (following, last)
+
+
+@pytest.mark.parametrize("expression", ["0 0 29 2 */7", "* * * 2 SUN#5", "* * */31 */2 SUN#5", "0 0 29 2 *"])
+def test_no_search_looks_at_more_days_than_there_are_in_so_many_years(expression, monkeypatch):
+    """It keeps the loop busy, so others wait for it."""
+    days = 0
+
+    def match_day(self, day, match=CronSim.match_day):
+        nonlocal days
+        days += 1
+        return match(self, day)
+
+    monkeypatch.setattr(CronSim, "match_day", match_day)
+    next(times_after(expression, datetime(2097, 1, 1)), None)
+    assert 0 < days <= (limits.CRON_YEARS_MAX + 2) * 366
+
+
+def test_the_longest_expression_is_one():
+    expression = ",".join(["1"] * 124) + " * * * *"
+    assert len(expression) <= limits.CRON_LENGTH_MAX
+    check_timing(Timing(cron=expression.ljust(limits.CRON_LENGTH_MAX)))
+    with pytest.raises(InvalidCron):
+        check_timing(Timing(cron=expression.ljust(limits.CRON_LENGTH_MAX + 1)))
+
+
+BEYOND = limits.SCHEDULE_TIME_MS_MAX + 1
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({}, None),
+        ({"cron": "@daily", "every": "1h"}, None),
+        ({"every": "1h", "daily": ("08:00",)}, None),
+        ({"every": "999ms"}, "every"),
+        ({"every": "0"}, "every"),
+        ({"every": "8784h1s"}, "every"),
+        ({"every": "1"}, "every"),
+        ({"every": "soon"}, "every"),
+        ({"every": "1h", "jitter": "24h1s"}, "jitter"),
+        ({"every": "1h", "jitter": "-1s"}, "jitter"),
+        ({"daily": ()}, "daily"),
+        ({"daily": tuple(f"{n // 60:02}:{n % 60:02}" for n in range(101))}, "daily"),
+        ({"daily": ("08:00", "08:00:00")}, "daily"),
+        ({"daily": ("24:00",)}, "daily"),
+        ({"daily": ("8:00",)}, "daily"),
+        ({"daily": ("08:60",)}, "daily"),
+        ({"daily": ("08:00\n",)}, "daily"),
+        ({"every": "1h", "time_zone": "Mars"}, "timeZone"),
+        ({"every": "1h", "time_zone": ""}, "timeZone"),
+        ({"every": "1h", "time_zone": "../etc/passwd"}, "timeZone"),
+        ({"every": "1h", "time_zone": "Europe/\0"}, "timeZone"),
+        ({"every": "1h", "time_zone": "x" * 65}, "timeZone"),
+        ({"every": "1h", "time_zone": "Europe"}, "timeZone"),
+        ({"every": "1h", "time_zone": "localtime"}, "timeZone"),
+        ({"every": "1h", "time_zone": "Factory"}, "timeZone"),
+        ({"every": "1h", "time_zone": "right/Europe/Paris"}, "timeZone"),
+        ({"every": "1h", "start": -1}, "start"),
+        ({"every": "1h", "start": BEYOND}, "start"),
+        ({"every": "1h", "end": -1}, "end"),
+        ({"every": "1h", "end": BEYOND}, "end"),
+        ({"every": "1h", "start": 5, "end": 4}, "end"),
+    ],
+)
+def test_what_is_not_valid_is_refused_and_named(members, field):
+    with pytest.raises(InvalidSchedule) as caught:
+        check_timing(Timing(**members))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"every": "1s"},
+        {"every": "8784h", "jitter": "24h"},
+        {"every": "1h", "jitter": "0", "start": 0, "end": 0},
+        {"every": "1h", "start": limits.SCHEDULE_TIME_MS_MAX, "end": limits.SCHEDULE_TIME_MS_MAX},
+        {"daily": tuple(f"{n // 60:02}:{n % 60:02}" for n in range(100))},
+        {"daily": ("00:00", "23:59:59"), "time_zone": "Pacific/Kiritimati"},
+    ],
+)
+def test_the_bounds_themselves_are_valid(members):
+    check_timing(Timing(**members))
+    Runs(Timing(**members), 0).after(0)
+
+
+def test_a_time_is_an_integer():
+    with pytest.raises(InvalidRequest):
+        check_timing(Timing(every="1h", start=1.5))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("at", [-(10**15), -1, 10**15])
+@pytest.mark.parametrize("timing", [Timing(cron="@daily"), Timing(every="1h"), Timing(daily=("08:00",))])
+def test_a_clock_that_is_far_off_breaks_nothing(timing, at):
+    runs = Runs(timing, 0)
+    after = runs.after(at)
+    assert after is None or after > at
+    latest = runs.latest(at)
+    assert latest is None or latest <= at
+    assert runs.next(limits.SCHEDULE_TIME_MS_MAX, 3) == []
+
+
+def test_an_expression_that_ends_with_the_calendar_ends():
+    assert list(times_after("@yearly", datetime(9999, 12, 31))) == []
