@@ -28,6 +28,8 @@ def run_in_simulated_time(main, *, clock=None, instruments=()) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == HERE and inspect.iscoroutinefunction(item.function):
+            if {"autojump_clock", "face"} <= set(item.fixturenames):
+                pytest.fail(f"{item.nodeid}: a clock that jumps by itself, with a client's real sockets")
             item.add_marker(pytest.mark.trio(run=run_in_simulated_time))
 
 

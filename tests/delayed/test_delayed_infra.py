@@ -21,7 +21,7 @@ from forq_trio.delayed.retry import with_retries
 from forq_trio.model.errors import ForqUnreachable
 from forq_trio.model.keys import Offering
 from forq_trio.model.limits import TTL_MS_MAX
-from support.actors import TrioClock, elapse
+from support.actors import TrioClock, all_idle
 
 from .letters import ACQUIRE_MS, A, Letter, after, take
 
@@ -288,19 +288,33 @@ async def test_d40_what_was_perhaps_done_is_repeated_only_if_it_may_be(
     assert len(call.calls) == calls
 
 
-async def test_d40_a_queue_tries_again(make, autojump_clock) -> None:
+async def test_d40_a_queue_tries_again(make, face) -> None:
+    """The clock is moved by hand: one that jumps by itself passes over the time-outs of a client's sockets."""
     queue = await make()
     offer_many, failures = queue.source.offer_many, [StorageUnavailable(), Overloaded()]
+    failed, offered = trio.Event(), trio.Event()
 
     class Shaky:
         async def offer_many(self, name, offers) -> list:
             if failures:
-                await elapse(0)
+                failed.set()
+                await trio.lowlevel.checkpoint()
                 raise failures.pop()
             return await offer_many(name, offers)
 
+    async def offer() -> None:
+        assert (await queue.offer_batch([Scheduled("k", A)]))[0].outcome == "created"
+        offered.set()
+
     source, queue.source = queue.source, Shaky()
-    assert (await queue.offer_batch([Scheduled("k", A)]))[0].outcome == "created"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(offer)
+        for pause_ms in (50, 100):
+            await failed.wait()
+            failed = trio.Event()
+            await all_idle()
+            await face.advance(pause_ms)
+        await offered.wait()
     queue.source = source
     assert failures == []
     assert await queue.contains_message("k")
