@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from forq_trio.model.messages import MessageOptions as MessageOptions
     from forq_trio.model.messages import NewMessage as NewMessage
     from forq_trio.model.messages import Produced as Produced
+    from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
+    from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
+    from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
     from forq_trio.model.publishing import PublishedVersion as PublishedVersion
     from forq_trio.model.publishing import Stage as Stage
     from forq_trio.model.publishing import Staged as Staged
@@ -102,6 +105,7 @@ _NAMES = {
     "model.commands": "RedrivePolicy",
     "model.keys": "KeyInfo OfferOptions Offered Offering OnceMore",
     "model.messages": "Delivery Failure KeyPage KeyedMessage MessageInfo MessageOptions NewMessage Produced",
+    "model.outboxes": "OutboxPosition OutboxRefusal RelayedMessage",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings Rate RatePer SettingsOptions"

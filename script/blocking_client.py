@@ -14,6 +14,7 @@ PARTS = {
     CLIENT / "aio_pool.py": CLIENT / "sync_pool.py",
     CLIENT / "aio_connection.py": CLIENT / "sync_connection.py",
     CLIENT / "aio_keys.py": CLIENT / "sync_keys.py",
+    CLIENT / "aio_outboxes.py": CLIENT / "sync_outboxes.py",
     CLIENT / "aio_pipelines.py": CLIENT / "sync_pipelines.py",
     CLIENT / "aio_schedules.py": CLIENT / "sync_schedules.py",
     CLIENT / "aio.py": CLIENT / "sync.py",
@@ -38,12 +39,15 @@ WORDS = (
     (r"\basync (?=def |with\b)", ""),
     (r"\bawait ", ""),
     (
-        r"\bAsync(?=(?:ForqClient|Connection|Keys|Pipelines|Pool|Schedules|Stream|TcpStream|TlsStream|Transport)\b)",
+        r"\bAsync(?=(?:ForqClient|Connection|Keys|Outboxes|Pipelines|Pool|Schedules|Stream|TcpStream|TlsStream|Transport)\b)",
         "",
     ),
     (r"\b__a(?=enter__|exit__)", "__"),
     (r"\baclose\b", "close"),
-    (r"\baio_(?=connection\b|keys\b|pipelines\b|pool\b|schedules\b|sharing\b|streams\b|waits\b)", "sync_"),
+    (
+        r"\baio_(?=connection\b|keys\b|outboxes\b|pipelines\b|pool\b|schedules\b|sharing\b|streams\b|waits\b)",
+        "sync_",
+    ),
 )
 
 

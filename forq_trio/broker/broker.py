@@ -11,6 +11,7 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.logs import Logs
 from forq_trio.broker.offers import Offers
+from forq_trio.broker.outboxes import Outboxes
 from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
@@ -22,7 +23,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Offers, Receives, Administration, Logs, Schedules, Tokens, Compactions):
+class Broker(Publishing, Outboxes, Offers, Receives, Administration, Logs, Schedules, Tokens, Compactions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 
     def __init__(

@@ -10,6 +10,7 @@ from typing import Any, Unpack, cast, overload
 
 from forq_trio.client import protocol
 from forq_trio.client.aio_keys import AsyncKeys
+from forq_trio.client.aio_outboxes import AsyncOutboxes
 from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.aio_schedules import AsyncSchedules
 from forq_trio.client.types import (
@@ -65,7 +66,7 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class AsyncForqClient(AsyncKeys, AsyncPipelines, AsyncSchedules):
+class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else

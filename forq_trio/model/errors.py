@@ -79,7 +79,7 @@ class DeadLettersOnly(CallerError, code="bad_request.dlq_only_operation"):
 
 
 class InvalidName(CallerError, code="bad_request.name.invalid"):
-    """The name of a stage or an app is not 1-128 characters of A-Z a-z 0-9 . _ : -"""
+    """The name of a stage, an app or an outbox is not 1-128 characters of A-Z a-z 0-9 . _ : -"""
 
 
 class InvalidKey(CallerError, code="bad_request.key.invalid"):
@@ -408,6 +408,10 @@ class PublicationUnfinished(ServiceError, code="forq.publication_unfinished", st
 
 class TooManyApps(ServiceError, code="forq.too_many_apps"):
     """As many apps have published as are remembered; nothing was published"""
+
+
+class TooManyOutboxes(ServiceError, code="forq.too_many_outboxes"):
+    """As many outboxes as are remembered have relayed messages; nothing was stored"""
 
 
 class LeasesFull(ServiceError, code="forq.leases_full"):

@@ -97,6 +97,9 @@ The rules of every engine; the conformance suite checks them on each:
    messages; where a claim moved or removed that one, after the claims, and the next batch counts the queue as woken. A
    purge, a drop, an eviction without dead letters, and an update that is not to wait, remove it. The bounds of the
    queue are not checked then. An offer that adds bytes to a message is refused where the queue has no space for them.
+22. The messages of an outbox and its position are one commit. A relay that goes on from another position than the
+   stored one stores nothing. Messages are stored like sends, in their order, up to the first that is refused; the
+   position is the id of the last one that was stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set

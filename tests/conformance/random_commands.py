@@ -53,6 +53,7 @@ from forq_trio.model.commands import (
     PurgeHistory,
     Redrive,
     RedrivePolicy,
+    RelayMessages,
     Release,
     RescheduleKey,
     Resubmit,
@@ -78,6 +79,7 @@ from forq_trio.model.messages import (
     Receipt,
     Status,
 )
+from forq_trio.model.outboxes import RelayedMessage
 from forq_trio.model.publishing import Stage, StagedPart
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep
@@ -204,6 +206,18 @@ sending = st.one_of(
         ProduceEach,
         st.lists(st.tuples(queues, messages), min_size=1, max_size=4).map(tuple),
         st.sampled_from((None, None, 3)),
+    ),
+    st.builds(
+        lambda outbox, after, some, key: RelayMessages(
+            outbox,
+            after,
+            tuple(RelayedMessage(after + 1 + i, *each) for i, each in enumerate(some)),
+            key,
+        ),
+        st.sampled_from("mn"),
+        st.integers(0, 3),
+        st.lists(st.tuples(sent_to, messages), max_size=4),
+        keys,
     ),
 )
 message_keys = st.sampled_from("kkl")

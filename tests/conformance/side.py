@@ -17,6 +17,7 @@ from forq_trio.model.commands import (
     ProduceEach,
     ProduceMany,
     Redrive,
+    RelayMessages,
     RescheduleKey,
     Resubmit,
     TrimEvents,
@@ -68,6 +69,10 @@ class Side:
                 changes["messages"] = tuple(_at(message, now_ms) for message in many)
             case ProduceEach(many):
                 changes["messages"] = tuple((queue, _at(message, now_ms)) for queue, message in many)
+            case RelayMessages(_, _, relayed):
+                changes["messages"] = tuple(
+                    msgspec.structs.replace(each, message=_at(each.message, now_ms)) for each in relayed
+                )
             case OfferMany(_, offerings):
                 changes["offerings"] = tuple(_at(each, now_ms) for each in offerings)
             case RescheduleKey():

@@ -9,6 +9,7 @@ from oracle import due as due
 from oracle import events as events
 from oracle import history as history
 from oracle import offers as offers
+from oracle import outboxes as outboxes
 from oracle import publishing as publishing
 from oracle import redrives as redrives
 from oracle import schedules as schedules

@@ -219,6 +219,7 @@ class State:
     reached. freed: groups, by queue, whose held messages may become ready, in this order. claim_first: the queue with
     which the next batch's claims begin, "" for the first by name. stages: by number, of which stages_begun is the
     last; last_entry: the last entry number that one got.
+    outboxes: position, and the key that made it.
     apps: by number, the latest last. schedules, schedule_runs: by name, of runs the latest last.
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
     the last id that retention removed, and the highest that was given.
@@ -241,6 +242,7 @@ class State:
     last_entry: int = 0
     schedules: dict[str, StoredSchedule] = field(default_factory=dict)
     schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)
+    outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)
     apps: dict[int, PublishedVersion] = field(default_factory=dict)
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
     forgotten_generation: int = 0

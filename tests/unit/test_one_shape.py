@@ -30,7 +30,15 @@ MORE_PARAMETERS = {
     ("publish", "seconds"): "over HTTP a request ends after a while",
     **{
         (method, "key"): "over HTTP it is that of the request"
-        for method in ("stage", "publish", "publication", "apps", "delete_app", "open_consumer")
+        for method in (
+            "stage",
+            "publish",
+            "publication",
+            "apps",
+            "delete_app",
+            "open_consumer",
+            "relay_outbox",
+        )
     },
     ("start_compaction", "started_by"): "the same",
 }

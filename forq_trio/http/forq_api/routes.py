@@ -13,6 +13,7 @@ from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.keys import key_routes
 from forq_trio.http.forq_api.logs import event_routes, history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
+from forq_trio.http.forq_api.outboxes import outbox_routes
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
@@ -35,6 +36,7 @@ _PARTS = (
     key_routes,
     dead_letter_routes,
     publishing_routes,
+    outbox_routes,
     history_routes,
     consumer_routes,
     event_routes,

@@ -1,9 +1,11 @@
 """Commands that send messages."""
 
 from forq_trio.model import limits
+from forq_trio.model.access import SECRET, Key
 from forq_trio.model.commands.base import Command, Effect, Order, Traits
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import NewMessage, Produced
+from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 
 _CHARACTER_BYTES_MAX = 4
 
@@ -30,13 +32,17 @@ def _bytes_of_each(command: "ProduceEach") -> int:
     return sum([_bytes_max(message) for _, message in command.messages])
 
 
+def _relayed_bytes(command: "RelayMessages") -> int:
+    return sum([_bytes_max(each.message) for each in command.messages])
+
+
 def _copied_bytes(command: "Resubmit") -> int:
     return (
         limits.CONTENT_BYTES_MAX if command.content is None else len(command.content) * _CHARACTER_BYTES_MAX
     )
 
 
-def _count(command: "ProduceMany | ProduceEach") -> int:
+def _count(command: "ProduceMany | ProduceEach | RelayMessages") -> int:
     return len(command.messages)
 
 
@@ -86,3 +92,19 @@ class Resubmit(Command[Produced | None], frozen=True, gc=False):
     attributes: dict[str, str] | None = None
     target: str | None = None
     remove: bool = False
+
+
+class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
+    """Store the next messages of an outbox and its new position, in one transaction: each is stored exactly once.
+
+    Only if the stored position is `after`; an outbox that is not known has the position 0. Messages are stored in
+    their order up to the first that is refused. Without messages it reads the position. key: whose share a new one
+    counts to. Fails with TooManyOutboxes. Outcome: the position that is stored then.
+    """
+
+    traits = Traits(Order.SEND, Effect.GROWS, weighs=_count, stores=_relayed_bytes)
+
+    outbox: str
+    after: int
+    messages: tuple[RelayedMessage, ...]
+    key: Key = SECRET

@@ -9,6 +9,7 @@ from forq_trio.model.limits.http import *
 from forq_trio.model.limits.keys import *
 from forq_trio.model.limits.logs import *
 from forq_trio.model.limits.messages import *
+from forq_trio.model.limits.outboxes import *
 from forq_trio.model.limits.pipelines import *
 from forq_trio.model.limits.queues import *
 from forq_trio.model.limits.schedules import *
@@ -22,6 +23,8 @@ assert SASQUATCH_RETENTION_SECONDS_MAX * SECOND_MS <= TTL_MS_MAX
 assert CONTENT_BYTES_MAX < SEND_BODY_BYTES_MAX < PRODUCE_BATCH_BYTES_MAX < BODY_BYTES_MAX < BODIES_BYTES_MAX
 assert ATTRIBUTES_JSON_BYTES_MAX > 3 * ATTRIBUTES_BYTES_MAX
 assert SHORT_ANSWER_BYTES_MAX < 6 * BROWSE_PAGE_BYTES_MAX < ANSWERS_BYTES_MAX  # 6 by JSON's escapes
+assert OUTBOX_PAGE_MAX <= PRODUCE_BATCH_MAX
+assert CONTENT_BYTES_MAX < OUTBOX_PAGE_BYTES_MAX < min(COMMIT_BYTES_MAX, PRODUCE_BATCH_BYTES_MAX)
 assert PEEK_DEFAULT <= BROWSE_PAGE_MAX
 assert max(RECEIVE_BATCH_MAX, PRODUCE_BATCH_MAX, PART_MESSAGES_MAX, PURGE_BATCH_MAX) <= COMMIT_MESSAGES_MAX
 assert max(CLAIM_FILTERED_MAX, EVICTED_MAX, DUE_BATCH_MAX, HISTORY_STEP_MESSAGES) <= COMMIT_MESSAGES_MAX

@@ -37,7 +37,7 @@ from forq_trio.storage.transitions import FAILED, PROCESSING, READY, TRANSITIONS
 
 SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers") | load("rates")
 SQL |= load("schedules")
-SQL |= load("keys")
+SQL |= load("keys") | load("outboxes")
 
 _COUNTED = frozenset(EVENT_KINDS)
 

@@ -22,6 +22,7 @@ BODIES = {
     "offerMessage": b'{"content": "m"}',
     "saveSchedule": b'{"queue": "q", "content": "m", "every": "1h"}',
     "nextRuns": b'{"every": "1h"}',
+    "relayOutbox": b'{"after": 0, "messages": []}',
     "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
 }
 OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"} | {
@@ -36,7 +37,11 @@ LISTS = {"/api/v1/queues", "/api/v1/settings", "/api/v1/consumers"}
 OTHER_LISTS = {"GET /api/v1/publications", "GET /api/v1/schedules"}
 LOGS = {"/api/v1/events", "/api/v1/history"}
 """What a token for some queues may read of a queue that it names."""
-EVERYWHERE = {f"{path}/range" for path in LOGS} | {"/api/v1/schedule-preview"}
+EVERYWHERE = {f"{path}/range" for path in LOGS} | {
+    "/api/v1/schedule-preview",
+    "/api/v1/outboxes/{outbox}",
+    "/api/v1/outboxes/{outbox}/messages",
+}
 """What says nothing of any queue."""
 
 
@@ -65,6 +70,7 @@ async def ask(api: Api, route: Route, *scopes: Scope, queues: str) -> tuple[int,
         stage="s",
         page="0",
         app="a",
+        outbox="o",
         key="k",
     )
     with trio.fail_after(120):

@@ -29,6 +29,7 @@ EXPORT = load("export")
 RATES = load("rates")
 SCHEDULES = load("schedules")
 KEYS = load("keys")
+OUTBOXES = load("outboxes")
 WITHOUT_PLAN = {
     "begin",
     "commit",
@@ -89,6 +90,9 @@ EXPECTED = {
     "runs_of_schedule": "SEARCH schedule_runs USING PRIMARY KEY (schedule_id=?)",
     "id_in_queue": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "list_schedules": "SEARCH schedules USING INDEX sqlite_autoindex_schedules_1 (name>?)",
+    "find_outbox": "SEARCH outboxes USING PRIMARY KEY (outbox=?)",
+    "count_outboxes": "SCAN outboxes",
+    "save_outbox": "",
     "find_bucket": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
     "save_bucket": "",
     "save_wake": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
@@ -250,6 +254,7 @@ EXPECTED = {
 # queues), of a few stages, of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
     "schedules_made_by",
+    "outboxes",
     "stages",
     "apps",
     "redrives",
@@ -330,7 +335,7 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT, RATES, SCHEDULES, KEYS)
+FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT, RATES, SCHEDULES, KEYS, OUTBOXES)
 ALL = {name: sql for statements in FILES for name, sql in statements.items()}
 STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 

@@ -10,6 +10,7 @@ from forq_trio.storage.sqlite.operations import due as due
 from forq_trio.storage.sqlite.operations import logs as logs
 from forq_trio.storage.sqlite.operations import moves as moves
 from forq_trio.storage.sqlite.operations import offers as offers
+from forq_trio.storage.sqlite.operations import outboxes as outboxes
 from forq_trio.storage.sqlite.operations import publishing as publishing
 from forq_trio.storage.sqlite.operations import queues as queues
 from forq_trio.storage.sqlite.operations import redrives as redrives

@@ -1,0 +1,85 @@
+"""Relays of outboxes. A part of `Broker`."""
+
+from collections.abc import Sequence
+
+from forq_trio.broker.queue_names import refused_queues
+from forq_trio.broker.sends import Sends
+from forq_trio.model import commands, limits
+from forq_trio.model.access import SECRET, Key
+from forq_trio.model.checks import check_message, check_producible, check_range
+from forq_trio.model.errors import CallerError, Forbidden, InvalidContent, OutOfRange
+from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
+from forq_trio.model.publishing import check_pipeline_name
+
+
+class Outboxes(Sends):
+    """Cancellation is that of `Broker`; a repeated relay stores nothing twice."""
+
+    async def relay_outbox(
+        self, outbox: str, after: int, messages: Sequence[RelayedMessage], *, key: Key = SECRET
+    ) -> OutboxPosition:
+        """Store the next messages of an outbox and its position in one commit; returns once they are durable.
+
+        outbox: its id, 1 to 128 characters. after: the position that the caller believes is stored, 0 for a new one. If
+        another one is stored, nothing is done, and the answer is that one. messages: at most 1,000, by growing ids, the
+        first above `after`. They are stored in this order up to the first that cannot be stored, which the answer
+        names: with the code of a CallerError it will never be, with that of a ServiceError perhaps later. One that
+        `key` may not send is refused with Forbidden.
+
+        Raises InvalidName, OutOfRange, TooManyOutboxes, and what `produce` raises for the storage.
+        """
+        check_pipeline_name(outbox, "outbox")
+        check_range("after", after, 0, limits.SEQUENCE_MAX)
+        check_range("number of messages", len(messages), 0, limits.OUTBOX_PAGE_MAX, "messages")
+        _check_ids(after, messages)
+        accepted, refused = self._accepted(messages, key)
+        named = [name for each in accepted for name in (each.queue, each.message.dead_letter_queue)]
+        if not_made := await refused_queues(self._writer, named):
+            for index, each in enumerate(accepted):
+                error = not_made.get(each.queue) or not_made.get(each.message.dead_letter_queue or "")
+                if error is not None:
+                    accepted, refused = accepted[:index], OutboxRefusal.of(each.id, error)
+                    break
+        command = commands.RelayMessages(outbox, after, tuple(accepted), key)
+        stored = await self._writer.execute(command)
+        if refused is None or stored.refused is not None:
+            return stored
+        reached = stored.position == (accepted[-1].id if accepted else after)
+        return OutboxPosition(stored.position, refused) if reached else stored
+
+    async def outbox_position(self, outbox: str) -> OutboxPosition:
+        """How far an outbox was relayed; the position 0 for one that is not known. Raises InvalidName."""
+        check_pipeline_name(outbox, "outbox")
+        return await self._writer.execute(commands.RelayMessages(outbox, 0, ()))
+
+    def _accepted(
+        self, messages: Sequence[RelayedMessage], key: Key
+    ) -> tuple[list[RelayedMessage], OutboxRefusal | None]:
+        """The messages up to the first that cannot be stored, and why it cannot."""
+        now_ms = self._clock.now_ms()
+        accepted: list[RelayedMessage] = []
+        for each in messages:
+            try:
+                check_producible(each.queue)
+                _check_covered(key, each)
+                accepted.append(RelayedMessage(each.id, each.queue, check_message(each.message, now_ms)))
+                each.message.content.encode()
+            except UnicodeEncodeError:
+                return accepted[:-1], OutboxRefusal.of(each.id, InvalidContent())
+            except CallerError as error:
+                return accepted, OutboxRefusal.of(each.id, error)
+        return accepted, None
+
+
+def _check_ids(after: int, messages: Sequence[RelayedMessage]) -> None:
+    last = after
+    for each in messages:
+        if not last < each.id <= limits.SEQUENCE_MAX:
+            raise OutOfRange(f"ids have to grow, and {each.id} comes behind {last}", field="messages")
+        last = each.id
+
+
+def _check_covered(key: Key, relayed: RelayedMessage) -> None:
+    for queue in (relayed.queue, relayed.message.dead_letter_queue):
+        if queue and not key.covers(queue):
+            raise Forbidden(f"the token has not the scope produce for the queue {queue}")

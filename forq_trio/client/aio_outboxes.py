@@ -1,0 +1,32 @@
+"""The methods of the asynchronous client for outboxes.
+
+`sync_outboxes.py` is generated from this file by script/blocking_client.py.
+"""
+
+from collections.abc import Sequence
+
+from forq_trio.client.aio_connection import AsyncConnection
+from forq_trio.client.types import OutboxPosition, RelayedMessage
+from forq_trio.wire.endpoints import outboxes as outbox_api
+from forq_trio.wire.outboxes import RelayRequest
+
+
+class AsyncOutboxes(AsyncConnection):
+    """The methods of a client for relays of outboxes; `forq_trio.outbox.Relay` calls them."""
+
+    async def relay_outbox(
+        self, outbox: str, after: int, messages: Sequence[RelayedMessage]
+    ) -> OutboxPosition:
+        """Store the next messages of an outbox (1,000 at most) and its position in one commit.
+
+        after: the position that is stored; if it is another, nothing is done, and the answer is that one. Messages are
+        stored in this order up to the first that cannot be stored, which the answer names: with the code of a
+        CallerError it will never be, with that of a ServiceError perhaps later. A repeated call stores nothing twice.
+        Raises InvalidName, OutOfRange, TooManyOutboxes.
+        """
+        wanted = RelayRequest(after, list(messages))
+        return await self._call(outbox_api.RELAY_OUTBOX, wanted, outbox=outbox)
+
+    async def outbox_position(self, outbox: str) -> OutboxPosition:
+        """How far an outbox was relayed; the position 0 for one that is not known. Raises InvalidName."""
+        return await self._call(outbox_api.SHOW_OUTBOX, outbox=outbox)

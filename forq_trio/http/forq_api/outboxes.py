@@ -1,0 +1,40 @@
+"""Outboxes. Our additions to Forq's API.
+
+The gate checks that the token may send somewhere; the broker refuses each message whose queue it does not cover.
+"""
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.calls import MakeRoute, calling
+from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.http.message import Request, Response, json_response
+from forq_trio.http.router import Route
+from forq_trio.model import errors, limits
+from forq_trio.wire.endpoints import outboxes as api
+from forq_trio.wire.outboxes import RelayRequest
+
+_read_relay = BodyReader(RelayRequest)
+
+
+class OutboxEndpoints:
+    """A relay is one commit."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def relay(self, request: Request, outbox: str) -> Response:
+        """Store the next messages of an outbox."""
+        if len(request.body) > limits.PRODUCE_BATCH_BYTES_MAX:
+            most = limits.PRODUCE_BATCH_BYTES_MAX
+            raise Refused(errors.ContentTooLarge, f"a page has at most {most} bytes", status=413)
+        wanted = _read_relay(request.body)
+        key = request.principal.key
+        return json_response(await self._broker.relay_outbox(outbox, wanted.after, wanted.messages, key=key))
+
+
+def outbox_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes of outboxes. route: makes one of an endpoint and what responds."""
+    return [
+        route(api.RELAY_OUTBOX, OutboxEndpoints(broker).relay),
+        calling(route, api.SHOW_OUTBOX, broker.outbox_position),
+    ]

@@ -1,0 +1,13 @@
+"""Bounds of outboxes: how many positions are stored, and what one page of a relay has."""
+
+from forq_trio.model.limits.access import KEY_SHARE
+from forq_trio.model.limits.units import MIB
+
+OUTBOXES_MAX = 10_000
+OUTBOXES_A_KEY_MAX = OUTBOXES_MAX // KEY_SHARE  # the secret may make all
+
+# A page of a relay. It has at least one message. BYTES: of contents and options as they are stored.
+OUTBOX_PAGE_MAX = 1_000
+OUTBOX_PAGE_BYTES_MAX = MIB
+
+assert OUTBOXES_A_KEY_MAX <= OUTBOXES_MAX

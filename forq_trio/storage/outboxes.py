@@ -1,0 +1,12 @@
+"""The decisions about outboxes, for all engines."""
+
+from forq_trio.model import limits
+from forq_trio.model.access import SECRET, Key
+from forq_trio.model.errors import TooManyOutboxes
+
+
+def check_outboxes(count: int, of_key: int, key: Key) -> TooManyOutboxes | None:
+    """TooManyOutboxes if there can be no new one. of_key: how many of them the key made."""
+    if key.name != SECRET.name and of_key >= limits.OUTBOXES_A_KEY_MAX:
+        return TooManyOutboxes(f"{of_key:,} outboxes of this key are remembered, as many as may be")
+    return TooManyOutboxes() if count >= limits.OUTBOXES_MAX else None

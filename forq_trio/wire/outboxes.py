@@ -1,0 +1,20 @@
+"""Relays of outboxes."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
+from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
+from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
+from forq_trio.model.values import bounded, up_to
+
+
+class RelayRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The next messages of an outbox, by growing ids, and the position that they come behind."""
+
+    after: Annotated[
+        int, bounded(0, limits.SEQUENCE_MAX, "The position that is stored; nothing is done if it is another.")
+    ]
+    messages: Annotated[list[RelayedMessage], up_to(limits.OUTBOX_PAGE_MAX, "By growing ids.")]
