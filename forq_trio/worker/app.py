@@ -1,0 +1,374 @@
+"""The worker: handlers by queue, and their loops around one source."""
+
+import inspect
+import logging
+import math
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, ParamSpec, Self, TypeVar
+
+import anyio
+
+from forq_trio.model import limits
+from forq_trio.model.errors import CallerError, ForqError
+from forq_trio.model.keys import Offered
+from forq_trio.model.messages import Produced
+from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
+from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
+from forq_trio.worker.payloads import Payload
+from forq_trio.worker.slots import SharedSlots, Slots
+from forq_trio.worker.source import Source, open_source, passes
+from forq_trio.worker.watchdog import watched
+
+logger = logging.getLogger("forq_trio.worker")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DRAIN_SECONDS_DEFAULT = 10.0
+
+
+class Worker:
+    """Runs handlers on the messages of queues (docs/workers.md).
+
+    source: a URL (http, https: a server; sqlite, memory: the queue inside this process), or a Broker or an
+    AsyncForqClient, which the caller opened and closes. secret: for a server; None for that of FORQ_AUTH_SECRET.
+    name: None for the program's name and the process's number. concurrency: how many handlers run at once over all
+    queues, shared by weight while there are not enough; None for no such bound. drain_seconds: how long handlers may
+    still run when the worker stops, before they are cancelled and their messages given back.
+    """
+
+    def __init__(
+        self,
+        source: "str | Source" = "http://localhost:8080",
+        *,
+        secret: str | None = None,
+        name: str | None = None,
+        version: str = "",
+        concurrency: int | None = None,
+        drain_seconds: float = DRAIN_SECONDS_DEFAULT,
+    ) -> None:
+        if not drain_seconds >= 0:
+            raise ValueError(f"drain_seconds: 0 or more, not {drain_seconds!r}")
+        if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
+            raise ValueError(f"concurrency: a whole number from 1, not {concurrency!r}")
+        self.name = name or f"{Path(sys.argv[0] or 'worker').stem}-{os.getpid()}"
+        self.version = version
+        self.host = socket.gethostname()
+        self.handlers: dict[str, Handler[..., Any]] = {}
+        self.stats: dict[str, QueueStats] = {}
+        self._source = source
+        self._secret = secret
+        self._concurrency = concurrency
+        self._drain_seconds = drain_seconds
+        self._middleware: list[Middleware] = []
+        self._payloads: dict[type, Payload] = {}
+        self._opened: Source | None = None
+        self._loops: list[QueueLoop] = []
+        self._stopping = anyio.Event()
+        self._beside: Any = None
+
+    def on(
+        self,
+        queue: str,
+        *,
+        concurrency: int = 10,
+        retry: Delays | Mapping[type[Exception], Delays] | None = None,
+        dead: type[Exception] | tuple[type[Exception], ...] = (),
+        lease: float | None = None,
+        timeout: float | None = None,
+        batch: int | None = None,
+        weight: float = 1,
+    ) -> Callable[[Callable[P, R]], Handler[P, R]]:
+        """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
+
+        The annotation of its first parameter says how contents are read; a content that does not fit is a dead letter
+        at once. A plain `def` runs in a thread.
+
+        concurrency: how many run at once (1-1,000). retry: seconds after each failed attempt, after the last of which
+        a failure is final; or such a list for each exception type. None, or a type without a list: the queue's
+        back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that are final at once.
+        lease: seconds, None for the queue's; it is extended while the handler runs. timeout: seconds after which the
+        handler is cancelled and the attempt has failed. batch: the handler takes a list of up to so many payloads
+        (1-100), and a list of jobs. weight: the queue's share of the worker's `concurrency`.
+
+        Raises WorkerSetupError, with the handler's file and line, for what is not valid, and for a second handler of
+        the queue.
+        """
+        options = HandlerOptions(
+            concurrency=concurrency,
+            retry=retry,
+            dead=dead if isinstance(dead, tuple) else (dead,),
+            lease=lease,
+            timeout=timeout,
+            batch=batch,
+            weight=weight,
+        )
+
+        def register(function: Callable[P, R]) -> Handler[P, R]:
+            handler = Handler(function, queue, options, self.send)
+            if queue in self.handlers:
+                first = self.handlers[queue]
+                raise handler.refuse(f"the queue {queue!r} has a handler: {first.name} at {first.place}")
+            self.handlers[queue] = handler
+            return handler
+
+        return register
+
+    def middleware(self, function: Middleware) -> Middleware:
+        """Call `function(job, call_next)` around every call of a handler; `await call_next()` goes on.
+
+        It returns what `call_next` returned, or another outcome. For a batch it gets the first job. The first one that
+        was registered is the outermost.
+        """
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError("a middleware is an async function with a job and call_next")
+        self._middleware.append(function)
+        return function
+
+    async def send(
+        self,
+        queue: str,
+        payload: Any,
+        *,
+        delay: float | None = None,
+        key: str | None = None,
+        **options: Any,
+    ) -> Produced | Offered:
+        """Send a payload to a queue; returns once it is durable.
+
+        It is written as the handler of the queue reads it, or by its own type where there is none here. delay: seconds
+        until it is due. key: the message replaces the pending one of that key. options: those of `produce`.
+
+        Raises RuntimeError where the worker is not open (`async with`, or inside a handler), TypeError or a
+        validation error for a payload that the handler would not take, and what `produce` and `offer` raise.
+        """
+        source = self._opened if self._opened is not None else self._source
+        if isinstance(source, str):
+            raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")
+        content = self._payload_of(queue, payload).encode(payload)
+        if delay is not None:
+            options["delay_ms"] = math.ceil(delay * 1_000)
+        if key is not None:
+            return await source.offer(queue, key, content, **options)
+        return await source.produce(queue, content, **options)
+
+    def run(self, *, stop_when_empty: bool = False) -> None:
+        """Run until SIGTERM or SIGINT, on trio where it is installed, else on asyncio. Blocks.
+
+        The first signal drains: no more claims, and what runs has `drain_seconds`. A second one cancels at once.
+        stop_when_empty: return as soon as nothing is claimable. Raises WorkerSetupError without a handler, and what
+        `serve` raises.
+        """
+        self._check()
+        anyio.run(self._run, stop_when_empty, backend="trio" if _has_trio() else "asyncio")
+
+    async def serve(self, *, stop_when_empty: bool = False) -> None:
+        """Run until `stop`, or cancelled, inside of a program on trio or asyncio.
+
+        Raises the ForqError of a queue that cannot be read: Forbidden, WrongKey, InvalidQueueName; of an embedded
+        broker that stopped, Stopping. Cancelled, it cancels the handlers and gives their messages back uncounted.
+        """
+        self._check()
+        async with self._open() as source:
+            await self._serve(source, stop_when_empty)
+
+    def stop(self) -> None:
+        """Begin to drain. To be called from the event loop's thread."""
+        self._stopping.set()
+        for loop in self._loops:
+            loop.drain()
+
+    async def drain(self) -> int:
+        """Handle all that is claimable now, also what handlers send meanwhile; returns how many messages. For tests.
+
+        Delayed messages, and those that were nacked for later, stay. Raises RuntimeError while the worker runs.
+        """
+        self._check()
+        if self._loops:
+            raise RuntimeError("the worker runs: drain is for one that does not")
+        async with self._open() as source:
+            finished = -1
+            while finished != (finished := self._finished()):
+                await self._serve(source, True)
+            return finished
+
+    async def __aenter__(self) -> Self:
+        """Run beside the body; leaving it drains."""
+        self._check()
+        self._beside = self._running_beside()
+        await self._beside.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._beside.__aexit__(*raised)
+
+    @asynccontextmanager
+    async def _running_beside(self) -> AsyncIterator[None]:
+        failure: BaseException | None = None
+        async with self._open() as source:
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._serve, source, False)
+                    try:
+                        yield
+                    except Exception as error:
+                        failure = error
+                    self.stop()
+            except BaseExceptionGroup as group:
+                if failure is None and len(group.exceptions) == 1:
+                    failure = group.exceptions[0]
+                elif failure is None:
+                    raise
+        if failure is not None:
+            raise failure
+
+    async def _run(self, stop_when_empty: bool) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._obey_signals, tasks.cancel_scope)
+            failure: Exception | None = None
+            try:
+                await self.serve(stop_when_empty=stop_when_empty)
+            except Exception as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _obey_signals(self, scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for each in signals:
+                if self._stopping.is_set():
+                    logger.warning("%s again: handlers are cancelled", each.name)
+                    for loop in self._loops:
+                        loop.abandon_threads()
+                    scope.cancel()
+                else:
+                    logger.info("%s: no more claims; handlers have %g s", each.name, self._drain_seconds)
+                    self.stop()
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Source]:
+        if self._opened is not None:
+            yield self._opened
+            return
+        async with open_source(self._source, self._secret) as source:
+            self._opened = source
+            try:
+                yield source
+            finally:
+                self._opened = None
+
+    async def _serve(self, source: Source, stop_when_empty: bool) -> None:
+        shared = None if self._concurrency is None else SharedSlots(self._concurrency)
+        self._loops = [await self._loop(handler, source, shared) for handler in self.handlers.values()]
+        failures: list[Exception] = []
+        try:
+            if self._stopping.is_set():
+                self.stop()
+            async with anyio.create_task_group() as tasks, watched(self.name, enabled=not stop_when_empty):
+                tasks.start_soon(self._bound_drain, tasks.cancel_scope)
+                async with anyio.create_task_group() as loops:
+                    for loop in self._loops:
+                        loops.start_soon(self._run_loop, loop, stop_when_empty, failures)
+                tasks.cancel_scope.cancel()
+        finally:
+            self._loops = []
+        if failures:
+            raise failures[0]
+
+    async def _run_loop(self, loop: QueueLoop, stop_when_empty: bool, failures: list[Exception]) -> None:
+        try:
+            await loop.run(stop_when_empty=stop_when_empty)
+        except ForqError as error:
+            failures.append(error)
+        except BaseExceptionGroup as group:
+            known, rest = group.split(ForqError)
+            if rest is not None or known is None:
+                raise
+            failures.append(_first(known))
+        if failures:
+            self.stop()
+
+    async def _bound_drain(self, scope: anyio.CancelScope) -> None:
+        await self._stopping.wait()
+        await anyio.sleep(self._drain_seconds)
+        logger.warning("handlers still run after %g s: they are cancelled", self._drain_seconds)
+        for loop in self._loops:
+            loop.abandon_threads()
+        scope.cancel()
+
+    async def _loop(
+        self, handler: Handler[..., Any], source: Source, shared: SharedSlots | None
+    ) -> QueueLoop:
+        lease_ms, attempts = await self._rules(handler, source)
+        retries = handler.retries()
+        if retries is not None:
+            attempts = retries + 1 if attempts is None else min(attempts, retries + 1)
+        options = handler.options
+        return QueueLoop(
+            handler,
+            source,
+            Slots(options.concurrency, shared, options.weight),
+            self.stats.setdefault(handler.queue, QueueStats()),
+            lease_ms=lease_ms if options.lease is None else math.ceil(options.lease * 1_000),
+            attempts_max=attempts,
+            middleware=self._middleware,
+        )
+
+    async def _rules(self, handler: Handler[..., Any], source: Source) -> tuple[int, int | None]:
+        """The queue's lease and its bound on attempts; the default and None where they may not be read."""
+        pause = 0.1
+        while not self._stopping.is_set():
+            try:
+                rules = (await source.settings(handler.queue)).effective
+                return rules.lease_ms, rules.max_attempts
+            except CallerError:
+                break
+            except ForqError as error:
+                if not passes(error):
+                    raise
+                logger.warning(
+                    "%s: its settings could not be read, again in %g s: %s", handler.queue, pause, error
+                )
+            await anyio.sleep(pause)
+            pause = min(2 * pause, 5.0)
+        return limits.LEASE_MS_DEFAULT, None
+
+    def _check(self) -> None:
+        if not self.handlers:
+            raise WorkerSetupError("the worker has no handler: write one with @app.on")
+        if self._concurrency is not None and self._concurrency < len(self.handlers):
+            raise WorkerSetupError(
+                f"concurrency: {self._concurrency} is less than the {len(self.handlers)} queues of the worker"
+            )
+
+    def _payload_of(self, queue: str, payload: Any) -> Payload:
+        handler = self.handlers.get(queue)
+        if handler is not None:
+            return handler.payload
+        known = self._payloads.get(type(payload))
+        if known is None:
+            known = self._payloads[type(payload)] = Payload(type(payload))
+        return known
+
+    def _finished(self) -> int:
+        return sum(each.finished for each in self.stats.values())
+
+
+def _first(group: BaseExceptionGroup[ForqError]) -> ForqError:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+
+
+def _has_trio() -> bool:
+    with suppress(ImportError):
+        import trio  # noqa: F401
+
+        return True
+    return False

@@ -1,0 +1,220 @@
+"""A handler: a function with what its author wants of the queue, checked before anything is received."""
+
+import inspect
+import math
+import typing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import CodeType
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import CallerError
+from forq_trio.model.keys import Offered
+from forq_trio.model.messages import Produced, check_queue_name
+from forq_trio.worker.jobs import Job
+from forq_trio.worker.outcomes import (
+    ACK,
+    DeadLetter,
+    Discard,
+    Outcome,
+    Retry,
+    Settlement,
+    reason_of,
+    storable,
+)
+from forq_trio.worker.payloads import Payload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Delays = Sequence[float]
+Sender = Callable[..., Awaitable[Produced | Offered]]
+
+LEASE_SECONDS_MIN = 1.0
+CONCURRENCY_MAX = 1_000
+BATCH_MAX = limits.RECEIVE_BATCH_MAX
+
+
+class WorkerSetupError(Exception):
+    """A worker that cannot start; the text begins with the file and line of the handler"""
+
+
+class HandlerOptions(Struct, frozen=True):
+    """What `Worker.on` was told; see there."""
+
+    concurrency: int = 10
+    retry: Delays | Mapping[type[Exception], Delays] | None = None
+    dead: tuple[type[Exception], ...] = ()
+    lease: float | None = None
+    timeout: float | None = None
+    batch: int | None = None
+    where: Mapping[str, Any] | None = None
+    weight: float = 1
+
+
+class Handler(Generic[P, R]):
+    """The function of a queue, still callable as itself: `await send_email(mail, job)` in a unit test.
+
+    takes_job: whether it has a second parameter. in_thread: whether it is a plain function.
+    """
+
+    def __init__(self, function: Callable[P, R], queue: str, options: HandlerOptions, send: Sender) -> None:
+        self.function = function
+        self.queue = queue
+        self.options = options
+        self.place = place_of(function)
+        self.name = getattr(function, "__qualname__", type(function).__name__)
+        self.in_thread = not _is_async(function)
+        self._send = send
+        self._check_options()
+        self.payload, self.takes_job = self._parameters()
+        self.__doc__ = function.__doc__
+        self.__name__ = getattr(function, "__name__", self.name)
+        self.__wrapped__ = function
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    async def later(self, payload: Any, **options: Any) -> Produced | Offered:
+        """Send a message to this handler's queue; as `Worker.send`."""
+        return await self._send(self.queue, payload, **options)
+
+    def refuse(self, problem: str) -> WorkerSetupError:
+        """The error that names the handler's place."""
+        return WorkerSetupError(f"{self.place}: {self.name}: {problem}")
+
+    def settlement(self, result: object, job: Job) -> Settlement:
+        """What is said about a job whose handler returned or raised `result`."""
+        result = _single(result)
+        if isinstance(result, Discard):
+            return Settlement("discard", reason=storable(result.reason or "discarded"))
+        if isinstance(result, DeadLetter):
+            return Settlement("nack", reason=storable(result.reason or "set aside"), final=True)
+        if isinstance(result, Retry):
+            if result.delay is not None:
+                delay_ms = math.ceil(result.delay * 1_000)
+                return Settlement("nack", delay_ms, storable(result.reason or "retry"))
+            return self._retried(result, result.reason or "retry", job)
+        if isinstance(result, Exception):
+            if isinstance(result, self.options.dead):
+                return Settlement("nack", reason=reason_of(result), final=True)
+            return self._retried(result, reason_of(result), job)
+        return ACK
+
+    def retries(self) -> int | None:
+        """How many failures without a type of their own are tried again; None where the queue decides."""
+        delays = self.options.retry
+        if isinstance(delays, Mapping):
+            delays = delays.get(Exception)
+        return None if delays is None else len(delays)
+
+    def _retried(self, error: Exception, reason: str, job: Job) -> Settlement:
+        delays = self._delays(error)
+        if delays is None:
+            return Settlement("nack", reason=storable(reason))
+        if job.attempt > len(delays):
+            return Settlement("nack", reason=storable(reason), final=True)
+        return Settlement("nack", math.ceil(delays[job.attempt - 1] * 1_000), storable(reason))
+
+    def _delays(self, error: Exception) -> Delays | None:
+        retry = self.options.retry
+        if not isinstance(retry, Mapping):
+            return retry
+        return next((retry[each] for each in type(error).__mro__ if each in retry), None)
+
+    def _check_options(self) -> None:
+        options = self.options
+        try:
+            check_queue_name(self.queue)
+        except CallerError as error:
+            raise self.refuse(str(error)) from None
+        self._check_count("concurrency", options.concurrency, CONCURRENCY_MAX)
+        if options.batch is not None:
+            self._check_count("batch", options.batch, BATCH_MAX)
+        if options.lease is not None:
+            self._check_seconds("lease", options.lease, LEASE_SECONDS_MIN, limits.LEASE_MS_MAX / 1_000)
+        if options.timeout is not None:
+            self._check_seconds("timeout", options.timeout, 0.001, limits.LEASE_MS_MAX / 1_000)
+        self._check_seconds("weight", options.weight, 0.001, 1_000_000)
+        many = options.retry if isinstance(options.retry, Mapping) else {Exception: options.retry or ()}
+        for kind, delays in many.items():
+            self._check_types("retry", (kind,))
+            if isinstance(delays, (str, bytes)) or not isinstance(delays, Sequence):
+                raise self.refuse("retry: a list of seconds, or a mapping of exception types to such lists")
+            for seconds in delays:
+                self._check_seconds("retry", seconds, 0, limits.NACK_DELAY_MS_MAX / 1_000)
+        self._check_types("dead", options.dead)
+
+    def _check_count(self, name: str, value: object, high: int) -> None:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
+            raise self.refuse(f"{name}: a whole number from 1 to {high:,}, not {value!r}")
+
+    def _check_seconds(self, name: str, value: object, low: float, high: float) -> None:
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high:
+            raise self.refuse(f"{name}: {low:g} to {high:,.0f}, not {value!r}")
+
+    def _check_types(self, name: str, types: object) -> None:
+        if not isinstance(types, tuple) or not all(
+            isinstance(each, type) and issubclass(each, Exception) for each in types
+        ):
+            raise self.refuse(f"{name}: exception types, not {types!r}")
+
+    def _parameters(self) -> tuple[Payload, bool]:
+        """The payload by the annotation of the first parameter, and whether there is a second one."""
+        try:
+            parameters = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError) as error:
+            raise self.refuse(f"it cannot be called: {error}") from None
+        wanted = [each for each in parameters if each.default is each.empty]
+        if not len(parameters) >= 1 or len(wanted) > 2:
+            raise self.refuse("a handler takes a payload, and a Job if it wants one")
+        first = parameters[0]
+        annotation = self._annotation(first)
+        if self.options.batch is not None:
+            inner = typing.get_args(annotation)
+            if typing.get_origin(annotation) not in (list, Sequence) or len(inner) != 1:
+                raise self.refuse(f"a batch: the parameter {first.name!r} is a list, list[dict] for example")
+            annotation = inner[0]
+        try:
+            payload = Payload(annotation)
+        except TypeError as error:
+            raise self.refuse(f"payloads cannot be read as {annotation!r}: {error}") from None
+        return payload, len(parameters) >= 2
+
+    def _annotation(self, parameter: inspect.Parameter) -> Any:
+        if parameter.annotation is parameter.empty:
+            raise self.refuse(
+                f"the parameter {parameter.name!r} has no annotation: write its type, {parameter.name}: dict"
+            )
+        if not isinstance(parameter.annotation, str):
+            return parameter.annotation
+        try:
+            own = getattr(self.function, "__globals__", {})
+            hints = {parameter.name: parameter.annotation}
+            stub = type("Hints", (), {"__annotations__": hints})
+            return typing.get_type_hints(stub, globalns=own, include_extras=True)[parameter.name]
+        except Exception as error:
+            raise self.refuse(f"the annotation {parameter.annotation!r} cannot be read: {error}") from None
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """The file and line of a function."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if not isinstance(code, CodeType):
+        return "<handler>"
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    called = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+
+def _single(result: object) -> object:
+    """The one error inside of groups: what a handler with a nursery of its own raises."""
+    while isinstance(result, BaseExceptionGroup) and len(result.exceptions) == 1:
+        result = result.exceptions[0]
+    if isinstance(result, ExceptionGroup):
+        return next((each for each in result.exceptions if isinstance(each, Outcome)), result)
+    return result

@@ -1,0 +1,120 @@
+"""A job: one delivery of a message to a handler."""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from forq_trio.model.messages import Delivery
+from forq_trio.worker.outcomes import LeaseLost
+
+logger = logging.getLogger("forq_trio.worker")
+
+
+class Job:
+    """A message in process. All members but `check` and `lost` are for the event loop's thread.
+
+    attempt: counted from 1. last_attempt: whether a failure now is final; False where nothing bounds the attempts, or
+    the queue's settings cannot be read. received_at: when the message arrived (epoch ms).
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        delivery: Delivery,
+        ends_at: float,
+        *,
+        last_attempt: bool = False,
+        shorten: "Callable[[Job, float], Awaitable[None]] | None" = None,
+    ) -> None:
+        self.queue = queue
+        self.id = delivery.id
+        self.sequence = delivery.sequence
+        self.content = delivery.content
+        self.attributes = delivery.attributes
+        self.attempt = delivery.attempts
+        self.group = delivery.group
+        self.key = delivery.key
+        self.kind = delivery.kind
+        self.priority = delivery.priority
+        self.received_at = delivery.received_at
+        self.lease_until = delivery.lease_until
+        self.receipt = delivery.receipt
+        self.last_attempt = last_attempt
+        self.lost = False
+        self.ends_at = ends_at
+        self.extended = True
+        self.run: Run | None = None
+        self._shorten = shorten
+
+    def __repr__(self) -> str:
+        return f"<Job {self.queue} {self.id} attempt {self.attempt}>"
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the handler is cancelled, unless its lease is extended. Not below 0."""
+        return max(0.0, self.ends_at - anyio.current_time())
+
+    def check(self) -> None:
+        """Raise LeaseLost if the lease was lost: for handlers in threads, which nothing can cancel. Thread-safe."""
+        if self.lost:
+            raise LeaseLost(f"the lease of {self.id} was lost")
+
+    async def set_deadline(self, seconds: float) -> None:
+        """End the lease so many seconds from now, and extend it no more; the handler is cancelled then.
+
+        Raises ValueError where that is later than the lease ends now, LeaseLost where it was lost.
+        """
+        self.check()
+        if not (math.isfinite(seconds) and 0 <= seconds <= self.seconds_left):
+            raise ValueError(
+                f"a deadline can only be earlier: 0 to {self.seconds_left:.3f} s, not {seconds!r}"
+            )
+        if self._shorten is not None:
+            await self._shorten(self, seconds)
+
+    def end_at(self, ends_at: float) -> None:
+        """Note when the lease ends, on the event loop's clock."""
+        self.ends_at = ends_at
+        if self.run is not None:
+            self.run.refresh()
+
+    def lose(self) -> None:
+        """The lease is lost: cancel the handler. What it returns counts no more."""
+        self.lost = True
+        if self.run is None:
+            return
+        self.run.scope.cancel()
+        if self.run.in_thread:
+            logger.warning(
+                "%s: the lease of %s was lost, and its handler runs in a thread, which nothing can stop",
+                self.queue,
+                self.id,
+            )
+
+
+class Run:
+    """One call of a handler, with one job or a batch of them. Its cancel scope ends with the first of their leases.
+
+    timeout: seconds after which the handler is cancelled in any case.
+    """
+
+    def __init__(self, jobs: Sequence[Job], timeout: float = math.inf) -> None:
+        self.jobs = list(jobs)
+        self.scope = anyio.CancelScope()
+        self.in_thread = False
+        self.began_at = anyio.current_time()
+        self.timeout_at = self.began_at + timeout
+        for job in self.jobs:
+            job.run = self
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Set the deadline of the scope by the leases."""
+        self.scope.deadline = min(self.timeout_at, *(job.ends_at for job in self.jobs))
+
+    def lost_leases(self) -> list[Job]:
+        """The jobs whose leases have ended by now."""
+        now = anyio.current_time()
+        return [job for job in self.jobs if job.lost or now >= job.ends_at]

@@ -1,0 +1,115 @@
+"""Heartbeats: the leases of a queue's jobs are extended at a third of their length, many in one request.
+
+A lease that cannot be extended ends: the handler is cancelled, and its result counts no more. It ends by the answer
+that the receipt is not current, or by the time: a server that does not answer cannot be asked whose message it is.
+"""
+
+import logging
+import math
+
+import anyio
+
+from forq_trio.model import limits
+from forq_trio.model.errors import ForqError
+from forq_trio.worker.jobs import Job
+from forq_trio.worker.source import Source
+
+logger = logging.getLogger("forq_trio.worker")
+
+RESERVE_SHARE = 0.1
+RESERVE_SECONDS_MAX = 1.0
+"""How much earlier than its length says a lease that was just received is taken to end: the answer took some time."""
+
+
+class Leases:
+    """The leases of one queue's jobs. lease_ms: their length."""
+
+    def __init__(self, source: Source, queue: str, lease_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self.jobs: dict[str, Job] = {}
+        self._source = source
+        self._queue = queue
+        self._due: dict[str, float] = {}
+        self._changed = anyio.Event()
+
+    def end_of_new(self) -> float:
+        """When a lease ends whose message was received now, on the event loop's clock."""
+        seconds = self.lease_ms / 1_000
+        return anyio.current_time() + seconds - min(RESERVE_SECONDS_MAX, seconds * RESERVE_SHARE)
+
+    def hold(self, jobs: list[Job]) -> None:
+        """Extend the leases of these jobs until `let_go`."""
+        due = anyio.current_time() + self.lease_ms / 3_000
+        for job in jobs:
+            self.jobs[job.receipt] = job
+            self._due[job.receipt] = due
+        if len(self.jobs) == len(jobs):
+            self._look_again()
+
+    def let_go(self, jobs: list[Job]) -> None:
+        """Extend the leases of these jobs no more."""
+        for job in jobs:
+            self.jobs.pop(job.receipt, None)
+            self._due.pop(job.receipt, None)
+
+    async def shorten(self, job: Job, seconds: float) -> None:
+        """Let a job's lease end so soon, and extend it no more. Raises what `extend` raises."""
+        job.extended = False
+        self._due.pop(job.receipt, None)
+        await self._extend([job], math.ceil(seconds * 1_000))
+        self._look_again()
+
+    async def run(self) -> None:
+        """Extend and end leases until cancelled."""
+        while True:
+            changed = self._changed
+            with anyio.move_on_after(self._seconds_to_next()):
+                await changed.wait()
+            self._end_those_over()
+            await self._extend_due()
+
+    def _look_again(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def _seconds_to_next(self) -> float:
+        ends = (job.ends_at for job in self.jobs.values() if not job.lost)
+        return max(0.0, min([*self._due.values(), *ends], default=math.inf) - anyio.current_time())
+
+    def _end_those_over(self) -> None:
+        """Handlers on the loop are cancelled by their scopes; those in threads have to be told."""
+        now = anyio.current_time()
+        for job in self.jobs.values():
+            if now >= job.ends_at and not job.lost:
+                self._due.pop(job.receipt, None)
+                job.lose()
+
+    async def _extend_due(self) -> None:
+        soon = anyio.current_time() + self.lease_ms / 30_000
+        due = [self.jobs[receipt] for receipt, at in self._due.items() if at <= soon]
+        for start in range(0, len(due), limits.RECEIPTS_BATCH_MAX):
+            part = due[start : start + limits.RECEIPTS_BATCH_MAX]
+            again_at = anyio.current_time() + self.lease_ms / 3_000
+            with anyio.move_on_after(self.lease_ms / 6_000) as waited:
+                try:
+                    await self._extend(part, self.lease_ms)
+                except ForqError as error:
+                    logger.warning("%s: leases could not be extended: %s", self._queue, error)
+                    again_at = anyio.current_time() + self.lease_ms / 12_000
+            if waited.cancelled_caught:
+                logger.warning("%s: the source takes long to extend leases", self._queue)
+                again_at = anyio.current_time() + self.lease_ms / 12_000
+            for job in part:
+                if job.receipt in self._due:
+                    self._due[job.receipt] = again_at
+
+    async def _extend(self, jobs: list[Job], lease_ms: int) -> None:
+        asked_at = anyio.current_time()
+        results = await self._source.extend(self._queue, [job.receipt for job in jobs], lease_ms)
+        for job, result in zip(jobs, results, strict=True):
+            if result.ok:
+                job.lease_until = result.lease_until or job.lease_until
+                job.end_at(asked_at + lease_ms / 1_000)
+            elif job.receipt in self.jobs:
+                self._due.pop(job.receipt, None)
+                job.lose()

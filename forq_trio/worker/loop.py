@@ -1,0 +1,322 @@
+"""The loop of one queue: take free slots, claim as many messages in one request, run the handler, settle.
+
+    free slots -> receive -> Run (cancel scope, bounded by the leases) -> Settlement -> free slots
+
+A slot is busy from the claim until the settlement is answered, so no more messages are in process than there are slots.
+Draining cancels the claim only: what runs goes on. Cancelling the loop cancels the handlers, and gives their messages
+back uncounted.
+"""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import ForqError
+from forq_trio.model.messages import Delivery
+from forq_trio.worker.handlers import Handler
+from forq_trio.worker.jobs import Job, Run
+from forq_trio.worker.leases import Leases
+from forq_trio.worker.outcomes import Settlement, storable
+from forq_trio.worker.settle import Settler
+from forq_trio.worker.slots import Slots
+from forq_trio.worker.source import Source, ends_all, passes
+
+logger = logging.getLogger("forq_trio.worker")
+
+PAUSE_SECONDS_MIN = 0.1
+PAUSE_SECONDS_MAX = 5.0
+RELEASE_SECONDS = 2.0
+"""For how long a cancelled worker tries to give its messages back."""
+
+CallNext = Callable[[], Awaitable[object]]
+Middleware = Callable[[Job, CallNext], Awaitable[object]]
+
+
+class QueueStats(Struct):
+    """What became of a queue's messages since the worker started. lost: those whose lease ended before."""
+
+    handled: int = 0
+    failed: int = 0
+    discarded: int = 0
+    dead: int = 0
+    lost: int = 0
+    running: int = 0
+    slots: int = 0
+
+    @property
+    def finished(self) -> int:
+        """Messages that left a slot."""
+        return self.handled + self.failed + self.discarded + self.dead + self.lost
+
+    def count(self, settlement: Settlement) -> None:
+        """Count a message that was settled."""
+        match settlement:
+            case Settlement(what="ack"):
+                self.handled += 1
+            case Settlement(what="discard"):
+                self.discarded += 1
+            case Settlement(what="nack", final=True):
+                self.dead += 1
+            case Settlement(what="nack"):
+                self.failed += 1
+
+
+class QueueLoop:
+    """Runs the handler of one queue. lease_ms, attempts_max: of its messages; None for attempts that nothing bounds."""
+
+    def __init__(
+        self,
+        handler: Handler[..., Any],
+        source: Source,
+        slots: Slots,
+        stats: QueueStats,
+        *,
+        lease_ms: int,
+        attempts_max: int | None,
+        middleware: Sequence[Middleware] = (),
+    ) -> None:
+        self.handler = handler
+        self.queue = handler.queue
+        self.stats = stats
+        self.leases = Leases(source, handler.queue, lease_ms)
+        self._source = source
+        self._slots = slots
+        self._attempts_max = attempts_max
+        self._middleware = tuple(middleware)
+        self._claiming = anyio.CancelScope()
+        self._idle = anyio.Event()
+        self._threads = anyio.CapacityLimiter(slots.most)
+        self._thread_scopes: set[anyio.CancelScope] = set()
+        stats.slots = slots.most
+
+    def drain(self) -> None:
+        """Claim no more; `run` returns when what runs is done."""
+        self._claiming.cancel()
+
+    def abandon_threads(self) -> None:
+        """Wait no more for handlers that run in threads."""
+        for scope in tuple(self._thread_scopes):
+            scope.cancel()
+
+    async def run(self, *, stop_when_empty: bool = False) -> None:
+        """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
+
+        Raises the ForqError of a claim that cannot be repeated. Cancelled: handlers are cancelled, and their messages
+        released.
+        """
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.leases.run)
+            settler = Settler(self._source, self.queue, tasks)
+            try:
+                with self._claiming:
+                    await self._claim_all(tasks, settler, stop_when_empty=stop_when_empty)
+            finally:
+                await self._until_idle()
+            tasks.cancel_scope.cancel()
+
+    async def _until_idle(self) -> None:
+        while self._slots.busy:
+            idle = self._idle = anyio.Event()
+            await idle.wait()
+
+    async def _claim_all(self, tasks: TaskGroup, settler: Settler, *, stop_when_empty: bool) -> None:
+        batch = self.handler.options.batch
+        asked = self._slots.worth_asking(full=True)
+        while True:
+            asked = await self._slots.take(1 if batch else min(asked, limits.RECEIVE_BATCH_MAX))
+            runs: list[list[Delivery]] = []
+            try:
+                found = await self._receive(
+                    batch or asked, wait_ms=0 if stop_when_empty else limits.WAIT_MS_MAX
+                )
+                runs = [found] if batch and found else [[each] for each in found]
+            finally:
+                for _ in range(asked - len(runs)):
+                    self._free_slot()
+            for each in runs:
+                tasks.start_soon(self._process, self._jobs(each), settler)
+            if stop_when_empty and not runs:
+                if self._slots.busy == 0:
+                    return
+                await self._slots.one_freed()
+            asked = self._slots.worth_asking(full=len(runs) == asked)
+
+    async def _receive(self, most: int, wait_ms: int) -> list[Delivery]:
+        """Claim up to `most` messages; while the source does not answer, again with growing pauses."""
+        pause = PAUSE_SECONDS_MIN
+        while True:
+            try:
+                return await self._source.receive(
+                    self.queue, max_messages=most, wait_ms=wait_ms, lease_ms=self.leases.lease_ms
+                )
+            except ForqError as error:
+                if ends_all(error, self._source) or not passes(error):
+                    raise
+                logger.warning(
+                    "%s: messages could not be received, again in %g s: %s", self.queue, pause, error
+                )
+            await anyio.sleep(pause)
+            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+    def _jobs(self, deliveries: Sequence[Delivery]) -> list[Job]:
+        ends_at = self.leases.end_of_new()
+        bound = self._attempts_max
+        return [
+            Job(
+                self.queue,
+                each,
+                ends_at,
+                last_attempt=bound is not None and each.attempts >= bound,
+                shorten=self.leases.shorten,
+            )
+            for each in deliveries
+        ]
+
+    async def _process(self, jobs: list[Job], settler: Settler) -> None:
+        """One slot's work. Nothing that a handler raises leaves it."""
+        self.stats.running += len(jobs)
+        self.leases.hold(jobs)
+        try:
+            settlements = await self._handle(jobs)
+            for job in self._lost(jobs):
+                settlements.pop(job, None)
+            await self._settle(settlements, settler)
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(RELEASE_SECONDS, shield=True):
+                await self._release([job.receipt for job in jobs if not job.lost])
+            raise
+        finally:
+            self.leases.let_go(jobs)
+            self.stats.running -= len(jobs)
+            self._free_slot()
+
+    async def _release(self, receipts: list[str]) -> None:
+        """Give messages back, their attempts uncounted. Where that fails, their leases end by themselves."""
+        if not receipts:
+            return
+        try:
+            await self._source.release(self.queue, receipts)
+        except ForqError as error:
+            logger.warning("%s: %d messages could not be released: %s", self.queue, len(receipts), error)
+
+    def _free_slot(self) -> None:
+        self._slots.give_back(1)
+        if self._slots.busy == 0:
+            self._idle.set()
+
+    async def _handle(self, jobs: list[Job]) -> dict[Job, Settlement]:
+        """Call the handler; what is to be said about each job."""
+        settlements: dict[Job, Settlement] = {}
+        payloads: list[Any] = []
+        readable: list[Job] = []
+        for job in jobs:
+            try:
+                payloads.append(self.handler.payload.decode(job.content))
+                readable.append(job)
+            except Exception as error:
+                settlements[job] = self._misfit(job, error)
+        if readable:
+            results = await self._call(readable, payloads)
+            settlements |= {
+                job: self.handler.settlement(result, job)
+                for job, result in zip(readable, results, strict=True)
+            }
+        return settlements
+
+    def _misfit(self, job: Job, error: Exception) -> Settlement:
+        reason = storable(f"the content does not fit the handler's payload: {error}")
+        logger.error("%s: message %s is a dead letter: %s", self.queue, job.id, reason)
+        return Settlement("nack", reason=reason, final=True)
+
+    async def _call(self, jobs: list[Job], payloads: list[Any]) -> list[object]:
+        """What the handler returned or raised, for each job. Cancellation by the worker passes through."""
+        timeout = self.handler.options.timeout
+        run = Run(jobs, math.inf if timeout is None else timeout)
+        result: object = None
+        try:
+            with run.scope:
+                result = await self._through_middleware(run, payloads)
+        except Exception as error:
+            result = error
+            logger.warning("%s: attempt %d of %s failed: %r", self.queue, jobs[0].attempt, jobs[0].id, error)
+        if run.scope.cancel_called and anyio.current_time() >= run.timeout_at and not run.lost_leases():
+            result = TimeoutError(f"the handler took longer than {timeout:g} s")
+        if self.handler.options.batch and isinstance(result, (list, tuple)):
+            if len(result) == len(jobs):
+                return list(result)
+            result = ValueError(f"the handler returned {len(result)} results for {len(jobs)} messages")
+        return [result] * len(jobs)
+
+    async def _through_middleware(self, run: Run, payloads: list[Any]) -> object:
+        first = run.jobs[0]
+
+        async def call_next(index: int) -> object:
+            if index == len(self._middleware):
+                return await self._call_function(run, payloads)
+            return await self._middleware[index](first, lambda: call_next(index + 1))
+
+        return await call_next(0)
+
+    async def _call_function(self, run: Run, payloads: list[Any]) -> object:
+        handler = self.handler
+        given: list[Any] = [payloads, run.jobs] if handler.options.batch else [payloads[0], run.jobs[0]]
+        arguments = given if handler.takes_job else given[:1]
+        if not handler.in_thread:
+            return await handler.function(*arguments)
+        return await self._call_in_thread(run, arguments)
+
+    async def _call_in_thread(self, run: Run, arguments: list[Any]) -> object:
+        """Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result."""
+        run.in_thread = True
+        with anyio.CancelScope(shield=True) as scope:
+            self._thread_scopes.add(scope)
+            try:
+                return await anyio.to_thread.run_sync(
+                    self.handler.function, *arguments, limiter=self._threads, abandon_on_cancel=True
+                )
+            finally:
+                self._thread_scopes.discard(scope)
+        for job in run.jobs:  # its thread goes on: nobody else gets the message before the lease has ended
+            logger.error("%s: %s is left to its thread, until its lease ends", self.queue, job.id)
+            job.lost = True
+        return None
+
+    def _lost(self, jobs: list[Job]) -> list[Job]:
+        """Those whose leases are lost; they are counted, and logged."""
+        now = anyio.current_time()
+        lost = [job for job in jobs if job.lost or now >= job.ends_at]
+        for job in lost:
+            self._note_lost(job)
+        return lost
+
+    def _note_lost(self, job: Job) -> None:
+        job.lost = True
+        self.stats.lost += 1
+        logger.warning(
+            "%s: the lease of %s was lost in attempt %d; its result is refused",
+            self.queue,
+            job.id,
+            job.attempt,
+        )
+
+    async def _settle(self, settlements: dict[Job, Settlement], settler: Settler) -> None:
+        if len(settlements) == 1:
+            ((job, settlement),) = settlements.items()
+            await self._settle_one(job, settlement, settler)
+            return
+        async with anyio.create_task_group() as tasks:
+            for job, settlement in settlements.items():
+                tasks.start_soon(self._settle_one, job, settlement, settler)
+
+    async def _settle_one(self, job: Job, settlement: Settlement, settler: Settler) -> None:
+        if await settler.settle(job, settlement):
+            self.stats.count(settlement)
+        else:
+            self._note_lost(job)

@@ -1,0 +1,75 @@
+"""What a handler says about its message, besides returning and raising."""
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+
+
+class Outcome(Exception):
+    """What becomes of a message. A handler returns one, or raises it."""
+
+    def __init__(self, reason: str | None = None) -> None:
+        super().__init__(reason or "")
+        self.reason = reason
+
+
+class Discard(Outcome):
+    """The message is finished, though it was not processed: it is never delivered again.
+
+    reason: stored with it in the history, where the queue has one. It is no dead letter.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+class DeadLetter(Outcome):
+    """The message has failed for good, however many attempts are left: it goes to the dead-letter queue."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+class Retry(Outcome):
+    """The attempt failed, and another one is wanted.
+
+    delay: seconds until then; None for what the handler's `retry` says, else the queue's back-off.
+    reason: None for "retry".
+    """
+
+    def __init__(self, delay: float | None = None, reason: str | None = None) -> None:
+        if delay is not None and not 0 <= delay * 1_000 <= limits.NACK_DELAY_MS_MAX:
+            raise ValueError(f"delay: 0 to {limits.NACK_DELAY_MS_MAX // 1_000} seconds, not {delay!r}")
+        super().__init__(reason)
+        self.delay = delay
+
+
+class LeaseLost(Exception):
+    """The lease of the message has ended: somebody else may process it by now"""
+
+
+class Settlement(Struct, frozen=True):
+    """What is said to the queue about a message. Messages of equal settlements share a request.
+
+    what: "ack", "nack" or "discard". delay_ms: of a nack, None for the queue's back-off. final: of a nack.
+    """
+
+    what: str
+    delay_ms: int | None = None
+    reason: str | None = None
+    final: bool = False
+
+
+ACK = Settlement("ack")
+
+
+def reason_of(error: BaseException) -> str:
+    """An error as the reason of a nack: its type and text, as far as the queue takes it."""
+    text = str(error)
+    return storable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def storable(text: str) -> str:
+    """Text that can be stored as a reason: without NUL and lone surrogates, and not too long."""
+    readable = text.encode(errors="replace").decode().replace("\0", "")
+    return readable[: limits.REASON_LENGTH_MAX]

@@ -1,0 +1,114 @@
+"""What a worker needs of a broker or a client: the methods that both have, alike."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol, Unpack
+
+from forq_trio.model.errors import (
+    ForqError,
+    ForqUnreachable,
+    OutcomeUnknown,
+    Overloaded,
+    ServiceError,
+    Stopping,
+    TooManyWrongKeys,
+)
+from forq_trio.model.keys import Mode, Offered, OfferOptions
+from forq_trio.model.messages import Delivery, MessageOptions, Produced
+from forq_trio.wire.queues import QueueConfiguration
+from forq_trio.wire.receipts import ReceiptResult
+
+if TYPE_CHECKING:
+    from forq_trio.broker.broker import Broker
+    from forq_trio.client.aio import AsyncForqClient
+
+
+class Source(Protocol):
+    """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
+
+    async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced: ...
+
+    async def offer(
+        self, queue: str, key: str, content: str, *, mode: Mode = ..., **options: Unpack[OfferOptions]
+    ) -> Offered: ...
+
+    async def receive(
+        self, queue: str, *, max_messages: int = ..., wait_ms: int = ..., lease_ms: int | None = ...
+    ) -> list[Delivery]: ...
+
+    async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]: ...
+
+    async def nack(
+        self,
+        queue: str,
+        receipts: list[str],
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
+    ) -> list[ReceiptResult]: ...
+
+    async def release(
+        self, queue: str, receipts: list[str], *, delay_ms: int = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def extend(
+        self, queue: str, receipts: list[str], lease_ms: int | None = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def settings(self, queue: str) -> QueueConfiguration: ...
+
+
+if TYPE_CHECKING:
+
+    def _both(broker: Broker, client: AsyncForqClient) -> tuple[Source, Source]:
+        """What the type checker is asked: whether both have these methods."""
+        return broker, client
+
+
+def passes(error: ForqError) -> bool:
+    """Whether an error is one of the moment, so that the same call may succeed later."""
+    return isinstance(error, (ServiceError, TooManyWrongKeys)) or error.code.startswith("forq.")
+
+
+def ends_all(error: ForqError, source: Source) -> bool:
+    """Whether a source will never answer again: a broker that has stopped. A server comes back."""
+    return isinstance(error, Stopping) and not hasattr(source, "aclose")
+
+
+def may_be_repeated(error: ForqError) -> bool:
+    """Whether a settlement is tried again after this error: also where the first try was perhaps carried out."""
+    return isinstance(error, (ForqUnreachable, OutcomeUnknown, Overloaded, ServiceError))
+
+
+@asynccontextmanager
+async def open_source(source: "str | Source", secret: str | None) -> AsyncIterator[Source]:
+    """The source of a worker: by URL, closed at the end, or one that somebody else opened.
+
+    Raises ValueError for a URL of no known kind, and what `open_broker` raises.
+    """
+    if not isinstance(source, str):
+        yield source
+    elif source.startswith(("http://", "https://")):
+        from forq_trio.client.aio import AsyncForqClient
+
+        async with AsyncForqClient(source, own_secret(secret)) as client:
+            yield client
+    elif source.startswith(("sqlite:", "memory:")):
+        from forq_trio import open_broker
+
+        async with open_broker(source) as broker:
+            yield broker
+    else:
+        raise ValueError(f"a worker's source is a URL with http, https, sqlite or memory: not {source!r}")
+
+
+def own_secret(secret: str | None) -> str:
+    """The secret for a server: the given one, else that of FORQ_AUTH_SECRET."""
+    import os
+
+    return os.environ.get("FORQ_AUTH_SECRET", "") if secret is None else secret
+
+
+def receipts_of(deliveries: Sequence[Delivery]) -> list[str]:
+    return [each.receipt for each in deliveries]

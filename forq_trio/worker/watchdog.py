@@ -1,0 +1,80 @@
+"""A handler that blocks the event loop is told of in the log, with the line where it is."""
+
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+logger = logging.getLogger("forq_trio.worker")
+
+BEAT_SECONDS = 0.5
+BLOCKED_SECONDS = 1.0
+
+
+class Watchdog:
+    """A thread that looks whether the event loop of `thread` still runs."""
+
+    def __init__(self, thread: int) -> None:
+        self._thread = thread
+        self._beaten_at = time.monotonic()
+        self._told = False
+        self._ended = threading.Event()
+
+    def beat(self) -> None:
+        """The event loop runs."""
+        self._beaten_at = time.monotonic()
+        self._told = False
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def watch(self) -> None:
+        """Look until `end`."""
+        while not self._ended.wait(BEAT_SECONDS):
+            self.look()
+
+    def look(self) -> None:
+        """Tell once of each time that the loop is blocked."""
+        blocked = time.monotonic() - self._beaten_at
+        if blocked < BEAT_SECONDS + BLOCKED_SECONDS or self._told:
+            return
+        self._told = True
+        frame = sys._current_frames().get(self._thread)
+        where = "".join(traceback.format_stack(frame)[-3:]) if frame is not None else ""
+        logger.error(
+            "a handler has blocked the event loop for %.1f s: no heartbeat is sent meanwhile. Make it a plain `def`,"
+            " which runs in a thread, or await what takes long. It is here:\n%s",
+            blocked,
+            where,
+        )
+
+
+@asynccontextmanager
+async def watched(name: str, *, enabled: bool) -> AsyncIterator[None]:
+    """Watch this thread's event loop while the body runs. enabled: False where the clock may not be the wall's."""
+    if not enabled:
+        yield
+        return
+    watchdog = Watchdog(threading.get_ident())
+    thread = threading.Thread(target=watchdog.watch, name=f"{name} watchdog", daemon=True)
+    thread.start()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_beat, watchdog)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+    finally:
+        watchdog.end()
+
+
+async def _beat(watchdog: Watchdog) -> None:
+    while True:
+        watchdog.beat()
+        await anyio.sleep(BEAT_SECONDS)
