@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
@@ -158,15 +158,17 @@ class Worker:
             return await source.offer(queue, key, content, **options)
         return await source.produce(queue, content, **options)
 
-    def run(self, *, stop_when_empty: bool = False) -> None:
+    def run(
+        self, *, stop_when_empty: bool = False, first: Callable[[], Awaitable[object]] | None = None
+    ) -> None:
         """Run until SIGTERM or SIGINT, on trio where it is installed, else on asyncio. Blocks.
 
         The first signal drains: no more claims, and what runs has `drain_seconds`. A second one cancels at once.
-        stop_when_empty: return as soon as nothing is claimable. Raises WorkerSetupError without a handler, and what
-        `serve` raises.
+        stop_when_empty: return as soon as nothing is claimable. first: called before, with the source open. Raises
+        WorkerSetupError without a handler, and what `serve` raises.
         """
         self._check()
-        anyio.run(self._run, stop_when_empty, backend="trio" if _has_trio() else "asyncio")
+        anyio.run(self._run, stop_when_empty, first, backend="trio" if _has_trio() else "asyncio")
 
     async def serve(self, *, stop_when_empty: bool = False) -> None:
         """Run until `stop`, or cancelled, inside of a program on trio or asyncio.
@@ -193,10 +195,9 @@ class Worker:
         if self._loops:
             raise RuntimeError("the worker runs: drain is for one that does not")
         async with self._open() as source:
-            finished = -1
-            while finished != (finished := self._finished()):
-                await self._serve(source, True)
-            return finished
+            before = self._finished()
+            await self._serve(source, True)
+            return self._finished() - before
 
     async def __aenter__(self) -> Self:
         """Run beside the body; leaving it drains."""
@@ -228,12 +229,15 @@ class Worker:
         if failure is not None:
             raise failure
 
-    async def _run(self, stop_when_empty: bool) -> None:
+    async def _run(self, stop_when_empty: bool, first: Callable[[], Awaitable[object]] | None) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._obey_signals, tasks.cancel_scope)
             failure: Exception | None = None
             try:
-                await self.serve(stop_when_empty=stop_when_empty)
+                async with self._open() as source:
+                    if first is not None:
+                        await first()
+                    await self._serve(source, stop_when_empty)
             except Exception as error:
                 failure = error
             tasks.cancel_scope.cancel()
@@ -265,6 +269,12 @@ class Worker:
                 self._opened = None
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
+        """Run the loops; if they stop when their queues are empty, until all of them have found nothing."""
+        finished = -1
+        while finished != (finished := self._finished()) and not self._stopping.is_set():
+            await self._run_loops(source, stop_when_empty)
+
+    async def _run_loops(self, source: Source, stop_when_empty: bool) -> None:
         shared = None if self._concurrency is None else SharedSlots(self._concurrency)
         self._loops = [await self._loop(handler, source, shared) for handler in self.handlers.values()]
         failures: list[Exception] = []

@@ -1,18 +1,17 @@
 """What a worker needs of a broker or a client: the methods that both have, alike."""
 
-from collections.abc import AsyncIterator, Sequence
+import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 from forq_trio.model.errors import (
     ForqError,
-    ForqUnreachable,
-    OutcomeUnknown,
-    Overloaded,
     ServiceError,
     Stopping,
     TooManyWrongKeys,
 )
+from forq_trio.model.extras import needing
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageOptions, Produced
 from forq_trio.wire.queues import QueueConfiguration
@@ -76,11 +75,6 @@ def ends_all(error: ForqError, source: Source) -> bool:
     return isinstance(error, Stopping) and not hasattr(source, "aclose")
 
 
-def may_be_repeated(error: ForqError) -> bool:
-    """Whether a settlement is tried again after this error: also where the first try was perhaps carried out."""
-    return isinstance(error, (ForqUnreachable, OutcomeUnknown, Overloaded, ServiceError))
-
-
 @asynccontextmanager
 async def open_source(source: "str | Source", secret: str | None) -> AsyncIterator[Source]:
     """The source of a worker: by URL, closed at the end, or one that somebody else opened.
@@ -95,8 +89,8 @@ async def open_source(source: "str | Source", secret: str | None) -> AsyncIterat
         async with AsyncForqClient(source, own_secret(secret)) as client:
             yield client
     elif source.startswith(("sqlite:", "memory:")):
-        from forq_trio import open_broker
-
+        with needing("embed", "a worker on a database"):
+            from forq_trio.system import open_broker
         async with open_broker(source) as broker:
             yield broker
     else:
@@ -105,10 +99,4 @@ async def open_source(source: "str | Source", secret: str | None) -> AsyncIterat
 
 def own_secret(secret: str | None) -> str:
     """The secret for a server: the given one, else that of FORQ_AUTH_SECRET."""
-    import os
-
     return os.environ.get("FORQ_AUTH_SECRET", "") if secret is None else secret
-
-
-def receipts_of(deliveries: Sequence[Delivery]) -> list[str]:
-    return [each.receipt for each in deliveries]

@@ -91,7 +91,7 @@ MAY_IMPORT = {
     "cli": {"model", "telemetry", "config", "app", "client", "files", "spark"},
     "client": {"model", "wire"},
     "spark": {"model", "wire", "client", "drawing"},
-    "embedding": {"model", "wire", "broker", "client"},
+    "embedding": {"model", "wire", "broker", "client", "system"},
     "names": {"model", "broker", "wire", "system", "client", "embedding"},
 }
 AT_HOME = {

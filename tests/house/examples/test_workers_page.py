@@ -1,0 +1,42 @@
+"""The programs of docs/workers.md run as they stand, and its tables name every option and member."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forq_trio.worker import Job, Worker
+from support.real_server import environment
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "workers.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"^```python\n([\s\S]*?)^```", PAGE, re.MULTILINE)
+PRINTED = ["to anna@example.org\n", "49\n"]
+
+
+def test_every_program_is_run() -> None:
+    assert len(PROGRAMS) == len(PRINTED)
+
+
+@pytest.mark.parametrize("number", range(len(PRINTED)))
+def test_it_runs(number: int, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAMS[number]],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (run.stderr, run.stdout) == ("", PRINTED[number])
+
+
+def test_the_tables_name_every_option_and_member() -> None:
+    named = set(re.findall(r"`(\w+)(?:\(\w*\))?`", PAGE))
+    options = {*inspect.signature(Worker.on).parameters} - {"self", "queue"}
+    members = {name for name in vars(Job) if not name.startswith("_")} - {"end_at", "lose"}
+    assert options | members <= named
