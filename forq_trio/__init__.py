@@ -1,8 +1,8 @@
 """forq-trio: a durable, instant, self-hosted message queue on one writer actor.
 
-The names below are the ones to use from programs: `open_broker` runs the queue inside an application on trio,
-`ForqClient` and `AsyncForqClient` reach a server. All three have the same methods, results and errors
-(docs/python.md). `forq serve` is the server.
+The names below are the ones to use from programs: `open_broker` runs the queue inside an application on trio or
+asyncio, `open_blocking_broker` inside a blocking one, `ForqClient` and `AsyncForqClient` reach a server. All have
+the same methods, results and errors (docs/python.md). `forq serve` is the server.
 
 A name is imported when it is first used, so that a program loads only what it needs: what `pip install forq-trio`
 brings is enough for the clients. ImportError names the extra that another name needs.
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from forq_trio.client.batches import batches as batches
     from forq_trio.client.sync import ForqClient as ForqClient
     from forq_trio.client.sync_connection import Transport as Transport
+    from forq_trio.embedded.blocking import BlockingBroker as BlockingBroker
+    from forq_trio.embedded.blocking import BrokerOptions as BrokerOptions
+    from forq_trio.embedded.blocking import open_blocking_broker as open_blocking_broker
     from forq_trio.model.access import Key as Key
     from forq_trio.model.access import Scope as Scope
     from forq_trio.model.clock import Clock as Clock
@@ -100,6 +103,7 @@ _NAMES = {
     "client.batches": "batches",
     "client.sync": "ForqClient",
     "client.sync_connection": "Transport",
+    "embedded.blocking": "BlockingBroker BrokerOptions open_blocking_broker",
     "model.access": "Key Scope",
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
@@ -129,7 +133,7 @@ _NAMES = {
 }
 """The public names by the module that they come from, besides the errors: all of them are public."""
 
-_EMBEDDED = ("Broker", "open_broker")
+_EMBEDDED = ("BlockingBroker", "Broker", "BrokerOptions", "open_blocking_broker", "open_broker")
 """Those that need the extra `embed`."""
 
 

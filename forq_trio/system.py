@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import trio
@@ -17,6 +18,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.broker.quotas import quotas
 from forq_trio.commit_policy import CommitPolicy
+from forq_trio.embedded.guest import in_asyncio
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.board import JobBoard, RunNow
 from forq_trio.jobs.checkpointer import Checkpointer
@@ -328,14 +330,11 @@ async def open_broker(
     messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep lifecycle events for
     `events_hours`, and `events_max_mib` MiB of them. clock: the wall clock for messages, None for the system's.
 
-    Raises StorageOpenError, OutOfRange; RuntimeError where no trio runs. Leaving the block finishes what was sent.
-    Cancelled, it finishes the running commit and refuses the rest with Stopping.
+    Raises StorageOpenError, OutOfRange; RuntimeError where neither trio nor asyncio runs. Leaving the block finishes
+    what was sent. Cancelled under trio, it finishes the running commit and refuses the rest with Stopping. Under
+    asyncio the broker is for tasks of the running loop, and cancelled it finishes what was sent. A failed commit
+    cancels the body: CommitFailed, inside a group under trio and as it is under asyncio.
     """
-    if not trio.lowlevel.in_trio_run():
-        raise RuntimeError(
-            "open_broker needs trio: call it inside trio.run. A program on asyncio starts a server (forq serve)"
-            " and uses AsyncForqClient"
-        )
     settings = EngineSettings(
         queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)
         * limits.HOUR_MS,
@@ -357,12 +356,29 @@ async def open_broker(
         if history:
             least = limits.DISK_RESERVE_MIB_MIN_WITH_HISTORY
             check_range("disk_reserve_mb with history", reserve_mib, least, limits.DISK_RESERVE_MIB_MAX)
-    engine = await trio.to_thread.run_sync(open_engine, url, settings, durability)
-    async with open_system(
-        engine,
+    opening = partial(
+        _open_in_trio,
+        partial(open_engine, url, settings, durability),
         clock or SystemClock(),
         disk_reserve_bytes=reserve_mib * limits.MIB,
         history=of_history,
         events=of_events,
+    )
+    async with opening() if trio.lowlevel.in_trio_task() else in_asyncio(opening) as broker:
+        yield broker
+
+
+@asynccontextmanager
+async def _open_in_trio(
+    opening: Callable[[], Engine],
+    clock: Clock,
+    *,
+    disk_reserve_bytes: int,
+    history: Retention,
+    events: Retention,
+) -> AsyncIterator[Broker]:
+    engine = await trio.to_thread.run_sync(opening)
+    async with open_system(
+        engine, clock, disk_reserve_bytes=disk_reserve_bytes, history=history, events=events
     ) as system:
         yield system.broker

@@ -41,6 +41,8 @@ GROUPS = {
     "client": {"client"},
     "spark": {"pyspark_forq"},
     "embedding": {"worker", "delayed"},
+    "guests": {"embedded"},
+    "blocking": {"embedded.blocking"},
     "names": {""},
 }
 MAY_IMPORT = {
@@ -74,7 +76,9 @@ MAY_IMPORT = {
         "system",
     },
     "engines": {"model", "seam", "storage", "sqlite"},
-    "system": {"model", "telemetry", "seam", "actors", "broker", "monitor", "jobs", "engines"},
+    "guests": {"model", "broker"},
+    "system": {"model", "telemetry", "seam", "actors", "broker", "monitor", "jobs", "engines", "guests"},
+    "blocking": {"model", "wire", "broker", "client", "guests", "system"},
     "app": {
         "model",
         "telemetry",
@@ -92,7 +96,7 @@ MAY_IMPORT = {
     "client": {"model", "wire"},
     "spark": {"model", "wire", "client", "drawing"},
     "embedding": {"model", "wire", "broker", "client", "system"},
-    "names": {"model", "broker", "wire", "system", "client", "embedding"},
+    "names": {"model", "broker", "wire", "system", "client", "embedding", "blocking"},
 }
 AT_HOME = {
     "apsw": ("storage.sqlite",),

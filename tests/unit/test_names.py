@@ -1,7 +1,6 @@
 """What the package is called by: its version, its names, and as a program."""
 
 import ast
-import asyncio
 import runpy
 import subprocess
 import sys
@@ -65,12 +64,3 @@ def test_a_name_loads_only_what_it_needs(program: str, not_loaded: set[str]) -> 
         [sys.executable, "-c", f"{program}; {shown}"], capture_output=True, text=True, check=True
     )
     assert set(run.stdout.split()) & not_loaded == set()
-
-
-def test_under_asyncio_open_broker_says_what_to_use_instead() -> None:
-    async def main() -> None:
-        async with forq_trio.open_broker("memory:"):
-            raise AssertionError("opened")
-
-    with pytest.raises(RuntimeError, match=r"needs trio: .* asyncio .* AsyncForqClient"):
-        asyncio.run(main())

@@ -8,7 +8,17 @@ import msgspec
 import pytest
 
 import forq_trio
-from forq_trio import AsyncForqClient, Broker, ForqClient, ForqError, ReceiptResult, open_broker
+from forq_trio import (
+    AsyncForqClient,
+    BlockingBroker,
+    Broker,
+    ForqClient,
+    ForqError,
+    ReceiptResult,
+    open_blocking_broker,
+    open_broker,
+)
+from forq_trio.embedded.bridges import AsyncioBroker
 
 FOR_DIALECTS = {
     "ack_message": "Forq's ack names the message, and may do without a receipt",
@@ -77,6 +87,18 @@ def test_all_have_the_same_methods() -> None:
     assert FOR_DIALECTS.keys().isdisjoint(SHARED)
 
 
+def test_the_brokers_for_asyncio_and_for_blocking_programs_have_them_too() -> None:
+    """Each method is one of their own, so that none runs outside of trio."""
+    assert methods(BlockingBroker).keys() == {*SHARED, "close"}
+    assert methods(AsyncioBroker).keys() == methods(Broker).keys()
+    for name in SHARED:
+        bridged, blocking = methods(AsyncioBroker)[name], methods(BlockingBroker)[name]
+        assert bridged is not methods(Broker)[name]
+        assert blocking is not methods(ForqClient)[name]
+        assert inspect.iscoroutinefunction(bridged)
+        assert shape(bridged) == shape(blocking)
+
+
 @pytest.mark.parametrize("name", SHARED)
 def test_a_method_is_called_alike_and_returns_the_same(name: str) -> None:
     broker, aio, blocking = (methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient))
@@ -123,7 +145,8 @@ def our_types(hint: object, seen: set[type]) -> Iterator[type]:
 def test_every_type_of_a_public_signature_is_exported() -> None:
     calls = [*(methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient) for name in SHARED)]
     calls += [methods(face)[name] for face in (AsyncForqClient, ForqClient) for name in OVER_HTTP]
-    calls += [AsyncForqClient.__init__, ForqClient.__init__, inspect.unwrap(open_broker)]
+    calls += [AsyncForqClient.__init__, ForqClient.__init__]
+    calls += [inspect.unwrap(open_broker), open_blocking_broker]
     seen: set[type] = set()
     found = {
         each for call in calls for hint in get_type_hints(call).values() for each in our_types(hint, seen)

@@ -22,13 +22,22 @@ PRINTED = {
     "asyncio": r"hello\n",
     "Threads, processes and signals": r"one\n",
     "Embedding": r"hello\n",
+    "Embedding under asyncio": r"hello\n",
+    "Embedding in a blocking program": r"hello\n",
     "A worker": r"2 parcels\nQueueInfo\(queue='parcels', is_dlq=False, ready=0, delayed=1, .*\)\n",
     "Errors": r"forq\.queue_full\nbad_request\.priority\.out_of_range\n",
     "Keys": r"created\nupdated\n\[\('customer/41', '2'\), \('customer/42', '3'\)\]\n4\n",
     "Publishing and exports": r"True 1\n\[.one., .two., .three.\]\n",
     "Batches": r"small stored\nlate bad_request\.delayMs\.out_of_range\nlarge stored\n\[True, True\]\n",
 }
-SHORT = ("Blocking", "trio", "asyncio", "Embedding")
+SHORT = (
+    "Blocking",
+    "trio",
+    "asyncio",
+    "Embedding",
+    "Embedding under asyncio",
+    "Embedding in a blocking program",
+)
 STATEMENTS_MAX = 15
 
 
