@@ -119,6 +119,11 @@ class AnswerReader:
         """The answer, once it is complete."""
         return Answer(self._status, self._headers, bytes(self._body))
 
+    @property
+    def head_ended(self) -> bool:
+        """Whether the status and the headers are there; `answer` then has what came of the body so far."""
+        return self._head_ended
+
     def feed(self, data: bytes) -> None:
         """Read what arrived next. Raises NoAnswer for what is no HTTP, or more than is taken."""
         self._received = True

@@ -1,0 +1,172 @@
+"""A handler that posts each message to a URL: `app.on("emails")(post_handler("https://example.com/hook"))`.
+
+The content is the body. The status decides: 2xx acknowledges, 429 and 503 with Retry-After ask for another attempt
+then, 410 discards, any other one is a failure whose reason has the status and the start of the body. Redirects are not
+followed. Each message has a connection of its own.
+
+Addresses that are not public are refused unless `allow_private`. The check is made on the addresses that are connected
+to, so that a name cannot change its address in between; for the same reason a proxy of the environment is not used.
+"""
+
+import hashlib
+import hmac
+import json
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from email.utils import parsedate_to_datetime
+from urllib.parse import quote, urlsplit
+
+import anyio
+
+from forq_trio.client.address import Address, address_of
+from forq_trio.client.http1 import Answer, Headers, basic, encode_headers, encode_request
+from forq_trio.client.tls import context_for
+from forq_trio.model import limits
+from forq_trio.worker.jobs import Job
+from forq_trio.worker.outcomes import Discard, Retry
+from forq_trio.worker.post_connection import Target, post
+
+TIMEOUT_SECONDS = 30.0
+SIGNATURE_HEADER = "Forq-Signature"
+ATTRIBUTE_HEADERS_BYTES_MAX = 8 * 1_024
+_REASON_LENGTH = limits.REASON_LENGTH_MAX - 100  # the type and the status stand in front
+_CONTENT_TYPE = re.compile(r"[!-~]+/[!-~]+(?: ?[!-~]+)*")
+_VALUE_SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_DELAY_SECONDS_MAX = limits.NACK_DELAY_MS_MAX / 1_000
+_RETRY_LATER = (429, 503)
+_GONE = 410
+
+Handler = Callable[[str, Job], Awaitable[None]]
+
+
+class PostFailed(Exception):
+    """The URL did not answer with a success"""
+
+
+def post_handler(
+    url: str,
+    *,
+    signing_key: bytes | None = None,
+    allow_private: bool = False,
+    timeout: float = TIMEOUT_SECONDS,
+    now: Callable[[], float] = time.time,
+) -> Handler:
+    """A handler that posts each message to `url`.
+
+    signing_key: of the signature; None for no signature. allow_private: whether addresses that are not public may be
+    connected to. timeout: seconds for the whole exchange; the lease bounds it, too. now: seconds since the epoch.
+    Raises ValueError for what is no URL. The handler raises PostFailed, `Retry` and `Discard`. Cancelled: the
+    connection is closed; what the receiver did by then is done.
+    """
+    address = address_of(url)
+    parts = urlsplit(url)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    target = Target(address, context_for(address, None), allow_private)
+
+    async def post_message(content: str, job: Job) -> None:
+        body = content.encode()
+        headers = headers_of(address, job, body, signing_key, now())
+        request = encode_request("POST", path, encode_headers(headers), body)
+        with anyio.move_on_after(min(timeout, job.seconds_left)) as scope:
+            _judge(await post(target, request), now())
+        if scope.cancelled_caught:
+            raise PostFailed("no answer in time")
+
+    return post_message
+
+
+def headers_of(
+    address: Address, job: Job, body: bytes, signing_key: bytes | None, now_seconds: float
+) -> Headers:
+    """The headers of a request. Whatever a message has in its attributes, each stays in one header."""
+    attributes = job.attributes or {}
+    headers = [
+        ("Host", address.authority),
+        ("User-Agent", "forq-work"),
+        ("Connection", "close"),
+        ("Content-Type", _content_type(attributes, body)),
+        ("Forq-Message-Id", job.id),
+        ("Forq-Queue", job.queue),
+        ("Forq-Attempt", str(job.attempt)),
+    ]
+    if address.credentials:
+        headers.append(("Authorization", basic(address)))
+    if signing_key is not None:
+        timestamp = str(int(now_seconds))
+        headers.append(("Forq-Timestamp", timestamp))
+        headers.append((SIGNATURE_HEADER, signature(signing_key, timestamp, job.id, body)))
+    return (*headers, *_attribute_headers(attributes))
+
+
+def signature(key: bytes, timestamp: str, message_id: str, body: bytes) -> str:
+    """HMAC-SHA256 of timestamp, message id and body with dots between them: "sha256=" and hexadecimal digits.
+
+    timestamp: seconds since the epoch, as in the header Forq-Timestamp.
+    """
+    signed = f"{timestamp}.{message_id}.".encode() + body
+    return f"sha256={hmac.new(key, signed, hashlib.sha256).hexdigest()}"
+
+
+def _content_type(attributes: Mapping[str, str], body: bytes) -> str:
+    named = next((value for name, value in attributes.items() if name.lower() == "content-type"), None)
+    if named is not None and _CONTENT_TYPE.fullmatch(named):
+        return named
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return "text/plain; charset=utf-8"
+    return "application/json"
+
+
+def _attribute_headers(attributes: Mapping[str, str]) -> Headers:
+    """Attributes as headers: names with - for what a name cannot have, values percent-encoded where they need it."""
+    headers: dict[str, str] = {}
+    free_bytes, left_out = ATTRIBUTE_HEADERS_BYTES_MAX, 0
+    for name, value in attributes.items():
+        header = f"Forq-Attribute-{re.sub('[^A-Za-z0-9-]', '-', name).title()}"
+        text = quote(value, safe=_VALUE_SAFE, errors="replace")
+        size = len(header) + len(text) + 4
+        if header in headers or size > free_bytes:
+            left_out += 1
+            continue
+        headers[header] = text
+        free_bytes -= size
+    if left_out:
+        headers["Forq-Attributes-Left-Out"] = str(left_out)
+    return tuple(headers.items())
+
+
+def _judge(answer: Answer, now_seconds: float) -> None:
+    """Return for a success, else raise what becomes of the message."""
+    if answer.is_success:
+        return
+    reason = _reason(answer)
+    if answer.status == _GONE:
+        raise Discard(reason)
+    if answer.status in _RETRY_LATER:
+        delay = retry_after_seconds(answer.header("retry-after"), now_seconds)
+        if delay is not None:
+            raise Retry(delay, reason)
+    raise PostFailed(reason)
+
+
+def retry_after_seconds(value: str | None, now_seconds: float) -> float | None:
+    """What a header Retry-After says, from 0 to the longest delay of a nack. None if it says nothing."""
+    text = (value or "").strip()
+    if re.fullmatch("[0-9]{1,12}", text):
+        seconds = float(text)
+    else:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - now_seconds
+        except (ValueError, OverflowError, OSError):
+            return None
+    return min(max(0.0, math.ceil(seconds)), _DELAY_SECONDS_MAX)
+
+
+def _reason(answer: Answer) -> str:
+    told = " ".join(answer.content.decode(errors="replace").replace("\0", "").split())
+    redirect = " (redirects are not followed)" if 300 <= answer.status < 400 else ""
+    words = f"status {answer.status}{redirect}"
+    return f"{words}: {told[:_REASON_LENGTH]}" if told else words
