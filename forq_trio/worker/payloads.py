@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import msgspec.inspect
 
 
 class Payload:
@@ -39,6 +40,8 @@ def _codec(of: Any) -> Codec:
         return str.encode, bytes.decode
     if inspect.isclass(of) and hasattr(of, "model_validate_json") and hasattr(of, "model_dump_json"):
         return of.model_validate_json, lambda value: str(value.model_dump_json())
+    if isinstance(msgspec.inspect.type_info(of), msgspec.inspect.CustomType):
+        raise TypeError("msgspec does not know this type")
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(of)
     encoder = msgspec.json.Encoder()
 

@@ -1,0 +1,78 @@
+"""Plain functions run in threads."""
+
+import threading
+
+import trio
+
+from forq_trio import open_broker
+from forq_trio.worker import Job, Worker
+from forq_trio.worker.watchdog import Watchdog
+
+
+async def test_a_plain_function_runs_in_a_thread_and_no_more_than_may() -> None:
+    running, most, lock = 0, 0, threading.Lock()
+    together = threading.Barrier(2, timeout=20)
+    threads = set()
+
+    def handle(content: str, job: Job) -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        threads.add(threading.get_ident())
+        together.wait()
+        with lock:
+            running -= 1
+
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+        app.on("q", concurrency=2)(handle)
+        for _ in range(6):
+            await app.send("q", "x")
+        assert await app.drain() == 6
+    assert most == 2
+    assert threading.get_ident() not in threads
+
+
+async def test_the_result_of_a_thread_whose_lease_was_lost_is_refused(caplog) -> None:
+    begun, lost = trio.Event(), threading.Event()
+    attempts = []
+
+    def handle(content: str, job: Job) -> None:
+        attempts.append(job)
+        if content == "a":
+            trio.from_thread.run_sync(begun.set)
+            assert lost.wait(20)
+
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+        app.on("q", concurrency=1, lease=30)(handle)
+        await broker.offer("q", "key", "a")
+        async with app:
+            await begun.wait()
+            attempts[0].lose()
+            lost.set()
+            while app.stats["q"].lost != 1:
+                await trio.lowlevel.checkpoint()
+        assert (await broker.queue_stats("q")).processing == 1
+    assert attempts[0].lost
+    assert "runs in a thread, which nothing can stop" in caplog.text
+    assert "its result is refused" in caplog.text
+
+
+def test_a_blocked_loop_is_told_of_once_with_the_line(monkeypatch, caplog) -> None:
+    now = 0.0
+    monkeypatch.setattr("forq_trio.worker.watchdog.time.monotonic", lambda: now)
+    watchdog = Watchdog(threading.get_ident())
+    now = 1.4
+    watchdog.look()
+    assert not caplog.records
+    now = 1.6
+    watchdog.look()
+    watchdog.look()
+    assert len(caplog.records) == 1
+    assert "test_a_blocked_loop_is_told_of_once_with_the_line" in caplog.text
+    watchdog.beat()
+    now = 4.0
+    watchdog.look()
+    assert len(caplog.records) == 2
