@@ -4,6 +4,7 @@ import trio
 
 from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known
+from forq_trio.broker.known_workers import KnownWorkers
 from forq_trio.broker.leases import Leases
 from forq_trio.broker.lines import Lines
 from forq_trio.broker.lists import Lists
@@ -17,9 +18,9 @@ from forq_trio.writer_actor import WriterActor
 class BrokerBase:
     """The objects that a broker fronts, each with a theme that programs seldom need.
 
-    known: what the cache knows without a query. keys: access tokens, as requests show them. sessions: of the admin UI.
-    leases: of pipelines' consumers, step by step. lines: pages as lines of JSON. lists: lists and searches.
-    redrive_tasks: the actor behind `start_redrive`.
+    known: what the cache knows without a query. known_workers: the workers that reported lately. keys: access tokens,
+    as requests show them. sessions: of the admin UI. leases: of pipelines' consumers, step by step. lines: pages as
+    lines of JSON. lists: lists and searches. redrive_tasks: the actor behind `start_redrive`.
     """
 
     def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
@@ -30,6 +31,7 @@ class BrokerBase:
             trio.Lock()
         )  # one schedule's timing at a time: each step takes milliseconds of the loop
         self.known = Known(writer)
+        self.known_workers = KnownWorkers(clock)
         self.keys = Keys(writer, clock)
         self.sessions = Sessions(writer, clock)
         self.leases = Leases(writer, clock)

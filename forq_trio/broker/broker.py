@@ -17,13 +17,16 @@ from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
 from forq_trio.broker.schedules import Schedules
 from forq_trio.broker.tokens import Tokens
+from forq_trio.broker.workers import Workers
 from forq_trio.model import commands
 from forq_trio.model.clock import Clock
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Outboxes, Offers, Receives, Administration, Logs, Schedules, Tokens, Compactions):
+class Broker(
+    Publishing, Outboxes, Offers, Receives, Administration, Logs, Schedules, Tokens, Compactions, Workers
+):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 
     def __init__(

@@ -12,6 +12,10 @@ from forq_trio.model.forq_error import CallerError as CallerError
 from forq_trio.model.forq_error import ForqError as ForqError
 from forq_trio.model.forq_error import NotFound as NotFound
 from forq_trio.model.new_message import OPTIONS
+from forq_trio.model.number_errors import TooManyConsumers as TooManyConsumers
+from forq_trio.model.number_errors import TooManyQueues as TooManyQueues
+from forq_trio.model.number_errors import TooManyTokens as TooManyTokens
+from forq_trio.model.number_errors import TooManyWorkers as TooManyWorkers
 from forq_trio.model.queue_settings import SETTINGS
 from forq_trio.model.schedule_errors import InvalidCron as InvalidCron
 from forq_trio.model.schedule_errors import InvalidSchedule as InvalidSchedule
@@ -287,18 +291,6 @@ class RedriveStateConflict(CallerError, code="conflict.redrive_state", status=40
 
 class TokenExists(CallerError, code="conflict.token_exists", status=409):
     """There is a token of that name already"""
-
-
-class TooManyTokens(CallerError, code="conflict.too_many_tokens", status=409):
-    """There are as many tokens as are allowed; revoke some first"""
-
-
-class TooManyQueues(CallerError, code="conflict.too_many_queues", status=409):
-    """The token has made as many queues as one may; delete some first"""
-
-
-class TooManyConsumers(CallerError, code="conflict.too_many_consumers", status=409):
-    """There are as many consumers as are allowed; delete some first"""
 
 
 class ConsumerFenced(CallerError, code="forq.consumer_fenced", status=409):

@@ -15,6 +15,7 @@ from forq_trio.model.limits.queues import *
 from forq_trio.model.limits.schedules import *
 from forq_trio.model.limits.storage import *
 from forq_trio.model.limits.units import *
+from forq_trio.model.limits.workers import *
 from forq_trio.model.limits.writer import *
 
 assert min(LEASE_MS_MAX, DELAY_MS_MAX, DEDUPLICATION_WINDOW_MS_MAX) >= SASQUATCH_SECONDS_MAX * SECOND_MS

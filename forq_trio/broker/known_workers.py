@@ -1,0 +1,247 @@
+"""The workers that reported lately, in memory: a server that starts knows them again with their next report.
+
+A worker that falls silent is listed until its leases have ended, and for at least a minute: others get its messages
+then. Its leases are those that it named; none counts for longer than a lease may last.
+"""
+
+from array import array
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.access import SECRET, Key
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import Forbidden, TooManyWorkers
+from forq_trio.model.workers import WorkerInfo, WorkerQueue, WorkerReport, check_report, check_worker_id
+
+# An estimate of the bytes in memory, beside those of texts.
+_WORKER_BYTES = 2_000
+_QUEUE_BYTES = 500 + 8 * limits.WORKER_SAMPLES_MAX
+_HOLD_BYTES = 320
+
+
+class _Entry(Struct):
+    """What is kept of a worker. key: the name of its key. leases_until: when the last of its leases ends (epoch ms).
+
+    samples: of the last minute, how many messages it had handled at a time, in the order of its queues.
+    """
+
+    info: WorkerInfo
+    key: str
+    leases_until: int
+    bytes: int
+    samples: "deque[tuple[int, array[int]]]"
+
+
+class KnownWorkers:
+    """Bounded in workers and bytes: WORKERS_MAX, WORKERS_BYTES_MAX, and a share of both for an access token."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._entries: dict[str, _Entry] = {}
+        self._of_queue: dict[str, dict[str, None]] = {}
+        self._of_key: Counter[str] = Counter()
+        self._bytes_of_key: Counter[str] = Counter()
+        self._swept_at = 0
+
+    @property
+    def count(self) -> int:
+        """How many are known, silent ones too."""
+        self._sweep(self._clock.now_ms())
+        return len(self._entries)
+
+    @property
+    def bytes(self) -> int:
+        """An estimate of the memory that they use."""
+        return self._bytes_of_key.total()
+
+    def report(self, report: WorkerReport, *, key: Key = SECRET) -> None:
+        """Take the report of a worker, the first or a further one.
+
+        Raises what `check_report` raises, Forbidden for the id of a worker that reports with another key, and
+        TooManyWorkers beyond the bounds. Where the bytes do not suffice, the messages that it holds are left out.
+        """
+        report = check_report(report)
+        now_ms = self._clock.now_ms()
+        self._sweep(now_ms)
+        before = self._entries.get(report.id)
+        if before is not None and before.key != key.name:
+            raise Forbidden("another key made this worker known")
+        leases_until = _leases_until(report, now_ms)
+        if before is None:
+            self._make_place(key.name, now_ms)
+        used = 0 if before is None else before.bytes
+        size = _bytes_of(report)
+        if not self._fits(key.name, size - used):
+            report = replace(report, queues=tuple(replace(part, holds=()) for part in report.queues))
+            size = _bytes_of(report)
+            if size > used and not self._fits(key.name, size - used):
+                raise TooManyWorkers("the workers that are known use all of the memory that they may")
+        entry = _Entry(_first(report, key.name, now_ms), key.name, leases_until, size, deque())
+        if before is not None:
+            self._remove(report.id, before)
+            _go_on(entry, before)
+        _sample(entry, now_ms)
+        self._add(report.id, entry)
+
+    def forget(self, worker_id: str, *, key: Key = SECRET) -> None:
+        """It has ended; one that is not known is forgotten already. Raises InvalidRequest and Forbidden."""
+        worker_id = check_worker_id(worker_id)
+        entry = self._entries.get(worker_id)
+        if entry is None:
+            return
+        if key.name not in (entry.key, SECRET.name):
+            raise Forbidden("another key made this worker known")
+        self._remove(worker_id, entry)
+
+    def find(self, worker_id: str) -> WorkerInfo | None:
+        """What is known of it; None if that is nothing."""
+        found = self._infos([worker_id.lower()])
+        return found[0] if found else None
+
+    def all(self) -> list[WorkerInfo]:
+        """All that are known."""
+        return self._infos(self._entries)
+
+    def of(self, queue: str) -> list[WorkerInfo]:
+        """Those that serve this queue."""
+        return self._infos(self._of_queue.get(queue, ()))
+
+    def queues(self) -> list[str]:
+        """The queues that any of them serves."""
+        self._sweep(self._clock.now_ms())
+        return list(self._of_queue)
+
+    def _infos(self, ids: Iterable[str]) -> list[WorkerInfo]:
+        now_ms = self._clock.now_ms()
+        ids = list(ids)
+        self._sweep(now_ms)
+        return [_seen(entry, now_ms) for each in ids if (entry := self._entries.get(each)) is not None]
+
+    def _make_place(self, key: str, now_ms: int) -> None:
+        """Raise TooManyWorkers unless there is place for one more; silent ones of the same key make place."""
+        share = limits.WORKERS_MAX if key == SECRET.name else limits.WORKERS_PER_KEY_MAX
+        if self._of_key[key] < share and len(self._entries) < limits.WORKERS_MAX:
+            return
+        silent = (
+            each for each, entry in self._entries.items() if entry.key == key and _is_silent(entry, now_ms)
+        )
+        worker_id = next(silent, None)
+        if worker_id is None:
+            raise TooManyWorkers(
+                f"at most {share} workers of a key are known, and {limits.WORKERS_MAX} in all"
+            )
+        self._remove(worker_id, self._entries[worker_id])
+
+    def _fits(self, key: str, more: int) -> bool:
+        own = key == SECRET.name or self._bytes_of_key[key] + more <= limits.WORKERS_BYTES_PER_KEY_MAX
+        return own and self.bytes + more <= limits.WORKERS_BYTES_MAX
+
+    def _sweep(self, now_ms: int) -> None:
+        """Forget those that have been silent for long and hold nothing any more; at most once a second."""
+        if 0 <= now_ms - self._swept_at < limits.SECOND_MS:
+            return
+        self._swept_at = now_ms
+        gone = [
+            (worker_id, entry)
+            for worker_id, entry in self._entries.items()
+            if now_ms - entry.info.heard_at >= limits.WORKER_GONE_MS and entry.leases_until <= now_ms
+        ]
+        for worker_id, entry in gone:
+            self._remove(worker_id, entry)
+
+    def _add(self, worker_id: str, entry: _Entry) -> None:
+        self._entries[worker_id] = entry
+        self._of_key[entry.key] += 1
+        self._bytes_of_key[entry.key] += entry.bytes
+        for part in entry.info.report.queues:
+            self._of_queue.setdefault(part.queue, {})[worker_id] = None
+
+    def _remove(self, worker_id: str, entry: _Entry) -> None:
+        del self._entries[worker_id]
+        self._of_key[entry.key] -= 1
+        self._bytes_of_key[entry.key] -= entry.bytes
+        if not self._of_key[entry.key]:
+            del self._of_key[entry.key], self._bytes_of_key[entry.key]
+        for part in entry.info.report.queues:
+            members = self._of_queue[part.queue]
+            del members[worker_id]
+            if not members:
+                del self._of_queue[part.queue]
+
+
+def _first(report: WorkerReport, key: str, now_ms: int) -> WorkerInfo:
+    """What a report alone says."""
+    return WorkerInfo(
+        report,
+        heard_at=now_ms,
+        handled_per_minute=0,
+        silent=False,
+        all_busy_since=now_ms if all(map(_is_full, report.queues)) else None,
+        made_by=key,
+        queue_busy_since={part.queue: now_ms for part in report.queues if _is_full(part)},
+    )
+
+
+def _go_on(entry: _Entry, before: _Entry) -> None:
+    """Carry over since when slots are busy, and the samples of the last minute."""
+    info, earlier = entry.info, before.info
+    if earlier.report.queues and _names(earlier) == _names(info):
+        entry.samples = before.samples
+    busy_since = {
+        queue: earlier.queue_busy_since.get(queue, at) for queue, at in info.queue_busy_since.items()
+    }
+    all_since = info.all_busy_since
+    if all_since is not None and earlier.all_busy_since is not None:
+        all_since = earlier.all_busy_since
+    entry.info = replace(info, queue_busy_since=busy_since, all_busy_since=all_since)
+
+
+def _sample(entry: _Entry, now_ms: int) -> None:
+    """Count what was handled in the last minute. A number that became smaller began again."""
+    report, samples = entry.info.report, entry.samples
+    handled = array("q", [part.handled for part in report.queues])
+    while samples and not 0 <= now_ms - samples[0][0] <= limits.WORKER_RATE_MS:
+        samples.popleft()
+    if not samples and 0 <= now_ms - report.started_at <= limits.WORKER_RATE_MS:
+        samples.append((report.started_at, array("q", [0] * len(handled))))
+    since = samples[0][1] if samples else handled
+    per_minute = {
+        part.queue: max(0, now - then) for part, now, then in zip(report.queues, handled, since, strict=True)
+    }
+    if not samples or now_ms - samples[-1][0] >= limits.WORKER_RATE_MS // limits.WORKER_SAMPLES_MAX:
+        samples.append((now_ms, handled))
+    entry.info = replace(entry.info, queue_per_minute=per_minute, handled_per_minute=sum(per_minute.values()))
+
+
+def _seen(entry: _Entry, now_ms: int) -> WorkerInfo:
+    """What is known of a worker at this time."""
+    if not _is_silent(entry, now_ms):
+        return entry.info
+    return replace(entry.info, silent=True, handled_per_minute=0, queue_per_minute={})
+
+
+def _is_silent(entry: _Entry, now_ms: int) -> bool:
+    return now_ms - entry.info.heard_at >= limits.WORKER_SILENT_MS
+
+
+def _is_full(part: WorkerQueue) -> bool:
+    return 0 < part.slots <= part.busy
+
+
+def _names(info: WorkerInfo) -> list[str]:
+    return [part.queue for part in info.report.queues]
+
+
+def _leases_until(report: WorkerReport, now_ms: int) -> int:
+    ends = (held.lease_until for part in report.queues for held in part.holds)
+    return min(max(ends, default=0), now_ms + limits.LEASE_MS_MAX)
+
+
+def _bytes_of(report: WorkerReport) -> int:
+    texts = 4 * (len(report.name) + len(report.host) + len(report.version))
+    parts = sum(_QUEUE_BYTES + len(part.queue) + _HOLD_BYTES * len(part.holds) for part in report.queues)
+    return _WORKER_BYTES + texts + parts
