@@ -39,6 +39,7 @@ _COMMANDS = {
     "events": _Listed("events", "Show what happened to messages."),
     "queue": _Listed("queue", "Set up, pause, empty or remove a queue."),
     "schedule": _Listed("schedule", "Save, show, pause or run schedules, which send messages."),
+    "relay": _Listed("relay", "Send what an application wrote into its outbox."),
     "dead": _Listed("dead", "Find, redrive, edit or delete dead letters."),
     "consumers": _Listed("consumers", "List, release or delete consumers of pipelines."),
     "apps": _Listed("apps", "List or delete apps that published."),

@@ -14,6 +14,19 @@ RETRY_SECONDS = 1.0
 
 def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
     """A client of the server at `url`, with the secret of FORQ_AUTH_SECRET. Raises Failure when one is not valid."""
+    secret = secret_for(url)
+    from forq_trio.client.sync import ForqClient
+
+    try:
+        return ForqClient(url, secret, retry_seconds=retry_seconds)
+    except OSError as problem:
+        raise Failure(problem.strerror or type(problem).__name__, Exit.USAGE) from None
+    except ValueError as problem:
+        raise Failure(f"the proxy of the environment cannot be used: {problem}", Exit.USAGE) from None
+
+
+def secret_for(url: str) -> str:
+    """The secret of FORQ_AUTH_SECRET. Raises Failure when it, or the URL of the server, is not valid."""
     if not is_server_url(url):
         raise Failure(f"{url!r} is not the URL of a server, such as {DEFAULT_URL}", Exit.USAGE)
     secret = os.environ.get("FORQ_AUTH_SECRET", "")
@@ -23,11 +36,4 @@ def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
         )
     if not (secret.isascii() and secret.isprintable()):
         raise Failure("FORQ_AUTH_SECRET has characters that an HTTP header cannot carry", Exit.USAGE)
-    from forq_trio.client.sync import ForqClient
-
-    try:
-        return ForqClient(url, secret, retry_seconds=retry_seconds)
-    except OSError as problem:
-        raise Failure(problem.strerror or type(problem).__name__, Exit.USAGE) from None
-    except ValueError as problem:
-        raise Failure(f"the proxy of the environment cannot be used: {problem}", Exit.USAGE) from None
+    return secret

@@ -1,0 +1,105 @@
+"""Notices that another connection, of whatever process, may have written to a database, without reading it.
+
+On Linux the kernel tells of it (inotify), which costs nothing while nothing is written. Elsewhere, and on file systems
+of a network, sizes and times of the files are compared once a second; that is no query.
+"""
+
+import ctypes
+import os
+import struct
+import sys
+from contextlib import suppress
+from typing import Protocol
+
+import anyio
+
+LOOK_SECONDS = 1.0
+_ENDINGS = ("", "-wal", "-journal")
+_IN_MODIFY, _IN_MOVED_TO, _IN_CREATE, _IN_DELETE, _IN_Q_OVERFLOW = 0x2, 0x80, 0x100, 0x200, 0x4000
+_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
+_EVENT = struct.Struct("iIII")
+_READ_BYTES = 64 * 1024
+
+
+class Changes(Protocol):
+    """Begins to watch when it is made."""
+
+    async def wait(self) -> None:
+        """Return when something may have been written since it was made, or since the last wait returned."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def watch(path: str, *, notified: bool = True) -> Changes:
+    """Watch a database. notified: by the kernel, where it can."""
+    if notified and sys.platform == "linux":
+        with suppress(OSError):
+            return NotifiedChanges(path)
+    return SeenChanges(path)
+
+
+class NotifiedChanges:
+    """By inotify on the directory: it also tells of files that come and go, such as the write-ahead log."""
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError where there is no inotify, or no more watches."""
+        directory, name = os.path.split(path)
+        self._names = {os.fsencode(f"{name}{ending}") for ending in _ENDINGS}
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._file = libc.inotify_init1(_FLAGS)
+        if self._file < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+        mask = _IN_MODIFY | _IN_MOVED_TO | _IN_CREATE | _IN_DELETE
+        if libc.inotify_add_watch(self._file, os.fsencode(directory or "."), mask) < 0:
+            problem = ctypes.get_errno()
+            self.close()
+            raise OSError(problem, "inotify_add_watch")
+
+    async def wait(self) -> None:
+        while not self._read():
+            await anyio.wait_readable(self._file)
+
+    def _read(self) -> bool:
+        """Whether one of the events that wait is about our files."""
+        ours = False
+        with suppress(BlockingIOError):
+            while True:
+                events = os.read(self._file, _READ_BYTES)
+                place = 0
+                while place < len(events):
+                    _, mask, _, length = _EVENT.unpack_from(events, place)
+                    place += _EVENT.size + length
+                    name = events[place - length : place].rstrip(b"\0")
+                    ours = ours or name in self._names or bool(mask & _IN_Q_OVERFLOW)
+        return ours
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class SeenChanges:
+    """By sizes and times of the files."""
+
+    def __init__(self, path: str) -> None:
+        self._paths = [f"{path}{ending}" for ending in _ENDINGS]
+        self._before = self._look()
+
+    async def wait(self) -> None:
+        while (now := self._look()) == self._before:  # noqa: ASYNC110  nobody could set an event
+            await anyio.sleep(LOOK_SECONDS)
+        self._before = now
+
+    def _look(self) -> list[tuple[int, int] | None]:
+        found: list[tuple[int, int] | None] = []
+        for path in self._paths:
+            try:
+                status = os.stat(path)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((status.st_size, status.st_mtime_ns))
+        return found
+
+    def close(self) -> None:
+        pass

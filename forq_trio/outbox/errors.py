@@ -1,0 +1,16 @@
+"""What a relay ends with: the outbox is not there, or an older copy of it."""
+
+from forq_trio.model.errors import ForqError
+
+
+class NoOutbox(ForqError):
+    """The database has no outbox; call forq_trio.outbox.create_table once"""
+
+    code = "outbox.missing"
+
+
+class OutboxOlder(ForqError):
+    """The server has messages of this outbox that the database has not given yet: it is an older copy. Call
+    forq_trio.outbox.new_identity; messages that were relayed after the copy was made may then be sent once more"""
+
+    code = "outbox.older"

@@ -1,0 +1,203 @@
+"""The relay: sends what an application committed into its outbox, in the order of commit, each message exactly once.
+
+It reads a page behind the position that the server stores, has the server store page and position in one commit, and
+removes the page here. It may be killed at any point, and several may run at once: a page that goes on from a position
+that is no longer the stored one stores nothing. While nothing is written it runs no query.
+"""
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol, Self
+
+import anyio
+
+from forq_trio.model.errors import CallerError, ForqProtocolError, ServiceError, error_of
+from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
+from forq_trio.outbox.changes import Changes, watch
+from forq_trio.outbox.database import OutboxDatabase, path_of
+from forq_trio.outbox.errors import OutboxOlder
+
+_FIRST_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS_MAX = 5.0
+_CLOSE_SECONDS_MAX = 10.0
+
+
+class Source(Protocol):
+    """What a relay sends to: a `Broker` or an `AsyncForqClient`."""
+
+    async def relay_outbox(
+        self, outbox: str, after: int, messages: Sequence[RelayedMessage]
+    ) -> OutboxPosition: ...
+
+    async def outbox_position(self, outbox: str) -> OutboxPosition: ...
+
+
+class Relay:
+    """`async with Relay(database, source)` runs beside the body; leaving it stops the relay behind its page.
+
+    database: the path of the application's database, or sqlite:///path. source: a `Broker` or an `AsyncForqClient`,
+    which the caller closes. on_set_aside: called for each message that the server refused for good. watch_with: what
+    notices writes, None for the kernel where it can.
+
+    relayed, set_aside, looks: how many messages were moved while it runs, how many it has set aside, and how often it
+    has read the outbox. last_problem: why it waits before it tries again, None if all goes well.
+
+    While the server or the database cannot do it, the relay tries again, after 0.1 to 5 seconds. Raises NoOutbox and
+    OutboxOlder; and what the source raises for a key that may not send at all. Cancelled, it ends behind its statement;
+    nothing is lost or sent twice.
+    """
+
+    def __init__(
+        self,
+        database: str | os.PathLike[str],
+        source: Source,
+        *,
+        on_set_aside: Callable[[OutboxRefusal], None] = lambda refusal: None,
+        watch_with: Callable[[str], Changes] | None = None,
+    ) -> None:
+        self.relayed = 0
+        self.set_aside = 0
+        self.looks = 0
+        self.last_problem: Exception | None = None
+        self._path = path_of(database)
+        self._source = source
+        self._on_set_aside = on_set_aside
+        self._watch_with = watch_with or watch
+        self._identity = ""
+        self._position = 0
+        self._woken = anyio.Event()
+        self._beside: AbstractAsyncContextManager[None]
+
+    async def __aenter__(self) -> Self:
+        self._beside = self._running_beside()
+        await self._beside.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._beside.__aexit__(*raised)
+
+    @asynccontextmanager
+    async def _running_beside(self) -> AsyncIterator[None]:
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.run)
+            try:
+                yield
+            except Exception as error:  # raised below as it is, in no group
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    def wake(self) -> None:
+        """Look now, from the event loop's thread; it is not needed: each write wakes the relay by itself."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Relay until cancelled."""
+        changes = self._watch_with(self._path)
+        problem: Exception | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._listen, changes)
+                try:
+                    await self._relay_for_ever()
+                except Exception as error:  # raised below as it is, in no group
+                    problem = error
+                tasks.cancel_scope.cancel()
+        finally:
+            changes.close()
+        if problem is not None:
+            raise problem
+
+    async def relay_all(self) -> int:
+        """Move what is committed now, and return how many messages; for jobs and tests.
+
+        Raises the errors of the source, instead of trying again.
+        """
+        database = OutboxDatabase(self._path)
+        before = self.relayed
+        try:
+            await self._begin(database)
+            while await self._relay_page(database, locked=False):
+                pass
+        finally:
+            with anyio.move_on_after(_CLOSE_SECONDS_MAX, shield=True):
+                await database.close()
+        return self.relayed - before
+
+    async def _listen(self, changes: Changes) -> None:
+        while True:
+            await changes.wait()
+            self._woken.set()
+
+    async def _relay_for_ever(self) -> None:
+        database = OutboxDatabase(self._path)
+        pause = _FIRST_PAUSE_SECONDS
+        begun = False
+        try:
+            while True:
+                self._woken = woken = anyio.Event()  # before the look: what is written during it wakes again
+                try:
+                    if not begun:
+                        await self._begin(database)
+                        begun = True
+                    moved = await self._relay_page(database, locked=False)
+                    moved = moved or await self._relay_page(database, locked=True)
+                except (ServiceError, ForqProtocolError, sqlite3.OperationalError) as problem:
+                    self.last_problem = problem
+                    await anyio.sleep(pause)
+                    if not isinstance(problem, sqlite3.OperationalError):  # a lock was waited for already
+                        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+                    continue
+                self.last_problem = None
+                pause = _FIRST_PAUSE_SECONDS
+                if not moved:
+                    await woken.wait()
+        finally:
+            with anyio.move_on_after(_CLOSE_SECONDS_MAX, shield=True):
+                await database.close()
+
+    async def _begin(self, database: OutboxDatabase) -> None:
+        """Learn the outbox's id and the stored position, and remove what an earlier relay has moved."""
+        self._identity = await database.identity()
+        stored = await self._source.outbox_position(self._identity)
+        self._position = stored.position
+        await self._check_age(database)
+        if self._position:
+            await database.remove(self._position)
+
+    async def _check_age(self, database: OutboxDatabase) -> None:
+        """Raise OutboxOlder if the server has messages with ids that were never given here."""
+        if self._position > (await database.page(self._position, locked=False)).last_id:
+            raise OutboxOlder
+
+    async def _relay_page(self, database: OutboxDatabase, *, locked: bool) -> bool:
+        """Move a page; False if there was none. locked: see `OutboxDatabase.page`."""
+        page = await database.page(self._position, locked=locked)
+        self.looks += 1
+        if not page.messages:
+            return False
+        before = self._position
+        stored = await self._source.relay_outbox(self._identity, before, page.messages)
+        self._position = stored.position
+        if stored.position > page.last_id:
+            await self._check_age(database)  # another relay may have moved what was written since
+        if stored.position != before:
+            self.relayed += sum(before < each.id <= stored.position for each in page.messages)
+            await database.remove(stored.position)
+        if stored.refused is not None:
+            await self._refused(database, stored.refused, moved=stored.position != before)
+        return True
+
+    async def _refused(self, database: OutboxDatabase, refusal: OutboxRefusal, *, moved: bool) -> None:
+        """Set a message aside that will never be stored; raise the error of one that may be later."""
+        error = error_of(refusal.code, message=refusal.message)
+        if isinstance(error, CallerError):
+            await database.set_aside(refusal)
+            self.set_aside += 1
+            self._on_set_aside(refusal)
+        elif not moved:
+            raise error

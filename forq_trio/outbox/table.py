@@ -1,0 +1,110 @@
+"""The application's side of an outbox: plain functions on its own connection, inside its own transaction.
+
+SQLite has one writer at a time, and an id is given while the write lock is held. So ids grow in the order of commit.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.resources import files
+from typing import Any, NamedTuple, Unpack
+from uuid import uuid4
+
+import msgspec
+
+from forq_trio.model.checks import check_message, check_producible
+from forq_trio.model.messages import MessageOptions, NewMessage
+
+_CREATE = ("create_outbox", "create_set_aside", "create_identity")
+_LISTED_MAX = 1_000
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(NewMessage).decode
+
+Run = Callable[[str, Sequence[Any]], Any]
+"""Runs a statement of the application's connection and returns its cursor or result."""
+
+
+class SetAside(NamedTuple):
+    """A message that the server refused for good. code, reason: of the error that a send of it would raise."""
+
+    id: int
+    queue: str
+    message: NewMessage
+    code: str
+    reason: str
+
+
+def _load() -> dict[str, str]:
+    """The statements of outbox.sql by name."""
+    text = files(__package__).joinpath("outbox.sql").read_text(encoding="utf-8")
+    parts = (part.partition("\n") for part in text.split("-- name: ")[1:])
+    return {name: rest.partition("\n")[2].strip().removesuffix(";") for name, _, rest in parts}
+
+
+SQL = _load()
+
+
+def create_table(connection: Any) -> None:
+    """Create the tables of the outbox where they are missing, in the transaction of `connection`.
+
+    connection: a `sqlite3.Connection`, an `apsw.Connection`, or a `Connection` or `Session` of SQLAlchemy on SQLite;
+    TypeError for any other.
+    """
+    run = _runner(connection)
+    for name in _CREATE:
+        run(SQL[name], ())
+    run(SQL["make_identity"], (uuid4().hex,))
+
+
+def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOptions]) -> int:
+    """Write a message into the outbox, in the transaction of `connection`; returns its id there.
+
+    It is sent once the application commits, and never if it rolls back. connection: as for `create_table`. Options: the
+    members of `NewMessage`; a delay counts from now. Raises what `produce` raises for a message that is not valid,
+    TypeError for another connection, and the errors of the connection: `no such table` before `create_table`.
+    """
+    check_producible(queue)
+    now_ms = time.time_ns() // 1_000_000
+    message = check_message(NewMessage(content, **options), now_ms)
+    content.encode()
+    if message.delay_ms is not None:
+        message = msgspec.structs.replace(message, process_after=now_ms + message.delay_ms, delay_ms=None)
+    result = _runner(connection)(SQL["add"], (queue, _encode(message).decode()))
+    last = getattr(connection, "last_insert_rowid", None)
+    return int(result.lastrowid if last is None else last())
+
+
+def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> list[SetAside]:
+    """Up to `limit` messages that the server refused for good, by id, behind `after`."""
+    rows = _runner(connection)(SQL["list_set_aside"], (after, min(limit, _LISTED_MAX))).fetchall()
+    return [SetAside(id, queue, _decode(message), code, reason) for id, queue, message, code, reason in rows]
+
+
+def put_back(connection: Any, ids: Iterable[int]) -> None:
+    """Send messages that were set aside again, behind all others, once the application commits."""
+    run = _runner(connection)
+    for each in ids:
+        run(SQL["put_back"], (each,))
+        run(SQL["forget_set_aside"], (each,))
+
+
+def new_identity(connection: Any) -> None:
+    """Give the outbox a new id, after an older copy of the database was restored, or for a copy that is used beside it.
+
+    All messages that are in the table then are sent.
+    """
+    _runner(connection)(SQL["change_identity"], (uuid4().hex,))
+
+
+def _runner(connection: Any) -> Run:
+    """How a statement is run on this connection."""
+    if isinstance(connection, sqlite3.Connection):
+        return connection.execute
+    if hasattr(connection, "last_insert_rowid"):
+        return lambda sql, bindings: connection.execute(sql, tuple(bindings))
+    if not hasattr(connection, "exec_driver_sql") and callable(getattr(connection, "connection", None)):
+        connection = connection.connection()
+    dialect = getattr(getattr(connection, "dialect", None), "name", None)
+    if dialect == "sqlite" and hasattr(connection, "exec_driver_sql"):
+        return lambda sql, bindings: connection.exec_driver_sql(sql, tuple(bindings))
+    raise TypeError(f"an outbox needs a connection to SQLite, not {type(connection).__name__}")

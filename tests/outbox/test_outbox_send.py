@@ -1,0 +1,109 @@
+"""Messages are written in the application's own transaction, on every kind of connection."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+import sqlalchemy
+import sqlalchemy.orm
+
+from forq_trio import ContentTooLarge, OutOfRange, ProduceToDeadLetterQueue, outbox
+
+
+class Application:
+    """A connection of one kind. begin, commit, roll_back: its transaction."""
+
+    def __init__(self, connection: Any, begin: Callable[[], object], commit: Callable[[], object]) -> None:
+        self.connection = connection
+        self.begin = begin
+        self.commit = commit
+
+    def roll_back(self) -> None:
+        if isinstance(self.connection, apsw.Connection):
+            self.connection.execute("ROLLBACK")
+        else:
+            self.connection.rollback()
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.fixture(params=["sqlite3", "apsw", "sqlalchemy", "session"])
+def application(request, tmp_path) -> Iterator[Application]:
+    path = str(tmp_path / "shop.db")
+    if request.param == "sqlite3":
+        with closing(sqlite3.connect(path)) as connection:
+            yield Application(connection, nothing, connection.commit)
+    elif request.param == "apsw":
+        with closing(apsw.Connection(path)) as connection:
+            yield Application(
+                connection, lambda: connection.execute("BEGIN"), lambda: connection.execute("COMMIT")
+            )
+    else:
+        engine = sqlalchemy.create_engine(f"sqlite:///{path}")
+        made = engine.connect() if request.param == "sqlalchemy" else sqlalchemy.orm.Session(engine)
+        with made as connection:
+            yield Application(connection, nothing, connection.commit)
+        engine.dispose()
+
+
+def waiting(path: Path) -> list[tuple[int, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT id, queue FROM forq_outbox ORDER BY id").fetchall()
+
+
+def test_a_message_is_there_once_the_application_commits(application, tmp_path):
+    application.begin()
+    outbox.create_table(application.connection)
+    application.commit()
+    application.begin()
+    assert outbox.send(application.connection, "q", "kept", priority=7) == 1
+    assert outbox.send(application.connection, "r", "kept") == 2
+    assert waiting(tmp_path / "shop.db") == []
+    application.commit()
+    application.begin()
+    outbox.send(application.connection, "q", "never")
+    application.roll_back()
+    assert waiting(tmp_path / "shop.db") == [(1, "q"), (2, "r")]
+
+
+def test_tables_are_created_once(application):
+    for _ in range(2):
+        application.begin()
+        outbox.create_table(application.connection)
+        application.commit()
+
+
+@pytest.mark.parametrize(
+    ("queue", "content", "options", "error"),
+    [
+        ("q", "x" * 300_000, {}, ContentTooLarge),
+        ("q", "x", {"priority": 5_000}, OutOfRange),
+        ("q-dlq", "x", {}, ProduceToDeadLetterQueue),
+        ("q", b"x", {}, TypeError),
+    ],
+)
+def test_what_is_not_valid_is_refused_in_the_application(queue, content, options, error):
+    with closing(sqlite3.connect(":memory:")) as connection:
+        outbox.create_table(connection)
+        with pytest.raises(error):
+            outbox.send(connection, queue, content, **options)
+        assert connection.execute("SELECT count(*) FROM forq_outbox").fetchone() == (0,)
+
+
+def test_another_connection_is_a_mistake():
+    with pytest.raises(TypeError, match="SQLite, not str"):
+        outbox.send("shop.db", "q", "x")
+
+
+def test_an_id_is_never_given_twice():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        outbox.create_table(connection)
+        assert outbox.send(connection, "q", "a") == 1
+        connection.execute("DELETE FROM forq_outbox")
+        assert outbox.send(connection, "q", "b") == 2
