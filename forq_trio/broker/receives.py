@@ -120,6 +120,23 @@ class Receives(BrokerBase):
         )
 
     @overload
+    async def discard(self, queue: str, receipts: OneReceipt, *, reason: str) -> ReceiptResult: ...
+
+    @overload
+    async def discard(self, queue: str, receipts: ManyReceipts, *, reason: str) -> list[ReceiptResult]: ...
+
+    async def discard(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, *, reason: str
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """End delivered messages that no attempt can process: they never come again, and are no dead letters.
+
+        reason: 1 to 1,024 characters; the history, where it is on, keeps them as discarded with it as their last error.
+        Results like `ack`. Raises InvalidContent for a reason that UTF-8 cannot carry, and what `ack` raises.
+        """
+        check_text("reason", reason, 1, limits.REASON_LENGTH_MAX)
+        return await self._settle(queue, receipts, lambda known: commands.Discard(queue, known, reason))
+
+    @overload
     async def extend(
         self, queue: str | None, receipts: OneReceipt, lease_ms: int | None = ...
     ) -> ReceiptResult: ...

@@ -54,6 +54,7 @@ from forq_trio.wire.messages import LeasedMessages, ReceiveRequest
 from forq_trio.wire.queues import SettingsChange
 from forq_trio.wire.receipts import (
     AckRequest,
+    DiscardRequest,
     ExtendRequest,
     ManyReceipts,
     NackRequest,
@@ -186,6 +187,23 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules):
             check_is_text("reason", reason)
         wanted = NackRequest(receipts_of(receipts), delay_ms, reason, final)
         return await self._settle(message_api.NACK_MESSAGES, queue, receipts, wanted)
+
+    @overload
+    async def discard(self, queue: str, receipts: OneReceipt, *, reason: str) -> ReceiptResult: ...
+
+    @overload
+    async def discard(self, queue: str, receipts: ManyReceipts, *, reason: str) -> list[ReceiptResult]: ...
+
+    async def discard(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, *, reason: str
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """End received messages that no attempt can process: they never come again, and are no dead letters.
+
+        reason: kept as their last error in the history. Else like `ack`.
+        """
+        check_is_text("reason", reason)
+        wanted = DiscardRequest(receipts_of(receipts), reason)
+        return await self._settle(message_api.DISCARD_MESSAGES, queue, receipts, wanted)
 
     @overload
     async def extend(self, queue: str, receipts: OneReceipt, lease_ms: int | None = ...) -> ReceiptResult: ...

@@ -8,8 +8,9 @@ from forq_trio.model.messages import Failure
 from forq_trio.model.values import Count
 
 Outcome = Literal["acked", "discarded", "expired", "deleted", "cancelled"]
-"""How a message ended: its consumer acknowledged it; it failed or was evicted, and was not moved to another queue; its
-time to live ended; somebody deleted it, or purged its queue; somebody cancelled it while it waited."""
+"""How a message ended: its consumer acknowledged it; it failed or was evicted, and was not moved to another queue, or
+its consumer discarded it; its time to live ended; somebody deleted it, or purged its queue; somebody cancelled it while
+it waited."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
@@ -17,8 +18,9 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     """A message that is no longer in a queue, as it was at its end.
 
     historyId: its place in the history; grows in the order in which messages ended. reason: why it was discarded
-    (failed, overflow, dlq_full); null for other outcomes. finishedAt: when it ended. failureReason, sourceQueue,
-    sourceAttempts, deadLetteredAt: of a dead letter. bytes: of content and attributes. key, kind: those that it had.
+    (failed, overflow, dlq_full, consumer); null for other outcomes. finishedAt: when it ended. failureReason,
+    sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter. bytes: of content and attributes. key, kind: those
+    that it had.
     """
 
     history_id: int

@@ -100,6 +100,8 @@ The rules of every engine; the conformance suite checks them on each:
 22. The messages of an outbox and its position are one commit. A relay that goes on from another position than the
    stored one stores nothing. Messages are stored like sends, in their order, up to the first that is refused; the
    position is the id of the last one that was stored.
+23. A message that its consumer discards goes for good, with the consumer's reason as its last error; it is no dead
+   letter, and what waits behind its key goes on, as after an ack. It is no end-to-end or handling duration.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -172,7 +174,9 @@ RELEASED = "released"
 STALE_RECOVERED = "stale_recovered"
 REQUEUED = "requeued"  # queue: the one it goes to
 MOVED_TO_DLQ = "moved_to_dlq"  # reason: failed | expired | overflow
-CLEANED_UP = "cleaned_up"  # reason: failed | expired | overflow | dlq_full | deleted_by_user | cancelled
+CLEANED_UP = (
+    "cleaned_up"  # reason: failed | expired | overflow | dlq_full | deleted_by_user | cancelled | consumer
+)
 EVENT_KINDS = (
     PRODUCED,
     OFFERED,

@@ -50,6 +50,8 @@ _KIND_ENDED: Mapping[str, EventKind] = {"expired": "expired", "cancelled": "canc
 """By the reason of a clean-up: of those that have a kind of their own."""
 _OUTCOMES: dict[str, Outcome] = {"expired": "expired", "deleted_by_user": "deleted", "cancelled": "cancelled"}
 """By the reason of a clean-up; the others are discarded."""
+DISCARDED_BY_CONSUMER = "consumer"
+"""The reason of a clean-up of messages that their consumer discarded."""
 TIMED = frozenset((ACKED, NACKED, RELEASED, SHORTENED, STALE_RECOVERED))
 """The changes that end a claim: their events say how long it lasted."""
 

@@ -32,6 +32,7 @@ _REASONS = {
     "overflow": "its queue was full",
     "dlq_full": "the dead-letter queue was full",
     "deleted_by_user": "somebody asked for it",
+    "consumer": "its consumer discarded it",
     "ended_by_consumer": "by its consumer",
 }
 

@@ -78,6 +78,19 @@ class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
     final: bool = False
 
 
+class DiscardRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Messages that no attempt can process."""
+
+    receipts: Receipts
+    reason: Annotated[
+        str,
+        Meta(
+            description="Kept in the history as the messages' last error.",
+            extra_json_schema={"minLength": 1, "maxLength": limits.REASON_LENGTH_MAX},
+        ),
+    ]
+
+
 class ExtendRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Messages whose leases to extend. leaseMs: from now; absent for the queue's."""
 

@@ -137,6 +137,10 @@ class Face(ABC):
         """Give failed messages back."""
         return oks(await self._queue.nack(queue, receipts, delay_ms=delay_ms, reason=reason, final=final))
 
+    async def discard(self, *receipts: str, reason: str = "no use", queue: str = "q") -> list[bool]:
+        """End messages that no attempt can process."""
+        return oks(await self._queue.discard(queue, receipts, reason=reason))
+
     async def extend(self, *receipts: str, lease_ms: int, queue: str = "q") -> list[int | None]:
         """Move the ends of leases; per receipt the new end."""
         return [result.lease_until for result in await self._queue.extend(queue, receipts, lease_ms)]

@@ -45,7 +45,7 @@ async def test_f4_by_id_and_receipt_it_is_done_once(face) -> None:
     assert await code_of(face.ack_by_id(message.id, message.receipt)) == NOT_FOUND
 
 
-@pytest.mark.parametrize("settle", ["ack", "nack", "release"])
+@pytest.mark.parametrize("settle", ["ack", "discard", "nack", "release"])
 async def test_f4_many_are_answered_in_order(face, settle) -> None:
     for content in "abc":
         await face.send(content)

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from forq_trio.model.commands import Ack, AckById, Command, Extend, Nack, NackById, Release
+import msgspec
+
+from forq_trio.model.commands import Ack, AckById, Command, Discard, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import Deferred
+from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
 from oracle.groups import is_queue_full, must_be_held
 from oracle.operations import operation
@@ -29,6 +32,15 @@ def ack(tx: Transaction, command: Ack) -> Settled:
 @operation(AckById)
 def ack_by_id(tx: Transaction, command: AckById) -> bool:
     return ack_row(tx, _by_id(tx, command))
+
+
+@operation(Discard)
+def discard(tx: Transaction, command: Discard) -> Settled:
+    return _settle_in_order(
+        tx,
+        command,
+        lambda receipt: _discard(tx, _current(tx, command, command.queue, receipt), command.reason),
+    )
 
 
 @operation(Nack)
@@ -70,7 +82,7 @@ def release(tx: Transaction, command: Release) -> Settled:
 
 
 def _settle_in_order(
-    tx: Transaction, command: Ack | Nack | Extend | Release, settle: Callable[[Receipt], Any]
+    tx: Transaction, command: Ack | Discard | Nack | Extend | Release, settle: Callable[[Receipt], Any]
 ) -> Settled:
     """Settle one receipt after the other, until the batch may do no more."""
     outcomes: list[Any] = []
@@ -120,6 +132,13 @@ def ack_row(tx: Transaction, row: Row | None) -> bool:
     tx.measure(engine.END_TO_END, row.queue, max(tx.now_ms - row.received_at, 0))
     if row.processing_started_at is not None:
         tx.measure(engine.HANDLING, row.queue, max(tx.now_ms - row.processing_started_at, 0))
+    return True
+
+
+def _discard(tx: Transaction, row: Row | None, reason: str) -> bool:
+    if row is None:
+        return False
+    tx.clean_up(msgspec.structs.replace(row, last_error=reason), DISCARDED_BY_CONSUMER)
     return True
 
 

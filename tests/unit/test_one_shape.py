@@ -107,7 +107,7 @@ def test_a_method_is_called_alike_and_returns_the_same(name: str) -> None:
     assert inspect.iscoroutinefunction(aio)
 
 
-@pytest.mark.parametrize("name", ["ack", "nack", "extend", "release"])
+@pytest.mark.parametrize("name", ["ack", "discard", "nack", "extend", "release"])
 def test_one_receipt_has_a_result_and_a_list_has_a_list(name: str) -> None:
     faces = [methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient)]
     for face in faces:

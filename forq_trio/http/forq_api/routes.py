@@ -81,6 +81,7 @@ def forq_routes(
         route(api.RECEIVE_MESSAGES, batches.receive),
         calling(route, api.ACK_MESSAGES, broker.ack, wraps=True),
         calling(route, api.NACK_MESSAGES, broker.nack, wraps=True),
+        calling(route, api.DISCARD_MESSAGES, broker.discard, wraps=True),
         calling(route, api.EXTEND_LEASES, broker.extend, wraps=True),
         calling(route, api.RELEASE_MESSAGES, broker.release, wraps=True),
         route(queue_api.LIST_QUEUES, queues.list),

@@ -6,7 +6,7 @@ from forq_trio.model.commands.base import Command, Effect, Noted, Order, Traits
 from forq_trio.model.messages import Delivery, Receipt
 
 
-def _receipts(command: "Ack | Nack | Extend | Release") -> int:
+def _receipts(command: "Ack | Discard | Nack | Extend | Release") -> int:
     return len(command.receipts)
 
 
@@ -99,6 +99,19 @@ class NackById(Command[bool], frozen=True, gc=False):
     queue: str
     message_id: str
     token: int | None = None
+
+
+class Discard(Command[tuple[bool, ...]], frozen=True, gc=False):
+    """Remove the messages of these receipts, which their consumer gives up. False for one that is not current.
+
+    reason: the consumer's own, stored as the last error in the history.
+    """
+
+    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=_receipts)
+
+    queue: str
+    receipts: tuple[Receipt, ...]
+    reason: str
 
 
 class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):

@@ -24,7 +24,14 @@ from forq_trio.wire.messages import (
     ReceiveRequest,
     SendResults,
 )
-from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
+from forq_trio.wire.receipts import (
+    AckRequest,
+    DiscardRequest,
+    ExtendRequest,
+    NackRequest,
+    ReceiptResults,
+    ReleaseRequest,
+)
 
 _RECEIPT = Parameter(
     RECEIPT_HEADER,
@@ -157,6 +164,18 @@ NACK_MESSAGES = Endpoint(
     tag="Consumer",
     summary="Give back messages that failed",
     body=NackRequest,
+    answers=_SETTLED,
+    errors=SETTLE_ERRORS,
+)
+DISCARD_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/discard",
+    Scope.CONSUME,
+    name="discardMessages",
+    tag="Consumer",
+    summary="End messages that no attempt can process",
+    description="They never come again, and are no dead letters. The history, where it is on, keeps them as discarded.",
+    body=DiscardRequest,
     answers=_SETTLED,
     errors=SETTLE_ERRORS,
 )

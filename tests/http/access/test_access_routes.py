@@ -18,6 +18,7 @@ ID = "01890000-0000-7000-8000-000000000000"
 BODIES = {
     "receiveMessages": b'{"max": 1}',
     "sendMessage": b'{"content": "m"}',
+    "discardMessages": b'{"receipts": [], "reason": "r"}',
     "createToken": b"{}",
     "offerMessage": b'{"content": "m"}',
     "saveSchedule": b'{"queue": "q", "content": "m", "every": "1h"}',

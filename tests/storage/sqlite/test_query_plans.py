@@ -108,6 +108,7 @@ EXPECTED = {
     "find_by_id": "SEARCH messages USING INDEX messages_id (id=?)",
     "delete_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "delete_messages": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "note_last_error": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "give_back": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "extend": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "extend_ended": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",

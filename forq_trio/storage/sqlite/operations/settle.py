@@ -1,4 +1,4 @@
-"""Settlements: ack, nack, extend and release, each for all its commands of the batch at once.
+"""Settlements: ack, discard, nack, extend and release, each for all its commands of the batch at once.
 
 One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fencing of
 storage/engine.py's rule 5 and the functions of rules.py; one statement writes the decisions. Nobody writes in between:
@@ -15,10 +15,21 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
+from forq_trio.model.commands import Ack, AckById, Discard, Extend, Nack, NackById, Release
+from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.allowance import Allowance
-from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, HANDLING, NACKED, RELEASED, Deferred
+from forq_trio.storage.engine import (
+    ACKED,
+    CLEANED_UP,
+    DEFERRED,
+    END_TO_END,
+    HANDLING,
+    NACKED,
+    RELEASED,
+    Deferred,
+)
+from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.rules import after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.operations.dead_letters import remove
@@ -103,7 +114,9 @@ class _Messages:
         self.returned.clear()
 
 
-def _named_by_receipts(tx: Transaction, commands: Sequence[Ack | Nack | Extend | Release]) -> _Messages:
+def _named_by_receipts(
+    tx: Transaction, commands: Sequence[Ack | Discard | Nack | Extend | Release]
+) -> _Messages:
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
     kind = type(commands[0])
     if len(seqs) == 1:
@@ -158,6 +171,28 @@ def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
         if started:
             tx.measured(HANDLING, queue).extend(started)
     remove(tx, messages, ACKED)
+
+
+@operation(Discard)
+def discard(tx: Transaction, commands: Sequence[Discard]) -> list[tuple[bool, ...] | Deferred]:
+    messages = _named_by_receipts(tx, commands)
+    removed: list[Row] = []
+    reasons: list[tuple[str, int | None, int]] = []
+
+    def settle(command: Discard, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt)
+        if found is None:
+            return False
+        messages.forget(found)
+        removed.append(found)
+        reasons.append((command.reason, fingerprint_key(command.reason), found.seq))
+        return True
+
+    outcomes = _each_receipt(messages, commands, settle)
+    if tx.history.log.enabled:  # it is copied from the message
+        tx.run("note_last_error", reasons)
+    remove(tx, removed, CLEANED_UP, DISCARDED_BY_CONSUMER)
+    return outcomes
 
 
 @operation(Nack)
@@ -291,7 +326,7 @@ def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ..
     return outcomes
 
 
-CommandT = TypeVar("CommandT", Ack, Nack, Extend, Release)
+CommandT = TypeVar("CommandT", Ack, Discard, Nack, Extend, Release)
 
 
 def _each_receipt(

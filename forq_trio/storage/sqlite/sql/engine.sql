@@ -272,6 +272,10 @@ UPDATE messages SET status = ?, attempts = ?, process_after = coalesce(?, proces
     processing_started_at = NULL, lease_until = NULL, updated_at = ?
 WHERE seq = ?;
 
+-- name: note_last_error
+-- Note why a consumer discards a message.
+UPDATE messages SET last_error = ?, error_key = ? WHERE seq = ?;
+
 -- name: extend
 -- Move the end of the lease of a processing message; its status is left alone, or SQLite would write its index anew.
 UPDATE messages SET processing_started_at = coalesce(processing_started_at, ?), lease_until = ?, updated_at = ?
