@@ -27,6 +27,7 @@ from forq_trio.ui.sessions import Sessions
 from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
 from forq_trio.ui.viewer import Viewer
+from forq_trio.ui.worker_directory import WorkerDirectory
 
 THEME_COOKIE = "ForqTheme"
 
@@ -53,6 +54,7 @@ class Site:
     system: System
     purges: Purges
     history_purges: Purges
+    workers: WorkerDirectory
     api_connections: Callable[[], int]
 
     @property
@@ -93,6 +95,7 @@ class Site:
             "Scope": Scope,
             "summary": await self.summaries.of(viewer),
             "schedule_count": self.broker.known.schedules.count if viewer.sees_all else None,
+            "workers_seen": await self.workers.seen(viewer),
             "system_verdict": self.summaries.system_verdict(),
         }
 

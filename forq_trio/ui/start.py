@@ -22,6 +22,7 @@ from forq_trio.ui.site import Site
 from forq_trio.ui.slices import Slices
 from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
+from forq_trio.ui.worker_directory import WorkerDirectory
 
 
 class Ui:
@@ -92,6 +93,7 @@ def build_ui(
         system=system,
         purges=purges,
         history_purges=history_purges,
+        workers=WorkerDirectory(broker, directory.slices, clock.now_ms),
         api_connections=api_connections,
     )
     server = UiServer(

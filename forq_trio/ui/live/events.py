@@ -22,6 +22,7 @@ from forq_trio.ui.pages.schedule import schedule_view
 from forq_trio.ui.pages.schedules import schedules_view
 from forq_trio.ui.pages.system import system_view
 from forq_trio.ui.pages.workbench import workbench_view
+from forq_trio.ui.pages.workers import workers_view
 from forq_trio.ui.site import Site
 
 _RETRY_MS = 3_000
@@ -35,6 +36,7 @@ VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
     "queue": queue_view,
     "schedule": schedule_view,
     "schedules": schedules_view,
+    "workers": workers_view,
 }
 """The views by the name in their path, /live/<name>: each is made of the site, the viewer and the query."""
 

@@ -18,6 +18,7 @@ from forq_trio.ui.pages.settings import settings_routes
 from forq_trio.ui.pages.system import system_routes
 from forq_trio.ui.pages.tokens import token_routes
 from forq_trio.ui.pages.workbench import workbench_routes
+from forq_trio.ui.pages.workers import workers_routes
 
 ALL_PAGES = (
     overview_routes,
@@ -35,6 +36,7 @@ ALL_PAGES = (
     schedules_routes,
     schedule_routes,
     schedule_edit_routes,
+    workers_routes,
     jump_routes,
     system_routes,
     token_routes,

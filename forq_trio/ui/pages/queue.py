@@ -24,6 +24,7 @@ from forq_trio.ui.key_words import KEPT
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
 from forq_trio.ui.queue_limits import limits_of
+from forq_trio.ui.queue_workers import workers_of
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.settings_words import default_ones, set_ones
 from forq_trio.ui.site import Site
@@ -85,6 +86,7 @@ class QueueFacts:
             "offers_line": self._offers_line(now) if health.level == "fine" else "",
             "oldest_ms": site.monitor.oldest_age_ms(queue) if counts.ready else None,
             "waiting": site.broker.known.waiting(queue),
+            "queue_workers": workers_of(site, queue),
             "consumers": consumers[:CONSUMERS_SHOWN],
             "consumers_more": max(len(consumers) - CONSUMERS_SHOWN, 0),
             "may_consume": self.viewer.may(Scope.CONSUME, queue),
@@ -141,6 +143,7 @@ class QueueFacts:
             "show_in_flight": ("Show in flight", url(place, state="processing", range=self._range())),
             "show_failed": ("Show them", url(place, state=failed, range=self._range())),
             "show_consumers": ("Show consumers", "#now"),
+            "show_workers": ("Show workers", url("/workers", q=self.queue)),
             "open_workbench": ("Open the workbench", url(f"/dead/{self.queue}")),
         }
         return Remedy("link", *links[health.remedy]) if health.remedy in links else None

@@ -6,7 +6,7 @@ import { stopSearch } from "./search.js";
 import { clearSelection, toggleRow } from "./selection.js";
 
 const OFF_KEY = "forq.keys.off";
-const places = { q: "/", d: "/dead", c: "/schedules", s: "/system" };
+const places = { q: "/", d: "/dead", c: "/schedules", w: "/workers", s: "/system" };
 let goes = 0;
 
 const keys = {

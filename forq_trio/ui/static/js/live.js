@@ -121,6 +121,7 @@ function apply(cells) {
   }
   if (document.querySelector("[data-wait-for-queue]") && /[1-9]/.test(cells["nav:queues"] ?? "")) location.reload();
   if (document.querySelector("[data-wait-for-schedule]") && /[1-9]/.test(cells["nav:schedules"] ?? "")) location.reload();
+  if (document.querySelector("[data-wait-for-worker]") && /[1-9]/.test(cells["nav:workers"] ?? "")) location.reload();
   document.dispatchEvent(new CustomEvent("forq:live", { detail: cells }));
   refreshTimes();
   show();
