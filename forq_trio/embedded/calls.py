@@ -90,19 +90,22 @@ class Host:
         self.opened: Callable[[], object] = lambda: None
         self.ended: Callable[[], object] = lambda: None
         self.broker: Broker | None = None
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self.left = False
         self._opening = opening
         self._leave = trio.Event()
         self._calls: trio.Nursery | None = None
 
     async def run(self) -> None:
-        """The task of the broker: never raises an Exception."""
+        """The task of the broker: ends with `failure`, and raises only that it is cancelled."""
         try:
             async with trio.open_nursery() as calls:
                 await self._hold(calls)
-        except Exception as error:
-            self.failure = _only(error)
+        except BaseException as error:  # noqa: ASYNC103  a Ctrl-C, too: the block raises it; cancellation goes on
+            failure = only(error)
+            if isinstance(failure, trio.Cancelled):
+                raise
+            self.failure = failure
         finally:
             self.ended()
 
@@ -130,8 +133,9 @@ class Host:
         self._leave.set()
 
 
-def _only(error: Exception) -> Exception:
-    """The error that a group has; the first one of several."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
+def only(error: BaseException) -> BaseException:
+    """The error that a group has; the first one of several that is no cancellation."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [only(each) for each in error.exceptions]
+        return next((each for each in found if not isinstance(each, trio.Cancelled)), found[0])
     return error

@@ -16,7 +16,7 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.embedded.bridges import AsyncioBroker
-from forq_trio.embedded.calls import Host
+from forq_trio.embedded.calls import Host, only
 
 NO_LOOP = "open_broker needs a running trio or asyncio; a blocking program uses open_blocking_broker"
 OTHER_GUEST = "trio runs as a guest of this asyncio loop already: open the broker in one of its trio tasks"
@@ -49,7 +49,8 @@ class _GuestRun:
             await self.stop.wait()
 
     def _done(self, outcome: Any) -> None:
-        self.error = getattr(outcome, "error", None)
+        error = getattr(outcome, "error", None)
+        self.error = None if error is None else only(error)
         _RUNS.pop(self._loop, None)
         _answer(self.ready)
         _answer(self.ended)
@@ -107,6 +108,8 @@ async def _interrupted_by(host: Host, run: _GuestRun, ended: asyncio.Future[None
     finally:
         host.leave()
         cancelled = await settle(ended)
+        if interrupted and host.failure is None:  # the guest run itself ended: a Ctrl-C that trio got
+            cancelled = await settle(run.ended) or cancelled
         failure = host.failure or run.error
         ours = interrupted and owner.uncancel() <= cancelled_before
         if failure is not None and (ours or not interrupted):

@@ -1,8 +1,10 @@
 """`open_broker` under asyncio: trio runs as a guest in the loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from forq_trio import (
 from forq_trio.delayed import DelayedQueue
 from forq_trio.embedded.calls import Call
 from forq_trio.store import CommitFailed, Store
+from forq_trio.worker import Worker
 
 
 async def parked(broker: Broker, queue: str) -> asyncio.Task[list[Delivery]]:
@@ -26,6 +29,20 @@ async def parked(broker: Broker, queue: str) -> asyncio.Task[list[Delivery]]:
     while not broker.known.waiting(queue):
         await broker.healthcheck()
     return task
+
+
+def run_plainly(main: Coroutine[Any, Any, None]) -> None:
+    """Like `asyncio.run`, which has a handler for Ctrl-C, without one."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(main)
+    try:
+        loop.run_until_complete(task)
+    except KeyboardInterrupt:
+        task.cancel()
+        loop.run_until_complete(asyncio.wait((task,)))
+        raise
+    finally:
+        loop.close()
 
 
 def in_broker(body: Callable[[Broker], Awaitable[None]]) -> None:
@@ -86,6 +103,40 @@ def test_a_delayed_queue_works() -> None:
         await envelope.acknowledge()
 
     in_broker(body)
+
+
+class HandClock:
+    """A wall clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.ms = 1_800_000_000_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+def test_a_worker_works_and_time_is_moved_by_hand() -> None:
+    async def main() -> None:
+        clock, done, got = HandClock(), [], asyncio.Event()
+        async with open_broker("memory:", clock=clock) as broker:
+            app = Worker(broker)
+
+            @app.on("reminders")
+            async def remind(text: str) -> None:
+                done.append(text)
+                got.set()
+
+            await remind.later("tea", delay=3_600)
+            assert await app.drain() == 0
+            clock.ms += 3_600_000
+            assert await app.drain() == 1
+            async with app:
+                got.clear()
+                await app.send("reminders", "beside the body")
+                await got.wait()
+        assert done == ["tea", "beside the body"]
+
+    asyncio.run(main())
 
 
 def test_a_cancelled_receive_leaves_no_receiver() -> None:
@@ -152,6 +203,25 @@ def test_a_cancelled_block_keeps_what_was_sent(tmp_path) -> None:
             assert (await broker.queue_stats("q")).ready == 1
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("run", [asyncio.run, run_plainly])
+def test_ctrl_c_finishes_what_was_sent(tmp_path, run) -> None:
+    url = f"sqlite:///{tmp_path}/queue.db"
+
+    async def main() -> None:
+        async with open_broker(url) as broker:
+            await broker.produce("q", "kept")
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.Future()
+
+    async def look() -> int:
+        async with open_broker(url) as broker:
+            return (await broker.queue_stats("q")).ready
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main())
+    assert asyncio.run(look()) == 1
 
 
 def test_cancelled_while_it_opens_it_closes_the_file(tmp_path) -> None:

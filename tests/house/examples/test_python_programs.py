@@ -42,13 +42,27 @@ STATEMENTS_MAX = 15
 
 
 def test_every_program_is_run() -> None:
-    assert PROGRAMS.keys() == PRINTED.keys()
+    assert PROGRAMS.keys() == {*PRINTED, "Testing"}
     assert len(PROGRAMS) == PAGE.count("```python")
 
 
 @pytest.mark.parametrize("name", SHORT)
 def test_the_first_programs_are_short(name: str) -> None:
     assert len([line for line in PROGRAMS[name].splitlines() if line]) <= STATEMENTS_MAX
+
+
+def test_the_fixture_for_tests_works(tmp_path: Path) -> None:
+    (tmp_path / "test_reminders.py").write_text(PROGRAMS["Testing"], encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "--strict-markers", tmp_path],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.stdout.splitlines()[-1].startswith("1 passed"), run.stdout
 
 
 @pytest.fixture(scope="module")
