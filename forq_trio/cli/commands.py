@@ -27,6 +27,7 @@ _COMMANDS = {
     "config": _Listed("serve", "Print the settings in effect, or an example file."),
     "send": _Listed("send", "Send a message, or each line of a file or pipe."),
     "receive": _Listed("receive", "Receive messages, once or as they come."),
+    "work": _Listed("work", "Run a command, a URL or a Worker on messages as they come."),
     "ack": _Listed("settle", "Acknowledge received messages."),
     "nack": _Listed("settle", "Give messages back after a failed attempt."),
     "extend": _Listed("settle", "Extend the leases of received messages."),

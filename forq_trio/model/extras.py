@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 OF_COMMANDS = {
     "serve": "server",
+    "work": "server",
     "config": "server",
     "check": "server",
     "verify": "server",

@@ -1,0 +1,192 @@
+"""`forq work`: a command, a URL or the handlers of a module, run on messages as they come."""
+
+import os
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option
+
+if TYPE_CHECKING:
+    from forq_trio.worker import Job, Worker
+
+CONCURRENCY_DEFAULT = 10
+KEY_BYTES_MAX = 4_096
+_OF_A_QUEUE = ("concurrency", "lease_ms", "timeout_ms", "retry", "url")
+_OF_POST = ("signing_key_file", "allow_private")
+
+
+def delays(text: str) -> list[float]:
+    """Seconds from a list of durations. For use as an option's type."""
+    return [duration_ms(part) / 1_000 for part in text.split(",")]
+
+
+@click.command()
+@click.argument("target", metavar="QUEUE|MODULE:APP")
+@click.option("--exec", "command", metavar="CMD", help="Run this line of /bin/sh for each message.")
+@click.option("--post", "post_url", metavar="URL", help="Post each message to this URL.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1_000),
+    default=CONCURRENCY_DEFAULT,
+    show_default=True,
+    help="How many messages are in process at once.",
+)
+@click.option("--stop-when-empty", is_flag=True, help="End when no message is ready.")
+@duration_option(
+    "--lease", "lease_ms", help="How long leases are; they are extended.  [default: the queue's]"
+)
+@duration_option("--timeout", "timeout_ms", help="An attempt that takes longer has failed.")
+@click.option(
+    "--retry",
+    type=delays,
+    metavar="DELAYS",
+    help="Delays after each failed attempt, as 5s,30s,5m; one more failure is final.  [default: the queue's]",
+)
+@click.option(
+    "--signing-key-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Sign posts with the key in this file.  [default: the key in FORQ_SIGNING_KEY]",
+)
+@click.option("--allow-private", is_flag=True, help="Post to addresses that are not public, too.")
+@click.option("--reload", is_flag=True, help="Start again when the module's files change.")
+@json_option
+@url_option
+def work(
+    target: str,
+    command: str | None,
+    post_url: str | None,
+    stop_when_empty: bool,
+    signing_key_file: Path | None,
+    allow_private: bool,
+    reload: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Run a command on each message, post each to a URL, or run the Worker of a module.
+
+    SIGTERM or SIGINT ends it: what runs has 10 seconds to finish, and the rest is given back. A second one ends it at
+    once.
+    """
+    context = click.get_current_context()
+    if command is not None and post_url is not None:
+        raise click.UsageError("--exec and --post exclude each other", context)
+    is_app = command is None and post_url is None
+    _refuse_given(context, _OF_A_QUEUE if is_app else ("reload",), "a module" if is_app else "a queue")
+    if post_url is None:
+        _refuse_given(context, _OF_POST, "a module" if is_app else "--exec")
+    if is_app:
+        return _run_app(target, stop_when_empty=stop_when_empty, reload=reload, as_json=as_json)
+    handler = (
+        _exec_handler(command, context)
+        if command is not None
+        else _post_handler(str(post_url), signing_key_file, allow_private=allow_private)
+    )
+    return _run(_worker(target, handler, options), stop_when_empty=stop_when_empty, as_json=as_json)
+
+
+def _refuse_given(context: click.Context, names: tuple[str, ...], what: str) -> None:
+    """Options that are given but mean nothing here."""
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in names and given:
+            raise click.UsageError(f"{parameter.opts[0]} is not for {what}", context)
+
+
+def _run_app(target: str, *, stop_when_empty: bool, reload: bool, as_json: bool) -> int:
+    from forq_trio.cli.work_apps import load_app, parse_app
+
+    app = parse_app(target)
+    if reload:
+        from forq_trio.cli.work_reload import run_reloading
+
+        return run_reloading(app, stop_when_empty=stop_when_empty, as_json=as_json)
+    return _run(load_app(app), stop_when_empty=stop_when_empty, as_json=as_json)
+
+
+def _run(worker: "Worker", *, stop_when_empty: bool, as_json: bool) -> int:
+    from forq_trio.cli.work_report import reporting
+    from forq_trio.worker import WorkerSetupError
+
+    try:
+        with reporting(worker, as_json=as_json):
+            worker.run(stop_when_empty=stop_when_empty)
+    except (WorkerSetupError, ValueError) as problem:
+        raise Failure(str(problem), Exit.USAGE) from None
+    return Exit.OK
+
+
+def _worker(
+    queue: str, handler: "Callable[[str, Job], Awaitable[None]]", options: dict[str, Any]
+) -> "Worker":
+    """A Worker with one handler, at the server of the command line."""
+    from forq_trio.worker import Worker, WorkerSetupError
+
+    connect(options["url"]).close()  # says what is wrong with the URL, the secret or the proxy
+    worker = Worker(options["url"], name="forq-work")
+    try:
+        worker.on(
+            queue,
+            concurrency=options["concurrency"],
+            retry=options["retry"],
+            lease=_seconds(options["lease_ms"]),
+            timeout=_seconds(options["timeout_ms"]),
+        )(handler)
+    except WorkerSetupError as problem:
+        # The place in front of it is in our own files.
+        raise Failure(str(problem).rpartition(f"{handler.__qualname__}: ")[2], Exit.USAGE) from None
+    return worker
+
+
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1_000
+
+
+def _exec_handler(command: str, context: click.Context) -> "Callable[[str, Job], Awaitable[None]]":
+    from forq_trio.worker.commands import exec_handler
+
+    if not command.strip() or "\0" in command:
+        raise click.UsageError("--exec: the command is empty", context)
+    return exec_handler(command)
+
+
+def _post_handler(
+    url: str, key_file: Path | None, *, allow_private: bool
+) -> "Callable[[str, Job], Awaitable[None]]":
+    from forq_trio.client.address import address_of, without_credentials
+    from forq_trio.worker.posting import post_handler
+    from forq_trio.worker.public_addresses import is_public
+
+    try:
+        host = address_of(url).host
+        handler = post_handler(url, signing_key=_signing_key(key_file), allow_private=allow_private)
+    except ValueError:
+        raise Failure(f"--post: {without_credentials(url)!r} is not a URL to post to", Exit.USAGE) from None
+    if not allow_private and (host == "localhost" or (_is_number(host) and not is_public(host))):
+        raise Failure(f"--post: {host} is not a public address; --allow-private allows it", Exit.USAGE)
+    return handler
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _signing_key(file: Path | None) -> bytes | None:
+    if file is None:
+        key = os.environ.get("FORQ_SIGNING_KEY", "").encode(errors="surrogateescape")
+        return key or None
+    with file.open("rb") as opened:
+        key = opened.read(KEY_BYTES_MAX + 1).strip()
+    if not key or len(key) > KEY_BYTES_MAX:
+        raise Failure(f"{file}: a signing key has 1 to {KEY_BYTES_MAX:,} bytes", Exit.USAGE)
+    return key

@@ -1,0 +1,231 @@
+"""`forq work`: a command or a URL for a queue, the Worker of a module, and what is refused."""
+
+import io
+import json
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from forq_trio import ForqClient
+from forq_trio.cli.work_apps import directory_of, parse_app
+from forq_trio.cli.work_reload import Reloader
+from forq_trio.cli.work_report import Rates, table
+from forq_trio.worker import QueueStats
+
+from .conftest import Forq
+
+APP = """
+from forq_trio.worker import Worker
+
+app = Worker({url!r})
+number = 3
+
+@app.on({queue!r})
+async def write(content: str) -> None:
+    with open({file!r}, "a") as file:
+        file.write(content)
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working directory, whose modules are forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_command_has_each_message_until_the_queue_is_empty(
+    forq: Forq, url: str, client: ForqClient, queue: str, tmp_path: Path
+):
+    for content in ("a", "b", "bad"):
+        client.produce(queue, content, attributes={"n": content})
+    file = tmp_path / "done"
+    command = f'read line || true; echo "$FORQ_ATTRIBUTE_N" >> {file}; test "$line" != bad'
+    done = forq("work", queue, "--exec", command, "--stop-when-empty", "--retry", "1h", "--url", url)
+    assert done.code == 0, done.err
+    assert sorted(file.read_text().split()) == ["a", "b", "bad"]
+    last = lines(done.out)[-1]
+    assert (last["queue"], last["handled"], last["failed"], last["running"]) == (queue, 2, 1, 0)
+    assert "CommandFailed" in done.err
+    assert client.queue_stats(queue).total == 1
+
+
+@contextmanager
+def receiving(bodies: list[bytes]) -> Iterator[str]:
+    """A server for posts."""
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            bodies.append(body + self.headers.get("Forq-Signature", "")[:7].encode())
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/hook"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_each_message_is_posted_and_signed_with_the_key_of_a_file(
+    forq: Forq, url: str, client: ForqClient, queue: str, tmp_path: Path
+):
+    key = tmp_path / "key"
+    key.write_text("secret\n")
+    client.produce(queue, "hello")
+    bodies: list[bytes] = []
+    with receiving(bodies) as target:
+        options = ("--signing-key-file", str(key), "--stop-when-empty", "--url", url)
+        done = forq("work", queue, "--post", target, "--allow-private", *options)
+    assert (done.code, bodies) == (0, [b"hellosha256="]), done.err
+    assert client.queue_stats(queue).total == 0
+
+
+def test_a_module_has_its_worker(forq: Forq, url: str, client: ForqClient, queue: str, here: Path):
+    client.produce(queue, "x")
+    file = here / "done"
+    (here / "work_app_one.py").write_text(APP.format(url=url, queue=queue, file=str(file)))
+    done = forq("work", "work_app_one:app", "--stop-when-empty", terminal=True)
+    assert (done.code, done.out) == (0, ""), done.err
+    assert file.read_text() == "x"
+    assert "handled" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("q", "--exec", "x", "--post", "http://x"), "--exec and --post exclude each other"),
+        (("q",), "'q' is not of the form module:app; for a queue, --exec or --post says what to run"),
+        (("q", "--exec", " "), "--exec: the command is empty"),
+        (("a b", "--exec", "x"), "queue"),
+        (("q", "--exec", "x", "--lease", "1ms"), "lease: "),
+        (("q", "--exec", "x", "--reload"), "--reload is not for a queue"),
+        (("q", "--exec", "x", "--allow-private"), "--allow-private is not for --exec"),
+        (("m:app", "--lease", "5s"), "--lease is not for a module"),
+        (("q", "--post", "nowhere"), "--post: 'nowhere' is not a URL to post to"),
+        (("q", "--post", "http://10.0.0.1/"), "10.0.0.1 is not a public address; --allow-private allows it"),
+        (("q", "--post", "http://[::1]/"), "::1 is not a public address"),
+        (("q", "--post", "http://localhost/"), "localhost is not a public address"),
+        (("q", "--exec", "x", "--retry", "soon"), "'soon' is not a duration"),
+        (("no_such_module_here:app",), "there is no module 'no_such_module_here' here"),
+        (("no_such_module_here:app", "--reload"), "there is no module 'no_such_module_here' here"),
+        (("json:app",), "the module 'json' has no 'app'"),
+        (("json:dumps",), "json:dumps is no Worker but of the type function"),
+    ],
+)
+def test_what_is_refused_ends_with_2(forq: Forq, here: Path, arguments: tuple[str, ...], words: str):
+    done = forq("work", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("x = 1\ndef f(:\n", 2, "SyntaxError: invalid syntax"),
+        ("\nx = 1 / 0\n", 2, "ZeroDivisionError: division by zero"),
+        ("import no_such_module_there\n", 1, "ModuleNotFoundError: No module named 'no_such_module_there'"),
+        (APP.format(url="x", queue="q", file="f").replace("content: str", "content"), 7, "has no annotation"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_says_where(
+    forq: Forq, here: Path, text: str, line: int, words: str
+):
+    (here / "work_app_bad.py").write_text(text)
+    done = forq("work", "work_app_bad:app")
+    assert done.code == 2
+    assert re.search(rf"work_app_bad\.py:{line}: ", done.err), done.err
+    assert words in done.err
+
+
+def test_a_key_file_without_a_key_is_refused(forq: Forq, tmp_path: Path):
+    (tmp_path / "key").write_text("\n")
+    arguments = ("--post", "http://example.com", "--signing-key-file", str(tmp_path / "key"))
+    done = forq("work", "q", *arguments)
+    assert (done.code, done.err) == (2, f"forq: {tmp_path / 'key'}: a signing key has 1 to 4,096 bytes\n")
+
+
+def test_which_directory_is_watched(here: Path):
+    (here / "work_package").mkdir()
+    (here / "work_package" / "__init__.py").write_text("raise SystemExit\n")
+    (here / "work_alone.py").write_text("")
+    assert directory_of(parse_app("work_package.workers:app")) == (here / "work_package", True)
+    assert directory_of(parse_app("work_alone:app")) == (here, False)
+
+
+def test_a_change_starts_the_worker_again_also_after_an_error(tmp_path: Path, capfd: pytest.CaptureFixture):
+    """The looks of watchfiles are given by hand: a change, then nothing until the process has ended."""
+    file = tmp_path / "program.py"
+    file.write_text("raise SystemExit('broken')")
+    reloader = Reloader([sys.executable, "-S", str(file)])
+
+    def looks() -> Iterator[set]:
+        reloader._process.wait()
+        yield set()
+        yield set()
+        file.write_text("import signal; signal.pause()")
+        yield {(1, str(file))}
+        file.write_text("print('begun')")
+        yield {(1, str(file))}
+        reloader._process.wait()
+        yield set()
+        pytest.fail("it ended well, and nobody looks again")
+
+    assert reloader.run(looks()) == 0
+    out, err = capfd.readouterr()
+    assert out == "begun\n"
+    changed = "forq: program.py changed: starting again"
+    assert err.splitlines() == ["broken", "forq: waiting for a change", changed, changed]
+
+
+def test_a_signal_is_passed_on_once_and_ends_it(tmp_path: Path):
+    program = "import signal; signal.signal(15, lambda *_: exit(0)); print(1, flush=True); signal.pause()"
+    reloader = Reloader([sys.executable, "-S", "-c", program])
+
+    def looks() -> Iterator[set]:
+        reloader.on_signal(signal.SIGTERM)
+        yield set()
+        pytest.fail("it was told to end")
+
+    assert reloader.run(looks()) == 0
+    assert reloader._process.poll() is not None
+
+
+def test_the_table_fits_80_columns_whatever_a_queue_is_called():
+    stats = {f"{number}-{'q' * 100}": QueueStats(handled=123_456_789, failed=1_234) for number in range(30)}
+    rates = Rates()
+    table(stats, rates, 0.0)
+    for each in stats.values():
+        each.handled += 100
+    text = io.StringIO()
+    Console(file=text, width=80).print(table(stats, rates, 10.0))
+    shown = text.getvalue().splitlines()
+    assert max(map(len, shown)) <= 80
+    assert len(shown) == 22
+    assert shown[1].split()[1:] == ["123,456,889", "10.0", "1,234", "0", "0"]
+    assert shown[-1].strip().startswith("and 10 more")
