@@ -70,6 +70,10 @@ if TYPE_CHECKING:
     from forq_trio.model.schedules import Timing as Timing
     from forq_trio.model.searches import AppliedFilter as AppliedFilter
     from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
+    from forq_trio.model.workers import HeldMessage as HeldMessage
+    from forq_trio.model.workers import WorkerInfo as WorkerInfo
+    from forq_trio.model.workers import WorkerQueue as WorkerQueue
+    from forq_trio.model.workers import WorkerReport as WorkerReport
     from forq_trio.system import open_broker as open_broker
     from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
     from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
@@ -117,6 +121,7 @@ _NAMES = {
     "model.redrives": "RedriveInfo",
     "model.schedule_errors": "CronPlace",
     "model.schedules": "NewSchedule NextRun SavedRun Schedule ScheduleDetails SchedulePage Timing",
+    "model.workers": "HeldMessage WorkerInfo WorkerQueue WorkerReport",
     "model.searches": "AppliedFilter DeadLetterPage",
     "system": "open_broker",
     "wire.compaction": "CompactionInfo",

@@ -17,6 +17,7 @@ PARTS = {
     CLIENT / "aio_outboxes.py": CLIENT / "sync_outboxes.py",
     CLIENT / "aio_pipelines.py": CLIENT / "sync_pipelines.py",
     CLIENT / "aio_schedules.py": CLIENT / "sync_schedules.py",
+    CLIENT / "aio_workers.py": CLIENT / "sync_workers.py",
     CLIENT / "aio.py": CLIENT / "sync.py",
 }
 """The files of the asynchronous client, each with the one of the blocking client that is made of it."""
@@ -39,13 +40,13 @@ WORDS = (
     (r"\basync (?=def |with\b)", ""),
     (r"\bawait ", ""),
     (
-        r"\bAsync(?=(?:ForqClient|Connection|Keys|Outboxes|Pipelines|Pool|Schedules|Stream|TcpStream|TlsStream|Transport)\b)",
+        r"\bAsync(?=(?:ForqClient|Connection|Keys|Outboxes|Pipelines|Pool|Schedules|Stream|TcpStream|TlsStream|Transport|Workers)\b)",
         "",
     ),
     (r"\b__a(?=enter__|exit__)", "__"),
     (r"\baclose\b", "close"),
     (
-        r"\baio_(?=connection\b|keys\b|outboxes\b|pipelines\b|pool\b|schedules\b|sharing\b|streams\b|waits\b)",
+        r"\baio_(?=connection\b|keys\b|outboxes\b|pipelines\b|pool\b|schedules\b|sharing\b|streams\b|waits\b|workers\b)",
         "sync_",
     ),
 )

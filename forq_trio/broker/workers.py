@@ -41,6 +41,8 @@ class Workers(BrokerBase):
         """
         await trio.lowlevel.checkpoint()
         known = self.known_workers
-        found = known.all() if queue is None else known.of(check_queue_name(queue))
+        if queue is not None and not key.covers(check_queue_name(queue)):
+            return []
+        found = known.all() if queue is None else known.of(queue)
         seen = (info.within(key.covers) for info in found)
         return [info for info in seen if info is not None]

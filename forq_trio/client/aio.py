@@ -13,6 +13,7 @@ from forq_trio.client.aio_keys import AsyncKeys
 from forq_trio.client.aio_outboxes import AsyncOutboxes
 from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.aio_schedules import AsyncSchedules
+from forq_trio.client.aio_workers import AsyncWorkers
 from forq_trio.client.types import (
     CompactionInfo,
     CreatedToken,
@@ -67,7 +68,7 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules):
+class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, AsyncWorkers):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else

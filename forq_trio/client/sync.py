@@ -11,6 +11,7 @@ from forq_trio.client.sync_keys import Keys
 from forq_trio.client.sync_outboxes import Outboxes
 from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.client.sync_schedules import Schedules
+from forq_trio.client.sync_workers import Workers
 from forq_trio.client.types import (
     CompactionInfo,
     CreatedToken,
@@ -65,7 +66,7 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class ForqClient(Keys, Outboxes, Pipelines, Schedules):
+class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else

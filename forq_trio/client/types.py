@@ -42,6 +42,10 @@ from forq_trio.model.schedules import SchedulePage as SchedulePage
 from forq_trio.model.schedules import Timing as Timing
 from forq_trio.model.searches import AppliedFilter as AppliedFilter
 from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
+from forq_trio.model.workers import HeldMessage as HeldMessage
+from forq_trio.model.workers import WorkerInfo as WorkerInfo
+from forq_trio.model.workers import WorkerQueue as WorkerQueue
+from forq_trio.model.workers import WorkerReport as WorkerReport
 from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
 from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
 from forq_trio.wire.consumers import ConsumerLease as ConsumerLease

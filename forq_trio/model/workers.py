@@ -55,10 +55,10 @@ class WorkerReport(Struct, frozen=True, rename="camel"):
 class WorkerInfo(Struct, frozen=True, rename="camel"):
     """What is known of a worker.
 
-    heard_at: when it last reported. handled_per_minute: how many messages it handled in the last minute, 0 of a silent
-    one. silent: nothing was heard for WORKER_SILENT_MS. all_busy_since: since when all of its slots are busy, None
-    while one is free. made_by: the name of the token that it reports with, "" for the server's secret.
-    queue_per_minute: what it handled in the last minute, by queue. queue_busy_since: since when all of its slots in a
+    heardAt: when it last reported. handledPerMinute: how many messages it handled in the last minute, 0 of a silent
+    one. silent: nothing was heard for WORKER_SILENT_MS. allBusySince: since when all of its slots are busy, None
+    while one is free. madeBy: the name of the token that it reports with, "" for the server's secret.
+    queuePerMinute: what it handled in the last minute, by queue. queueBusySince: since when all of its slots in a
     queue are busy, without the queues that have a free one.
     """
 

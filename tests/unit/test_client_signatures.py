@@ -19,6 +19,7 @@ from forq_trio.model.values import python_name
 from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.receipts import ReceiptResult, ReceiptResults
+from forq_trio.wire.workers import WorkerState
 
 NO_METHOD = {
     "sendMessage": "sendMessages is answered with ids",
@@ -55,6 +56,11 @@ OTHER_PARAMETERS = {
     ),
     "search_history": ({*_MEMBERS_OF_FILTERS, "outcome"}, {"wanted"}, "the members of a filter"),
     "next_runs": (set(Timing.__struct_fields__), {"timing"}, "the members of a timing"),
+    "report_worker": (
+        {*WorkerState.__struct_fields__, "worker_id"},
+        {"report"},
+        "the members of a report",
+    ),
     "save_schedule": (set(NewSchedule.__struct_fields__), {"schedule"}, "the members of a schedule"),
     "stage": (set(), {"messages"}, "a line each, and no body of JSON"),
     "start_deletion": ({"filter", "target", "action"}, {"wanted"}, "what is deleted goes nowhere"),

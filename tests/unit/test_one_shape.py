@@ -48,6 +48,9 @@ MORE_PARAMETERS = {
             "delete_app",
             "open_consumer",
             "relay_outbox",
+            "report_worker",
+            "forget_worker",
+            "workers",
         )
     },
     ("start_compaction", "started_by"): "the same",

@@ -18,6 +18,7 @@ from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.schedules import schedule_routes
+from forq_trio.http.forq_api.workers import worker_routes
 from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import Backups
 from forq_trio.monitor.monitor import Monitor
@@ -41,6 +42,7 @@ _PARTS = (
     consumer_routes,
     event_routes,
     schedule_routes,
+    worker_routes,
 )
 """Parts of the API, each with its routes: made of what makes one, and the broker."""
 

@@ -43,6 +43,11 @@ PATH_PARAMETERS = {
         "The number of the page, from 0.", {"type": "integer", "minimum": 0}, errors.OutOfRange
     ),
     "app": PathParameter("The name of the app.", _PIPELINE_NAME, errors.InvalidName),
+    "workerId": PathParameter(
+        "The id that the worker made at its start.",
+        {"type": "string", "format": "uuid"},
+        errors.InvalidRequest,
+    ),
     "outbox": PathParameter("The id of the outbox.", _PIPELINE_NAME, errors.InvalidName),
     "schedule": PathParameter("The schedule's name.", _named("A-Za-z0-9._-", 128), errors.InvalidSchedule),
     "name": PathParameter("The token's name.", _named("A-Za-z0-9._-", 64), errors.TokenNotFound),

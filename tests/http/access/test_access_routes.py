@@ -23,6 +23,8 @@ BODIES = {
     "offerMessage": b'{"content": "m"}',
     "saveSchedule": b'{"queue": "q", "content": "m", "every": "1h"}',
     "nextRuns": b'{"every": "1h"}',
+    "reportWorker": b"""{"name": "w", "host": "", "version": "", "process": 1, "startedAt": 0,
+        "queues": [{"queue": "q", "slots": 1}]}""",
     "relayOutbox": b'{"after": 0, "messages": []}',
     "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
 }
@@ -34,8 +36,10 @@ OF_NO_QUEUE = {"/api/v1/publications/{app}"} | {
 }
 SAVE_SCHEDULE = "PUT /api/v1/schedules/{schedule}"
 """Needs `produce`, too: what a token lacks is said of the queue in the body."""
+FORGET_WORKER = "DELETE /api/v1/workers/{workerId}"
+"""Says nothing of any queue; it is refused to all but the key that made the worker known, and here nobody did."""
 LISTS = {"/api/v1/queues", "/api/v1/settings", "/api/v1/consumers"}
-OTHER_LISTS = {"GET /api/v1/publications", "GET /api/v1/schedules"}
+OTHER_LISTS = {"GET /api/v1/publications", "GET /api/v1/schedules", "GET /api/v1/workers"}
 LOGS = {"/api/v1/events", "/api/v1/history"}
 """What a token for some queues may read of a queue that it names."""
 EVERYWHERE = {f"{path}/range" for path in LOGS} | {
@@ -72,6 +76,7 @@ async def ask(api: Api, route: Route, *scopes: Scope, queues: str) -> tuple[int,
         page="0",
         app="a",
         outbox="o",
+        workerId=ID,
         key="k",
     )
     with trio.fail_after(120):
@@ -125,6 +130,8 @@ async def test_a_glob_that_does_not_cover_the_queue_opens_nothing_but_lists():
             listed = route.path in LISTS | EVERYWHERE or name in OTHER_LISTS
             of_no_queue = route.path in OF_NO_QUEUE and name != SAVE_SCHEDULE
             expected = 200 if listed else 404 if of_no_queue else 403
+            if name == FORGET_WORKER:
+                expected = 204
             if status != expected or (status == 403 and missing(body) != needed):
                 wrong.append((name, status, body))
     assert wrong == []

@@ -1,0 +1,45 @@
+"""Endpoints for workers: one reports, or ends; and who is there."""
+
+from types import NoneType
+
+from forq_trio.model import errors
+from forq_trio.model.access import Scope
+from forq_trio.wire import workers as wire
+from forq_trio.wire.endpoints.endpoint import Answer, Endpoint, Parameter
+
+_TAG = "Workers"
+REPORT_WORKER = Endpoint(
+    "PUT",
+    "/workers/{workerId}",
+    Scope.CONSUME,
+    name="reportWorker",
+    tag=_TAG,
+    summary="A worker says what it does",
+    description="At its start, and then every 5 seconds. The token needs the scope `consume` for each queue that it "
+    "names. Nothing is stored: a server that starts knows a worker from its next report on.",
+    body=wire.WorkerState,
+    answers=(Answer(204, "It is known.", NoneType),),
+    errors=(errors.TooManyWorkers, errors.InvalidQueueName, errors.MalformedMessageId, errors.OutOfRange),
+)
+FORGET_WORKER = Endpoint(
+    "DELETE",
+    "/workers/{workerId}",
+    Scope.CONSUME,
+    name="forgetWorker",
+    tag=_TAG,
+    summary="A worker ends",
+    description="Only the key that reported it, and the server's secret, may forget it.",
+    answers=(Answer(204, "It is not known any more, or was not.", NoneType),),
+)
+LIST_WORKERS = Endpoint(
+    "GET",
+    "/workers",
+    Scope.BROWSE,
+    name="listWorkers",
+    tag=_TAG,
+    summary="The workers that are known",
+    description="Silent ones too: until their leases have ended, and for at least a minute.",
+    parameters=(Parameter("queue", "query", "Only those that serve this queue.", {"type": "string"}),),
+    answers=(Answer(200, "What is known of them in queues that the key covers.", wire.WorkerList),),
+    errors=(errors.InvalidQueueName,),
+)

@@ -1,0 +1,42 @@
+"""Workers that make themselves known."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
+from forq_trio.model.workers import HeldMessage as HeldMessage
+from forq_trio.model.workers import WorkerInfo as WorkerInfo
+from forq_trio.model.workers import WorkerQueue as WorkerQueue
+from forq_trio.model.workers import WorkerReport as WorkerReport
+
+
+class WorkerState(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What a worker says of itself; its id is in the path."""
+
+    name: Annotated[str, text_up_to(limits.WORKER_NAME_LENGTH_MAX, "What it is called.")]
+    host: str
+    version: str
+    process: Count
+    started_at: EpochMs
+    queues: Annotated[list[WorkerQueue], up_to(limits.WORKER_QUEUES_MAX, "Each queue once.")]
+
+    @classmethod
+    def of(cls, report: WorkerReport) -> "WorkerState":
+        """The report without its id."""
+        return cls(
+            report.name, report.host, report.version, report.process, report.started_at, list(report.queues)
+        )
+
+    def report(self, worker_id: str) -> WorkerReport:
+        """The report of the worker with this id."""
+        return WorkerReport(
+            worker_id, self.name, self.host, self.version, self.process, self.started_at, tuple(self.queues)
+        )
+
+
+class WorkerList(Struct, frozen=True):
+    """The workers that are known, silent ones too."""
+
+    workers: list[WorkerInfo]
