@@ -136,7 +136,9 @@ async def open_system(
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
     broker = Broker(writer, readers, clock, compaction)
     ages = Ages(broker.known, readers, counters, clock)
-    monitor = Monitor(broker.known, counters, ages, trio.current_time, clock)
+    monitor = Monitor(
+        broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue
+    )
     queue_gauges = QueueGauges(broker.known, ages, counters)
     periodic = _periodic_jobs(writer, broker, queue_gauges, housekeeping, sweep_seconds)
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
@@ -276,6 +278,7 @@ def gauges_of(
         oldest_seconds=lambda: queue_gauges.oldest_seconds,
         health=monitor.levels,
         consumers=broker.leases.gauges,
+        workers=broker.known_workers.gauges,
         quotas=lambda: quotas(writer.snapshot(), broker.redrive_tasks.running_by_key()),
         last_backup_at=lambda: backups.last_made_at,
         backup_failed=lambda: backups.failed,

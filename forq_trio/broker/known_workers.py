@@ -15,7 +15,15 @@ from forq_trio.model import limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Forbidden, TooManyWorkers
-from forq_trio.model.workers import WorkerInfo, WorkerQueue, WorkerReport, check_report, check_worker_id
+from forq_trio.model.workers import (
+    QueueWorkers,
+    WorkerGauges,
+    WorkerInfo,
+    WorkerQueue,
+    WorkerReport,
+    check_report,
+    check_worker_id,
+)
 
 # An estimate of the bytes in memory, beside those of texts.
 _WORKER_BYTES = 2_000
@@ -109,6 +117,35 @@ class KnownWorkers:
     def of(self, queue: str) -> list[WorkerInfo]:
         """Those that serve this queue."""
         return self._infos(self._of_queue.get(queue, ()))
+
+    def in_queue(self, queue: str) -> QueueWorkers:
+        """The workers of this queue in numbers."""
+        known = self.of(queue) if queue in self._of_queue else []
+        parts = [(info, part) for info in known if (part := info.part_of(queue)) is not None]
+        answering = [(info, part) for info, part in parts if not info.silent]
+        since = [info.queue_busy_since.get(queue) for info, _ in answering]
+        full = [at for at in since if at is not None]
+        return QueueWorkers(
+            len(parts),
+            silent=len(parts) - len(answering),
+            held=sum(len(part.holds) for info, part in parts if info.silent),
+            slots=sum(part.slots for _, part in answering),
+            busy_since=max(full) if full and len(full) == len(since) else None,
+        )
+
+    def gauges(self) -> WorkerGauges:
+        """The metrics of all."""
+        states = {"busy": 0, "idle": 0, "silent": 0}
+        slots: dict[str, tuple[int, int]] = {}
+        for info in self.all():
+            if info.silent:
+                states["silent"] += 1
+                continue
+            states["busy" if any(part.busy for part in info.report.queues) else "idle"] += 1
+            for part in info.report.queues:
+                of_queue, busy = slots.get(part.queue, (0, 0))
+                slots[part.queue] = of_queue + part.slots, busy + min(part.busy, part.slots)
+        return WorkerGauges(states, slots)
 
     def queues(self) -> list[str]:
         """The queues that any of them serves."""

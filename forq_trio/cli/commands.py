@@ -43,6 +43,7 @@ _COMMANDS = {
     "relay": _Listed("relay", "Send what an application wrote into its outbox."),
     "dead": _Listed("dead", "Find, redrive, edit or delete dead letters."),
     "consumers": _Listed("consumers", "List, release or delete consumers of pipelines."),
+    "workers": _Listed("workers", "List workers: their slots, and what they handle."),
     "apps": _Listed("apps", "List or delete apps that published."),
     "history": _Listed("history", "Find, show, export or purge finished messages."),
     "token": _Listed("token", "Make, list or revoke access tokens."),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from heapq import nsmallest
 from operator import attrgetter
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from forq_trio.model import limits
@@ -97,6 +97,26 @@ class WorkerInfo(Struct, frozen=True, rename="camel"):
             queue_per_minute=per_minute,
             queue_busy_since=busy_since,
         )
+
+
+class WorkerGauges(Struct, frozen=True):
+    """The metrics of workers. states: how many are in each; slots: of those that answer, in all and busy, by queue."""
+
+    states: dict[str, int] = field(default_factory=lambda: {"busy": 0, "idle": 0, "silent": 0})
+    slots: dict[str, tuple[int, int]] = {}
+
+
+class QueueWorkers(Struct, frozen=True):
+    """The workers of one queue. silent: how many of them are; held: messages that these named. slots: of the others.
+
+    busy_since: since when all of these slots are busy (epoch ms), None while one is free or nobody answers.
+    """
+
+    workers: int = 0
+    silent: int = 0
+    held: int = 0
+    slots: int = 0
+    busy_since: int | None = None
 
 
 def check_worker_id(worker_id: str) -> str:

@@ -5,7 +5,9 @@ a break, and until it has been gone for 60 s. Meanwhile its sentences are those 
 has its own times: a cause that comes and goes does not restart the time of another one.
 """
 
+from collections.abc import Callable
 from math import ceil
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -13,6 +15,7 @@ from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.queue_settings import Overflow, Rate
+from forq_trio.model.workers import QueueWorkers
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.verdicts import HEALTHY, ROWS, Facts, said
 from forq_trio.monitor.watched import Watched
@@ -70,14 +73,26 @@ class Holding:
         return self.causes[shown].health
 
 
+WorkersOf: TypeAlias = Callable[[str], QueueWorkers]
+"""The workers of a queue in numbers."""
+
+
+def no_workers(queue: str) -> QueueWorkers:
+    """Where none make themselves known."""
+    return QueueWorkers()
+
+
 class FactGatherer:
     """Gathers what is known of a queue; runs no query."""
 
-    def __init__(self, known: Known, counters: Counters, ages: Ages, clock: Clock) -> None:
+    def __init__(
+        self, known: Known, counters: Counters, ages: Ages, clock: Clock, workers: WorkersOf = no_workers
+    ) -> None:
         self._known = known
         self._counters = counters
         self._ages = ages
         self._clock = clock
+        self._workers = workers
 
     def _next_token_ms(self, queue: str, rate: Rate | None) -> int:
         if rate is None:
@@ -88,6 +103,7 @@ class FactGatherer:
         """The facts about a queue. now: on the monitor's clock. dead_letters: the queue takes some."""
         queue = watched.name
         counts = self._known.counts_of(queue)
+        workers = self._workers(queue)
         rules = self._known.rules(queue)
         lately = watched.window(_LATELY_MINUTES)
         reasons = self._counters.nack_reasons.latest(self._clock.now_ms(), queue)
@@ -129,6 +145,11 @@ class FactGatherer:
             watched_ms=_since(watched.started_at, now) or 0,
             lease_ms=rules.lease_ms,
             handling_p99_ms=p99,
+            workers=workers.workers,
+            silent_workers=workers.silent,
+            held_by_silent=workers.held,
+            slots=workers.slots,
+            slots_busy_ms=None if workers.busy_since is None else self._clock.now_ms() - workers.busy_since,
         )
 
 

@@ -15,7 +15,7 @@ from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.monitor.ages import Ages
-from forq_trio.monitor.health import FactGatherer, Holding
+from forq_trio.monitor.health import FactGatherer, Holding, WorkersOf, no_workers
 from forq_trio.monitor.history import History
 from forq_trio.monitor.rings import Values
 from forq_trio.monitor.totals import Now, Totals
@@ -55,17 +55,23 @@ class _Judged:
 
 
 class Monitor:
-    """seconds: a clock that only goes forward; clock: the wall's. history: what charts draw."""
+    """seconds: a clock that only goes forward; clock: the wall's. workers: those of a queue. history: for charts."""
 
     def __init__(
-        self, known: Known, counters: Counters, ages: Ages, seconds: Callable[[], float], clock: Clock
+        self,
+        known: Known,
+        counters: Counters,
+        ages: Ages,
+        seconds: Callable[[], float],
+        clock: Clock,
+        workers: WorkersOf = no_workers,
     ) -> None:
         self._known = known
         self._counters = counters
         self._ages = ages
         self._seconds = seconds
         self._clock = clock
-        self._gatherer = FactGatherer(known, counters, ages, clock)
+        self._gatherer = FactGatherer(known, counters, ages, clock, workers)
         self._watched: dict[str, Watched] = {}
         self._slices: list[dict[str, Watched]] = [{} for _ in range(STEP_SECONDS)]
         self._judged: dict[str, _Judged] = {}

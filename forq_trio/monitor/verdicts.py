@@ -40,7 +40,9 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
     None without one, same_reason: how many gave it. ready_grew: by how many messages in ten minutes, ready_fell: in
     five; None where it was not watched for so long. grew: by how many messages in an hour. paused_ms: for how long,
     quiet_ms: since a message was last sent or delivered, unchanged_ms: since it last got more messages; None for longer
-    than watched_ms, how long it has been watched. handling_p99_ms: from claim to ack, None if it is not known.
+    than watched_ms, how long it has been watched. handling_p99_ms: from claim to ack, None if it is not known. workers:
+    that are known; silent_workers: of them, held_by_silent: messages that these named; slots: of the others,
+    slots_busy_ms: for how long all of these have been busy, None while one is free.
     """
 
     dead_letters: bool = False
@@ -77,6 +79,11 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
     watched_ms: int = 0
     lease_ms: int = limits.LEASE_MS_DEFAULT
     handling_p99_ms: float | None = None
+    workers: int = 0
+    silent_workers: int = 0
+    held_by_silent: int = 0
+    slots: int = 0
+    slots_busy_ms: int | None = None
 
     @property
     def is_old(self) -> bool:
@@ -171,6 +178,11 @@ def _is_idle(f: Facts) -> bool:
     return quiet_ms >= IDLE_MS and not f.dead_letters
 
 
+def _has_no_free_slot(f: Facts) -> bool:
+    is_full = f.slots > 0 and f.slots_busy_ms is not None and f.slots_busy_ms >= OLD_MS
+    return is_full and f.is_old and not f.paused
+
+
 def _lease_needed(f: Facts) -> int:
     """Twice the 99th percentile, in whole seconds. More than one in a hundred took longer than the lease, so it is at
     least that.
@@ -252,6 +264,24 @@ def _settlements_why(f: Facts) -> str:
     )
 
 
+def _slots_why(f: Facts) -> str:
+    answering = f.workers - f.silent_workers
+    return (
+        f"{words.counted(answering, 'worker')} {'serves' if answering == 1 else 'serve'} it, and the oldest message "
+        f"has waited for {durations.in_words(f.oldest_ms or 0)}. "
+        "Messages wait longer and longer until there are more workers or slots."
+    )
+
+
+def _silent_why(f: Facts) -> str:
+    one = f.silent_workers == 1
+    return (
+        f"Nothing was heard of {'it' if one else 'them'} for {limits.WORKER_SILENT_MS // limits.SECOND_MS} s or more. "
+        f"Others get the {words.counted(f.held_by_silent, 'message')} that {'it holds' if one else 'they hold'} "
+        "when the leases end."
+    )
+
+
 def _behind_why(f: Facts) -> str:
     return (
         f"{_lately(f)} {words.counted(f.sent, 'message')} {'was' if f.sent == 1 else 'were'} sent and "
@@ -307,6 +337,13 @@ ROWS: Sequence[VerdictRow] = (
     VerdictRow(
         "broken", _acks_nothing, lambda _: "Consumers but nothing acked", _acks_nothing_why, "show_in_flight"
     ),
+    VerdictRow(
+        "attention",
+        _has_no_free_slot,
+        lambda f: f"All {words.counted(f.slots, 'slot')} busy for {durations.about(f.slots_busy_ms or 0)}",
+        _slots_why,
+        "show_workers",
+    ),
     VerdictRow("attention", _nacks_alike, lambda f: f"All nacks say “{f.reason}”", _nacks_why, "show_failed"),
     VerdictRow(
         "attention",
@@ -315,6 +352,16 @@ ROWS: Sequence[VerdictRow] = (
         _leases_why,
         "set_lease",
         _lease_needed,
+    ),
+    VerdictRow(
+        "attention",
+        lambda f: f.silent_workers > 0,
+        lambda f: (
+            f"{words.count(f.silent_workers)} of {words.counted(f.workers, 'worker')} "
+            f"{'is' if f.silent_workers == 1 else 'are'} silent"
+        ),
+        _silent_why,
+        "show_workers",
     ),
     VerdictRow("paused", _waits_for_rate, _rate_says, _rate_why, "change_rate"),
     VerdictRow(

@@ -118,6 +118,13 @@ HEALTH = _gauge(
     *QUEUE_LABELS,
     "level",
 )
+WORKERS = _gauge("forq_workers", "Workers that are known, by state: busy, idle or silent, now.", "state")
+WORKER_SLOTS = _gauge(
+    "forq_worker_slots", "Slots of the workers of a queue, without silent ones, now.", *QUEUE_LABELS
+)
+WORKER_SLOTS_BUSY = _gauge(
+    "forq_worker_slots_busy", "Slots of them that handle a message, now.", *QUEUE_LABELS
+)
 CONSUMER_LAG = _gauge(
     "forq_consumer_lag_messages",
     "Messages that a consumer of a pipeline could lease, now; of the first 100 consumers.",

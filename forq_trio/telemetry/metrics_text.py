@@ -58,6 +58,7 @@ class Exposition:
         yield from self._by_queue(names.OLDEST_AGE, gauges.oldest_seconds())
         yield from self._by_queue(names.WAITING, counters.waiting(gauges.parked))
         yield from self._health()
+        yield from self._workers()
         yield from self._consumers()
         yield _one(names.INBOX, gauges.inbox_calls())
         refusal = gauges.sends_refused()
@@ -131,6 +132,18 @@ class Exposition:
         counted = Counter((key(queue), level) for queue, level in self._gauges.health().items())
         for (queue_key, level), count in counted.items():
             yield f'{names.HEALTH.name}{{{self._labels(queue_key)},level="{level}"}} {count}\n'
+
+    def _workers(self) -> Iterator[str]:
+        workers = self._gauges.workers()
+        yield from _each(names.WORKERS, workers.states.items())
+        slots: Counter[QueueKey] = Counter()
+        busy: Counter[QueueKey] = Counter()
+        for queue, (of_queue, busy_of_queue) in workers.slots.items():
+            key = self._counters.key(queue)
+            slots[key] += of_queue
+            busy[key] += busy_of_queue
+        yield from self._by_queue(names.WORKER_SLOTS, slots)
+        yield from self._by_queue(names.WORKER_SLOTS_BUSY, busy)
 
     def _consumers(self) -> Iterator[str]:
         consumers = self._gauges.consumers()

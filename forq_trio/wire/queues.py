@@ -20,6 +20,7 @@ Remedy = Literal[
     "show_failed",
     "set_lease",
     "show_consumers",
+    "show_workers",
     "change_rate",
     "change_in_flight",
     "open_workbench",

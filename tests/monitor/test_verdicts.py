@@ -18,6 +18,8 @@ PAUSED = Facts(paused=True, paused_ms=12 * 60_000)
 NACKS = Facts(nacks=10, same_reason=10, reason="no stock", delivered=20, acked=1)
 SLOW = Facts(ended=5, delivered=500, acked=500)
 BEHIND = Facts(sent=6_001, acked=901, delivered=901, ready_grew=1, oldest_ms=60_001, ready=9, waiting=1)
+BUSY = Facts(workers=4, slots=24, slots_busy_ms=6 * 60_000, oldest_ms=60_001)
+SILENT = Facts(workers=12, silent_workers=3, held_by_silent=7)
 GREW = Facts(dead_letters=True, grew=1_904)
 LOST = Facts(lost=1, acked=1)
 RATED = Facts(rate=Rate(5, 1_000), next_token_ms=120, ready=2_310, oldest_ms=325_000, sent=2_130, waiting=1)
@@ -43,6 +45,9 @@ UNCHANGED = Facts(dead_letters=True, unchanged_ms=3 * 24 * HOUR)
         (replace(SLOW, handling_p99_ms=400_000.0), "attention", "Acks slower than the lease", "set_lease", 800_000),
         (replace(SLOW, handling_p99_ms=399_617.3), "attention", "Acks slower than the lease", "set_lease", 800_000),
         (BEHIND, "attention", "Falling behind, 17 /s more in than out", "show_consumers", None),
+        (BUSY, "attention", "All 24 slots busy for 6 min", "show_workers", None),
+        (SILENT, "attention", "3 of 12 workers are silent", "show_workers", None),
+        (replace(SILENT, silent_workers=1), "attention", "1 of 12 workers is silent", "show_workers", None),
         (RATED, "paused", "Held back by its rate, 5 min 25 s behind", "change_rate", None),
         (RATED_GROUPS, "paused", "Held back by its rate", "change_rate", None),
         (IN_FLIGHT, "paused", "40 in flight, as many as may be", "change_in_flight", None),
@@ -89,6 +94,11 @@ def test_each_row(facts: Facts, level: str, verdict: str, remedy: str | None, va
         replace(BEHIND, ready_grew=0),
         replace(BEHIND, ready_grew=None),
         replace(BEHIND, oldest_ms=60_000),
+        replace(BUSY, oldest_ms=60_000),
+        replace(BUSY, slots_busy_ms=59_999),
+        replace(BUSY, slots_busy_ms=None),
+        replace(BUSY, slots=0),
+        replace(SILENT, silent_workers=0),
         replace(RATED, next_token_ms=0, sent=0, delivered=1, acked=1),
         replace(RATED, ready=0),
         replace(RATED_GROUPS, waiting=0),
@@ -161,8 +171,10 @@ def test_the_page_has_the_rows_of_the_table_in_their_order() -> None:
         PAUSED,
         BACKLOG,
         UNACKED,
+        BUSY,
         NACKS,
         SLOW,
+        SILENT,
         replace(RATED, oldest_ms=300_000),
         IN_FLIGHT,
         BEHIND,

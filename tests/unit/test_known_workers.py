@@ -13,7 +13,7 @@ from forq_trio.model.errors import (
     OutOfRange,
     TooManyWorkers,
 )
-from forq_trio.model.workers import HeldMessage, WorkerReport
+from forq_trio.model.workers import HeldMessage, QueueWorkers, WorkerReport
 from support.forq_api import SetClock
 from support.workers import held, part, report, worker_id
 
@@ -183,3 +183,17 @@ def test_a_report_that_is_wrong_is_refused(known: KnownWorkers, wrong: WorkerRep
     with pytest.raises(error):
         known.report(wrong)
     assert known.count == 0
+
+
+def test_gauges_and_the_numbers_of_a_queue(known: KnownWorkers, clock: SetClock):
+    known.report(report(1, part("a", busy=4, holds=(held(lease_until=NOW + 90_000),)), part("b")))
+    clock.ms += limits.WORKER_SILENT_MS
+    known.report(report(2, part("a", busy=6)))
+    known.report(report(3, part("b")))
+    gauges = known.gauges()
+    assert gauges.states == {"busy": 1, "idle": 1, "silent": 1}
+    assert gauges.slots == {"a": (4, 4), "b": (4, 0)}
+    assert known.in_queue("a") == QueueWorkers(2, silent=1, held=1, slots=4, busy_since=clock.ms)
+    assert known.in_queue("b") == QueueWorkers(2, silent=1, slots=4)
+    known.report(report(3, part("a")))
+    assert known.in_queue("a").busy_since is None

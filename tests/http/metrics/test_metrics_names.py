@@ -10,6 +10,7 @@ from forq_trio.model.holders import OWNER
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.quotas import Quota
 from forq_trio.model.schedules import SavedRun
+from forq_trio.model.workers import WorkerGauges
 from forq_trio.storage.engine import EVENT_KINDS, Event
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.gauges import Gauges
@@ -55,6 +56,9 @@ OURS = {
     "forq_queue_oldest_claimable_age_seconds": ("gauge", "queue_name", "queue_type"),
     "forq_queue_waiting_consumers": ("gauge", "queue_name", "queue_type"),
     "forq_queue_health": ("gauge", "queue_name", "queue_type", "level"),
+    "forq_workers": ("gauge", "state"),
+    "forq_worker_slots": ("gauge", "queue_name", "queue_type"),
+    "forq_worker_slots_busy": ("gauge", "queue_name", "queue_type"),
     "forq_consumer_lag_messages": ("gauge", "queue_name", "consumer"),
     "forq_consumer_open_messages": ("gauge", "queue_name", "consumer"),
     "forq_consumer_seconds_since_use": ("gauge", "queue_name", "consumer"),
@@ -139,6 +143,7 @@ def full_tally() -> tuple[Counters, Gauges]:
         oldest_seconds=lambda: {counters.key("q"): 1.5},
         health=lambda: {"q": "fine"},
         consumers=lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)],
+        workers=lambda: WorkerGauges(slots={"q": (4, 3)}),
         ui_loop_seconds=lambda: {"keyless": 0.5},
         quotas=lambda: [Quota("apps", 3, 9, 2, 4)],
         budgets=lambda: {"bodies": budget},

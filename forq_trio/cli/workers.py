@@ -1,0 +1,57 @@
+"""`forq workers`: the workers that made themselves known."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import ago
+from forq_trio.cli.tables import Column, Kind, numbers, print_list
+
+if TYPE_CHECKING:
+    from forq_trio.client.types import WorkerInfo
+
+_COLUMNS = (
+    Column("name"),
+    Column("host", spare=2),
+    Column("version", spare=1),
+    Column("queues", Kind.TEXT),
+    *numbers("busy", "slots"),
+    Column("a minute", Kind.NUMBER),
+    Column("oldest", Kind.NUMBER, spare=3),
+    Column("heard"),
+)
+
+
+@click.command()
+@click.argument("queue", required=False)
+@json_option
+@url_option
+def workers(queue: str | None, as_json: bool, url: str) -> None:
+    """List the workers that serve a queue, or all: their slots, and what they handled in the last minute.
+
+    A worker is silent when nothing was heard of it for 15 seconds.
+    """
+    with connect(url) as client:
+        found = client.workers(queue)
+    found.sort(key=lambda info: (not info.silent, info.report.name))
+    nothing = "No worker has made itself known; those of forq_trio.worker and `forq work` do."
+    print_list(found, as_json, _COLUMNS, _row, nothing)
+
+
+def _row(info: "WorkerInfo") -> tuple[object, ...]:
+    report = info.report
+    oldest = min((held.since for part in report.queues for held in part.holds), default=None)
+    heard = ago(info.heard_at)
+    return (
+        report.name,
+        report.host,
+        report.version,
+        " ".join(part.queue for part in report.queues),
+        sum(part.busy for part in report.queues),
+        sum(part.slots for part in report.queues),
+        info.handled_per_minute,
+        "" if oldest is None else ago(oldest),
+        f"silent for {heard}" if info.silent else f"{heard} ago",
+    )
