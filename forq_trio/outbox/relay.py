@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol, Self
 
 import anyio
+from anyio.abc import TaskStatus
 
 from forq_trio.model.errors import CallerError, ForqProtocolError, ServiceError, error_of
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
@@ -76,13 +77,13 @@ class Relay:
         return self
 
     async def __aexit__(self, *raised: Any) -> None:
-        await self._beside.__aexit__(*raised)
+        await self._beside.__aexit__(*raised)  # noqa: ASYNC102  the relay ends behind its statement
 
     @asynccontextmanager
     async def _running_beside(self) -> AsyncIterator[None]:
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.run)
+            await tasks.start(self.run)
             try:
                 yield
             except Exception as error:  # raised below as it is, in no group
@@ -95,9 +96,10 @@ class Relay:
         """Look now, from the event loop's thread; it is not needed: each write wakes the relay by itself."""
         self._woken.set()
 
-    async def run(self) -> None:
-        """Relay until cancelled."""
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Relay until cancelled. task_status: of `TaskGroup.start`; it has started once it notices writes."""
         changes = self._watch_with(self._path)
+        task_status.started()
         problem: Exception | None = None
         try:
             async with anyio.create_task_group() as tasks:

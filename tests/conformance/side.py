@@ -154,7 +154,9 @@ class Side:
         self.events_read = last
         by_message: dict[int, list[Any]] = {}
         for event in new:
-            assert self.ids[event["sequence"]] == event["messageId"]
+            # A relay does not tell the ids of its messages: their first event does.
+            known = self.ids.setdefault(event["sequence"], event["messageId"])
+            assert known == event["messageId"]
             self.last_events[event["sequence"]] = event
             by_message.setdefault(event["sequence"], []).append(event | {"id": 0, "messageId": ""})
         return by_message
