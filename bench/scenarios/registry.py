@@ -22,6 +22,7 @@ from bench.scenarios import (
     schedules,
     spark,
     tail,
+    workers,
     writes,
 )
 from bench.scenarios.context import Context, Row
@@ -68,6 +69,7 @@ SCENARIOS: dict[str, Scenario] = {
     "keys-stored": Scenario(keys.keys_stored, needs_own=True),
     "neighbours": Scenario(neighbours.neighbours, needs_own=True),
     "schedules": Scenario(schedules.schedules, needs_own=True),
+    "workers": Scenario(workers.workers, needs_own=True),
     "writes": Scenario(writes.writes, needs_own=True),
     "events": Scenario(events.events, needs_own=True),
     "pipelines": Scenario(pipelines.pipelines, needs_own=True),

@@ -104,8 +104,7 @@ class Run:
         self.jobs = list(jobs)
         self.scope = anyio.CancelScope()
         self.in_thread = False
-        self.began_at = anyio.current_time()
-        self.timeout_at = self.began_at + timeout
+        self.timeout_at = math.inf if timeout == math.inf else anyio.current_time() + timeout
         for job in self.jobs:
             job.run = self
         self.refresh()
@@ -114,7 +113,9 @@ class Run:
         """Set the deadline of the scope by the leases."""
         self.scope.deadline = min(self.timeout_at, *(job.ends_at for job in self.jobs))
 
-    def lost_leases(self) -> list[Job]:
-        """The jobs whose leases have ended by now."""
+    def note_lost_leases(self) -> bool:
+        """Mark the jobs whose leases have ended by now as lost; whether there are any."""
         now = anyio.current_time()
-        return [job for job in self.jobs if job.lost or now >= job.ends_at]
+        for job in self.jobs:
+            job.lost = job.lost or now >= job.ends_at
+        return any(job.lost for job in self.jobs)

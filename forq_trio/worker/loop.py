@@ -140,8 +140,9 @@ class QueueLoop:
             finally:
                 for _ in range(asked - len(runs)):
                     self._free_slot()
-            for each in runs:
-                tasks.start_soon(self._process, self._jobs(each), settler)
+            for jobs in map(self._jobs, runs):
+                self.leases.hold(jobs)
+                tasks.start_soon(self._process, jobs, settler)
             if stop_when_empty and not runs:
                 if self._slots.busy == 0:
                     return
@@ -182,12 +183,8 @@ class QueueLoop:
     async def _process(self, jobs: list[Job], settler: Settler) -> None:
         """One slot's work. Nothing that a handler raises leaves it."""
         self.stats.running += len(jobs)
-        self.leases.hold(jobs)
         try:
-            settlements = await self._handle(jobs)
-            for job in self._lost(jobs):
-                settlements.pop(job, None)
-            await self._settle(settlements, settler)
+            await self._settle(await self._handle(jobs), settler)
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(RELEASE_SECONDS, shield=True):
                 await self._release([job.receipt for job in jobs if not job.lost])
@@ -212,7 +209,7 @@ class QueueLoop:
             self._idle.set()
 
     async def _handle(self, jobs: list[Job]) -> dict[Job, Settlement]:
-        """Call the handler; what is to be said about each job."""
+        """Call the handler; what is to be said about each job whose lease was not lost."""
         settlements: dict[Job, Settlement] = {}
         payloads: list[Any] = []
         readable: list[Job] = []
@@ -224,10 +221,11 @@ class QueueLoop:
                 settlements[job] = self._misfit(job, error)
         if readable:
             results = await self._call(readable, payloads)
-            settlements |= {
-                job: self.handler.settlement(result, job)
-                for job, result in zip(readable, results, strict=True)
-            }
+            for job, result in zip(readable, results, strict=True):
+                if job.lost:
+                    self._note_lost(job)
+                else:
+                    settlements[job] = self.handler.settlement(result, job)
         return settlements
 
     def _misfit(self, job: Job, error: Exception) -> Settlement:
@@ -246,7 +244,7 @@ class QueueLoop:
         except Exception as error:
             result = error
             logger.warning("%s: attempt %d of %s failed: %r", self.queue, jobs[0].attempt, jobs[0].id, error)
-        if run.scope.cancel_called and anyio.current_time() >= run.timeout_at and not run.lost_leases():
+        if run.scope.cancel_called and not run.note_lost_leases():
             result = TimeoutError(f"the handler took longer than {timeout:g} s")
         if self.handler.options.batch and isinstance(result, (list, tuple)):
             if len(result) == len(jobs):
@@ -287,14 +285,6 @@ class QueueLoop:
             logger.error("%s: %s is left to its thread, until its lease ends", self.queue, job.id)
             job.lost = True
         return None
-
-    def _lost(self, jobs: list[Job]) -> list[Job]:
-        """Those whose leases are lost; they are counted, and logged."""
-        now = anyio.current_time()
-        lost = [job for job in jobs if job.lost or now >= job.ends_at]
-        for job in lost:
-            self._note_lost(job)
-        return lost
 
     def _note_lost(self, job: Job) -> None:
         job.lost = True

@@ -18,12 +18,12 @@ PAUSE_SECONDS_MIN = 0.1
 PAUSE_SECONDS_MAX = 2.0
 
 
-class _Waiting:
-    """A job whose settlement was not answered yet. ok: whether the receipt was current."""
+class _Request:
+    """Jobs that are settled together. current: the receipts that were."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.ok = False
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.current: set[str] = set()
         self.answered = anyio.Event()
 
 
@@ -34,49 +34,48 @@ class Settler:
         self._source = source
         self._queue = queue
         self._tasks = tasks
-        self._gathered: dict[Settlement, list[_Waiting]] = {}
+        self._gathered: dict[Settlement, list[_Request]] = {}
 
     async def settle(self, job: Job, settlement: Settlement) -> bool:
         """True once it is durable; False where the job's receipt is not current, or it could not be said in time.
 
         It is tried until the job's lease ends. Cancelled: it may or may not be carried out.
         """
-        waiting = _Waiting(job)
-        group = self._gathered.get(settlement)
-        if group is None:
-            self._gathered[settlement] = [waiting]
+        gathered = self._gathered.get(settlement)
+        if gathered is None:
+            gathered = self._gathered[settlement] = [_Request()]
             self._tasks.start_soon(self._send_all, settlement)
-        else:
-            group.append(waiting)
-        await waiting.answered.wait()
-        return waiting.ok
+        if not gathered or len(gathered[-1].jobs) == limits.RECEIPTS_BATCH_MAX:
+            gathered.append(_Request())
+        request = gathered[-1]
+        request.jobs.append(job)
+        await request.answered.wait()
+        return job.receipt in request.current
 
     async def _send_all(self, settlement: Settlement) -> None:
-        while group := self._gathered[settlement]:
-            part, self._gathered[settlement] = (
-                group[: limits.RECEIPTS_BATCH_MAX],
-                group[limits.RECEIPTS_BATCH_MAX :],
-            )
+        gathered = self._gathered[settlement]
+        while gathered:
+            request = gathered.pop(0)
             try:
-                await self._send(settlement, part)
+                await self._send(settlement, request)
             finally:
-                for each in part:
-                    each.answered.set()
+                request.answered.set()
         del self._gathered[settlement]
 
-    async def _send(self, settlement: Settlement, group: list[_Waiting]) -> None:
+    async def _send(self, settlement: Settlement, request: _Request) -> None:
         pause = PAUSE_SECONDS_MIN
+        receipts = [job.receipt for job in request.jobs]
         while True:
             try:
-                results = await self._request(settlement, [each.job.receipt for each in group])
+                results = await self._request(settlement, receipts)
             except ForqError as error:
-                ends_at = max(each.job.ends_at for each in group)
+                ends_at = max(job.ends_at for job in request.jobs)
                 if not passes(error) or anyio.current_time() + pause >= ends_at:
-                    logger.error("%s: %s of %d failed: %s", self._queue, settlement.what, len(group), error)
+                    what, number = settlement.what, len(receipts)
+                    logger.error("%s: %s of %d failed: %s", self._queue, what, number, error)
                     return
             else:
-                for each, result in zip(group, results, strict=True):
-                    each.ok = result.ok
+                request.current.update(result.receipt for result in results if result.ok)
                 return
             await anyio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)

@@ -1,0 +1,85 @@
+"""Workers beside raw calls: an empty handler, and receive + ack of as many tasks as the worker has slots.
+
+Both work off the same stored messages, in the same run, one after the other. The raw tasks take a message each, as a
+handler does; the row "100 in a request" is what calls without handlers can do at most.
+"""
+
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+
+import trio
+
+from bench.scenarios.context import Context, Row
+from bench.scenarios.embedded import broker_on_disk
+from forq_trio import AsyncForqClient, Broker, NewMessage
+from forq_trio.worker import Worker
+
+SLOTS = 32
+STORE_BATCH = 1_000
+Source = Broker | AsyncForqClient
+
+
+def workers(context: Context) -> list[Row]:
+    """Messages per second of a worker with an empty handler, beside raw receive + ack: over HTTP, and embedded."""
+    rows = []
+    with context.server() as server:
+        rows += trio.run(_over_http, context, server.api.url, server.api.key)
+    return rows + trio.run(_embedded, context)
+
+
+async def _over_http(context: Context, url: str, key: str) -> list[Row]:
+    async with AsyncForqClient(url, key) as client:
+        return await _measure(context, "HTTP", client)
+
+
+async def _embedded(context: Context) -> list[Row]:
+    async with broker_on_disk(context.data_dir, context.durability) as broker:
+        return await _measure(context, "embedded", broker)
+
+
+async def _measure(context: Context, name: str, source: Source) -> list[Row]:
+    count = context.settings.feature_messages
+    best: dict[str, float] = {}
+    steps: dict[str, Callable[[Source, str], Awaitable[None]]] = {
+        f"raw, {SLOTS} tasks": _raw,
+        "raw, 100 in a request": _raw_batches,
+        f"worker, {SLOTS} slots": _worker,
+    }
+    for _ in range(context.settings.rounds):
+        for step, work in steps.items():
+            queue = context.queue("workers")
+            for start in range(0, count, STORE_BATCH):
+                messages = [NewMessage(context.content)] * min(STORE_BATCH, count - start)
+                await source.produce_many(queue, messages)
+            began = perf_counter()
+            await work(source, queue)
+            best[step] = max(best.get(step, 0), count / (perf_counter() - began))
+    raw = best[f"raw, {SLOTS} tasks"]
+    return [
+        {"source": name, "step": step, "messages_per_second": round(rate, 1), "of_raw": round(rate / raw, 2)}
+        for step, rate in best.items()
+    ]
+
+
+async def _raw(source: Source, queue: str) -> None:
+    async def work() -> None:
+        while deliveries := await source.receive(queue, wait_ms=0):
+            await source.ack(queue, [deliveries[0].receipt])
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(SLOTS):
+            nursery.start_soon(work)
+
+
+async def _raw_batches(source: Source, queue: str) -> None:
+    while deliveries := await source.receive(queue, max_messages=100, wait_ms=0):
+        await source.ack(queue, [each.receipt for each in deliveries])
+
+
+async def _worker(source: Source, queue: str) -> None:
+    app = Worker(source)
+
+    @app.on(queue, concurrency=SLOTS)
+    async def handle(content: str) -> None: ...
+
+    await app.drain()
