@@ -253,6 +253,8 @@ class QueueLoop:
         return [result] * len(jobs)
 
     async def _through_middleware(self, run: Run, payloads: list[Any]) -> object:
+        if not self._middleware:
+            return await self._call_function(run, payloads)
         first = run.jobs[0]
 
         async def call_next(index: int) -> object:

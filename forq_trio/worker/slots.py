@@ -64,7 +64,9 @@ class Slots:
             self._shared.changed()
 
     def notify(self) -> None:
-        """Let those look again who wait."""
+        """Let who waits look again."""
+        if not self.waits:
+            return
         self.changed.set()
         self.changed = anyio.Event()
 
