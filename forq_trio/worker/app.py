@@ -21,6 +21,7 @@ from forq_trio.model.messages import Produced
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.payloads import Payload
+from forq_trio.worker.presence import Presence
 from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, open_source, passes
 from forq_trio.worker.watchdog import watched
@@ -40,7 +41,8 @@ class Worker:
     AsyncForqClient, which the caller opened and closes. secret: for a server; None for that of FORQ_AUTH_SECRET.
     name: None for the program's name and the process's number. concurrency: how many handlers run at once over all
     queues, shared by weight while there are not enough; None for no such bound. drain_seconds: how long handlers may
-    still run when the worker stops, before they are cancelled and their messages given back.
+    still run when the worker stops, before they are cancelled and their messages given back. presence: whether the
+    worker makes itself known, so that the admin UI and `workers` show it.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Worker:
         version: str = "",
         concurrency: int | None = None,
         drain_seconds: float = DRAIN_SECONDS_DEFAULT,
+        presence: bool = True,
     ) -> None:
         if not drain_seconds >= 0:
             raise ValueError(f"drain_seconds: 0 or more, not {drain_seconds!r}")
@@ -59,7 +62,7 @@ class Worker:
             raise ValueError(f"concurrency: a whole number from 1, not {concurrency!r}")
         self.name = name or f"{Path(sys.argv[0] or 'worker').stem}-{os.getpid()}"
         self.version = version
-        self.host = socket.gethostname()
+        self._presence = Presence(self.name, socket.gethostname(), version) if presence else None
         self.handlers: dict[str, Handler[..., Any]] = {}
         self.stats: dict[str, QueueStats] = {}
         self._source = source
@@ -283,6 +286,8 @@ class Worker:
                 self.stop()
             async with anyio.create_task_group() as tasks, watched(self.name, enabled=not stop_when_empty):
                 tasks.start_soon(self._bound_drain, tasks.cancel_scope)
+                if self._presence is not None and not stop_when_empty:
+                    tasks.start_soon(self._presence.run, source, self._loops)
                 async with anyio.create_task_group() as loops:
                     for loop in self._loops:
                         loops.start_soon(self._run_loop, loop, stop_when_empty, failures)

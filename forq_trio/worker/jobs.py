@@ -2,6 +2,7 @@
 
 import logging
 import math
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
@@ -16,7 +17,8 @@ class Job:
     """A message in process. All members but `check` and `lost` are for the event loop's thread.
 
     attempt: counted from 1. last_attempt: whether a failure now is final; False where nothing bounds the attempts, or
-    the queue's settings cannot be read. received_at: when the message arrived (epoch ms).
+    the queue's settings cannot be read. received_at: when the message arrived; since: when this worker got it. Both are
+    epoch ms.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Job:
         self.kind = delivery.kind
         self.priority = delivery.priority
         self.received_at = delivery.received_at
+        self.since = time.time_ns() // 1_000_000
         self.lease_until = delivery.lease_until
         self.receipt = delivery.receipt
         self.last_attempt = last_attempt

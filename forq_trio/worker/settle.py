@@ -86,7 +86,7 @@ class Settler:
             case "ack":
                 return await source.ack(queue, receipts)
             case "discard":
-                return await source.nack(queue, receipts, reason=settlement.reason, final=True)
+                return await source.discard(queue, receipts, reason=settlement.reason or "discarded")
         return await source.nack(
             queue, receipts, delay_ms=settlement.delay_ms, reason=settlement.reason, final=settlement.final
         )

@@ -1,0 +1,102 @@
+"""A worker makes itself known to its source: who it is, and what it has in process (docs/workers.md)."""
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from heapq import nsmallest
+from typing import Protocol, runtime_checkable
+from uuid import uuid4
+
+import anyio
+
+from forq_trio.model import limits
+from forq_trio.model.errors import CallerError, ForqError
+from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.worker.jobs import Job
+from forq_trio.worker.loop import QueueLoop
+from forq_trio.worker.source import Source
+
+logger = logging.getLogger("forq_trio.worker")
+
+FORGET_SECONDS = 1.0
+
+
+@runtime_checkable
+class Reported(Protocol):
+    """A source that can be told of workers."""
+
+    async def report_worker(self, report: WorkerReport) -> None: ...
+
+    async def forget_worker(self, worker_id: str) -> None: ...
+
+
+class Presence:
+    """Reports of one worker, while it serves."""
+
+    def __init__(self, name: str, host: str, version: str) -> None:
+        self._id = str(uuid4())
+        self._name = name
+        self._host = host
+        self._version = version
+        self._started_at = _now_ms()
+
+    def report(self, loops: Sequence[QueueLoop]) -> WorkerReport:
+        """What there is to say now."""
+        return WorkerReport(
+            self._id,
+            self._name[: limits.WORKER_NAME_LENGTH_MAX],
+            self._host[: limits.WORKER_HOST_LENGTH_MAX],
+            self._version[: limits.WORKER_VERSION_LENGTH_MAX],
+            os.getpid(),
+            self._started_at,
+            tuple(map(_queue, loops[: limits.WORKER_QUEUES_MAX])),
+        )
+
+    async def run(self, source: Source, loops: Sequence[QueueLoop]) -> None:
+        """Report every 5 seconds until cancelled, then say goodbye. Trouble is logged and stops no work."""
+        if not isinstance(source, Reported):
+            return
+        try:
+            listed = await self._tell(source, loops)
+            while listed:
+                await anyio.sleep(limits.WORKER_REPORT_SECONDS)
+                listed = await self._tell(source, loops)
+        finally:
+            with anyio.move_on_after(FORGET_SECONDS, shield=True):
+                try:
+                    await source.forget_worker(self._id)
+                except ForqError as error:
+                    logger.debug("the source was not told that the worker ends: %s", error)
+
+    async def _tell(self, source: Reported, loops: Sequence[QueueLoop]) -> bool:
+        """Report once; False where it makes no sense to do so again."""
+        try:
+            await source.report_worker(self.report(loops))
+        except CallerError as error:
+            logger.info("the source does not list this worker: %s", error)
+            return False
+        except ForqError as error:
+            logger.debug("the worker could not report: %s", error)
+        return True
+
+
+def _queue(loop: QueueLoop) -> WorkerQueue:
+    stats = loop.stats
+    held = nsmallest(limits.WORKER_QUEUE_HOLDS_MAX, loop.leases.jobs.values(), key=_since)
+    return WorkerQueue(
+        loop.queue,
+        stats.slots,
+        len(loop.leases.jobs),
+        stats.handled + stats.discarded,
+        stats.failed + stats.dead + stats.lost,
+        tuple(HeldMessage(job.id, job.sequence, job.since, job.attempt, job.lease_until) for job in held),
+    )
+
+
+def _since(job: Job) -> int:
+    return job.since
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
