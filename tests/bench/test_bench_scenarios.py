@@ -42,6 +42,7 @@ ROWS = {
     "keys-stored": 3,
     "neighbours": 10,
     "schedules": 3,
+    "workers": 6,
     "writes": 36,
     "pipelines": 6,
     "spark": 2,
