@@ -1,0 +1,71 @@
+"""The admin UI in a thread of this process, on a loopback port: for what no client can arrange over HTTP."""
+
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import Any
+
+import trio
+
+from forq_trio.broker.broker import Broker
+from forq_trio.config.load import load
+from forq_trio.http.transport.wire import open_listeners
+from forq_trio.model.clock import SystemClock
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import MEMORY_URL, open_engine
+from forq_trio.system import open_system
+from forq_trio.ui.start import build_ui
+from support.real_server import SECRET
+
+SETTINGS = {"FORQ_AUTH_SECRET": SECRET, "FORQ_ENV": "local", "FORQ_MEMORY": "true"}
+
+
+class InProcessUi:
+    """ui_url: where it is. `call` runs a method of its broker."""
+
+    def __init__(self, port: int, broker: Broker, token: trio.lowlevel.TrioToken) -> None:
+        self.ui_url = f"http://127.0.0.1:{port}"
+        self.broker = broker
+        self._token = token
+
+    def call(self, do: Callable[..., Awaitable[Any]], *args: object) -> Any:
+        return trio.from_thread.run(do, *args, trio_token=self._token)
+
+
+@contextmanager
+def in_process_ui() -> Iterator[InProcessUi]:
+    """Over a database in memory, until the block ends."""
+    started: SimpleQueue[tuple[InProcessUi, trio.Event] | BaseException] = SimpleQueue()
+
+    async def serve() -> None:
+        config = load(environ=SETTINGS).config
+        engine = open_engine(MEMORY_URL, EngineSettings(), "normal")
+        stop = trio.Event()
+        async with open_system(engine, SystemClock()) as system, trio.open_nursery() as nursery:
+            listeners = await open_listeners("127.0.0.1", 0)
+            ui = build_ui(config, system, lambda: 0, listeners, None, "http://localhost:8080", "test", 100)
+            assert ui is not None
+            await nursery.start(ui.run)
+            token = trio.lowlevel.current_trio_token()
+            started.put((InProcessUi(ui.port, system.broker, token), stop))
+            await stop.wait()
+            ui.stop()
+
+    def run() -> None:
+        try:
+            trio.run(serve)
+        except BaseException as error:
+            started.put(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    found = started.get()
+    if isinstance(found, BaseException):
+        raise found
+    ui, stop = found
+    try:
+        yield ui
+    finally:
+        trio.from_thread.run_sync(stop.set, trio_token=ui._token)
+        thread.join()
