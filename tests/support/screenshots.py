@@ -74,6 +74,13 @@ def at_key(page: Page) -> None:
     page.goto(path)
 
 
+def at_open_worker(page: Page) -> None:
+    """The workers, one of them opened to what it holds."""
+    page.goto("/workers")
+    page.locator(".wk", has_text="charge-worker-1").click()
+    page.locator(".hd.r").first.wait_for()
+
+
 def at_selection(page: Page) -> None:
     """Dead letters with some of them selected."""
     page.goto("/dead/orders.charge-dlq")
@@ -123,6 +130,8 @@ PICTURES = (
     Picture("system", at("/system")),
     Picture("schedules", at("/schedules")),
     Picture("schedules-phone", at("/schedules"), options=(PHONE,)),
+    Picture("workers", at_open_worker),
+    Picture("workers-phone", at_open_worker, options=(PHONE,)),
     Picture("schedule", at("/schedules/reports.daily")),
     Picture("schedule-edit", at("/schedules/gdpr.sweep/edit")),
 )

@@ -16,6 +16,7 @@ from forq_trio import AsyncForqClient
 from forq_trio.model.errors import ForqError
 from support.showcase import MINUTE_MS, NO_TEMPLATE, PLANS, UNAVAILABLE, fill
 from support.showcase_keys import CUSTOMERS, change
+from support.showcase_workers import make_known
 
 WAIT_MS = 5_000
 WATCHED_SECONDS = 25
@@ -119,6 +120,7 @@ async def _trade(url: str, secret: str, stop: trio.Event) -> None:
                 nursery.start_soon(_consume, client, trade, rng, stop)
         client = await stack.enter_async_context(AsyncForqClient(url, secret))
         nursery.start_soon(_offer, client, stop)
+        nursery.start_soon(make_known, client, stop)
         await client.configure("orders.charge", lease_ms=12_000)
         await client.resume("imports.csv")
         await _work(WATCHED_SECONDS, stop)
