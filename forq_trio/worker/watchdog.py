@@ -3,7 +3,6 @@
 import logging
 import sys
 import threading
-import time
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,22 +12,23 @@ import anyio
 logger = logging.getLogger("forq_trio.worker")
 
 BEAT_SECONDS = 0.5
-BLOCKED_SECONDS = 1.0
+BLOCKED_LOOKS = 4
 
 
 class Watchdog:
-    """A thread that looks whether the event loop of `thread` still runs."""
+    """A thread that looks whether the event loop of `thread` still runs.
+
+    It counts its own looks, not seconds: where other programs leave the process no processor, it is late as well.
+    """
 
     def __init__(self, thread: int) -> None:
         self._thread = thread
-        self._beaten_at = time.monotonic()
-        self._told = False
+        self._looks = 0
         self._ended = threading.Event()
 
     def beat(self) -> None:
         """The event loop runs."""
-        self._beaten_at = time.monotonic()
-        self._told = False
+        self._looks = 0
 
     def end(self) -> None:
         self._ended.set()
@@ -40,16 +40,15 @@ class Watchdog:
 
     def look(self) -> None:
         """Tell once of each time that the loop is blocked."""
-        blocked = time.monotonic() - self._beaten_at
-        if blocked < BEAT_SECONDS + BLOCKED_SECONDS or self._told:
+        self._looks += 1
+        if self._looks != BLOCKED_LOOKS:
             return
-        self._told = True
         frame = sys._current_frames().get(self._thread)
         where = "".join(traceback.format_stack(frame)[-3:]) if frame is not None else ""
         logger.error(
-            "a handler has blocked the event loop for %.1f s: no heartbeat is sent meanwhile. Make it a plain `def`,"
+            "a handler has blocked the event loop for %g s: no heartbeat is sent meanwhile. Make it a plain `def`,"
             " which runs in a thread, or await what takes long. It is here:\n%s",
-            blocked,
+            BEAT_SECONDS * BLOCKED_LOOKS,
             where,
         )
 
