@@ -9,7 +9,7 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 """
 
 from forq_trio.broker.compactions import Compactions, CompactionTask
-from forq_trio.broker.logs import Logs
+from forq_trio.broker.finished import Finished
 from forq_trio.broker.offers import Offers
 from forq_trio.broker.outboxes import Outboxes
 from forq_trio.broker.publishing import Publishing
@@ -25,7 +25,7 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Broker(
-    Publishing, Outboxes, Offers, Receives, Administration, Logs, Schedules, Tokens, Compactions, Workers
+    Publishing, Outboxes, Offers, Receives, Administration, Finished, Schedules, Tokens, Compactions, Workers
 ):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 

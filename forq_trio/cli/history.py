@@ -17,9 +17,12 @@ from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summ
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, shown_option, target_file_option, url_option, yes_option
 from forq_trio.cli.output import ago, one_line, print_json
+from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import Column, Kind, print_list
-from forq_trio.client.types import FinishedMessage, HistoryFilter
+from forq_trio.client.types import FinishedMessage, HistoryFilter, MoveResult
+from forq_trio.model.errors import ForqError
 from forq_trio.model.history import OUTCOMES, Outcome
+from forq_trio.model.limits import MOVE_BATCH_MAX
 from forq_trio.telemetry.words import counted
 
 _LISTED = (
@@ -146,6 +149,27 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
             stream.flush()
     click.echo(f"{counted(written, 'message')} written; go on with --after {at}", err=True)
     return Exit.OK if written else Exit.NOTHING
+
+
+@history.command(short_help="Send finished messages again.")
+@click.argument("queue")
+@click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
+@json_option
+@url_option
+def requeue(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str) -> int:
+    """Send finished messages again, each as a new message; they stay in the history.
+
+    Content, attributes, priority and group stay as they were. A former dead letter goes to the queue that it came from.
+    """
+    with connect(url) as client:
+        results = in_batches(message_ids, MOVE_BATCH_MAX, lambda batch: client.requeue_finished(queue, batch))
+    named = [
+        MoveResult(message_id, False, code=result.code, message=result.message)
+        if isinstance(result, ForqError)
+        else MoveResult(message_id, True)
+        for message_id, result in zip(message_ids, results, strict=True)
+    ]
+    return report_results(named, "sent again", as_json)
 
 
 @history.command(short_help="Remove the history of a queue.")

@@ -23,11 +23,14 @@ from forq_trio.client.types import (
     LeasePage,
     MessageEvent,
     NewMessage,
+    Produced,
     Publication,
     PublishedVersion,
     Stage,
     Staged,
 )
+from forq_trio.model.checks import check_is_list
+from forq_trio.model.errors import ForqError
 from forq_trio.wire.consumers import AcknowledgeLease, LeaseRequest, OpenConsumer
 from forq_trio.wire.endpoints import consumers as consumer_api
 from forq_trio.wire.endpoints import logs as log_api
@@ -39,6 +42,7 @@ from forq_trio.wire.limits import (
     EXPORT_PARTITIONS_DEFAULT,
     LOG_PAGE_DEFAULT,
 )
+from forq_trio.wire.logs import RequeueFinished
 from forq_trio.wire.publishing import NamedStage, PublishRequest
 
 
@@ -138,6 +142,16 @@ class AsyncPipelines(AsyncConnection):
     async def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
         """One finished message of a queue, with its content and how it ended."""
         return await self._call(log_api.SHOW_FINISHED_MESSAGE, queue=queue, messageId=message_id)
+
+    async def requeue_finished(self, queue: str, message_ids: Sequence[str]) -> list[Produced | ForqError]:
+        """Send up to 1,000 messages of the history again, each as a new message.
+
+        Results in the order of the ids: what was stored, or the error why not. Repeated, it sends them once more.
+        """
+        check_is_list("message_ids", message_ids)
+        wanted = RequeueFinished(list(message_ids))
+        answer = await self._call(log_api.REQUEUE_FINISHED, wanted, queue=queue)
+        return protocol.read_send_results(answer.results, len(wanted.message_ids))
 
     async def purge_history(self, queue: str) -> int:
         """Remove all messages of a queue from the history that ended before this call; returns how many."""

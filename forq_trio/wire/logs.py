@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from forq_trio.model import history
 from forq_trio.model.events import MessageEvent
-from forq_trio.wire.dead_letters import DeadLetterFilter
+from forq_trio.wire.dead_letters import DeadLetterFilter, MessageIds
 from forq_trio.wire.export import ExportedMessage
 
 Outcome = Annotated[history.Outcome, Meta(description="How the message ended.")]
@@ -29,6 +29,12 @@ class HistoryRange(LogRange, frozen=True, gc=False):
 
     enabled: whether messages that end now are kept. first: last + 1 where none is kept.
     """
+
+
+class RequeueFinished(Struct, frozen=True, forbid_unknown_fields=True):
+    """Finished messages to send again."""
+
+    message_ids: MessageIds = field(name="ids")
 
 
 class EventPage(Struct, frozen=True, gc=False):

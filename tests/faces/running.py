@@ -33,9 +33,11 @@ KINDS = ("broker", "http")
 
 
 @asynccontextmanager
-async def open_face(kind: str, url: str, durability: str = "normal") -> AsyncIterator[Face]:
-    """A face of a queue with Forq's settings. Hanging is the failure of a test, in real time."""
-    engine = open_engine(url, EngineSettings(), durability)
+async def open_face(
+    kind: str, url: str, durability: str = "normal", *, history: bool = False
+) -> AsyncIterator[Face]:
+    """A face of a queue with Forq's settings, and a history or none. Hanging is the failure of a test, in real time."""
+    engine = open_engine(url, EngineSettings(history=history), durability)
     with real_deadline(REAL_SECONDS_MAX):
         async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
             if kind == "broker":

@@ -27,7 +27,7 @@ class BatchEndpoints:
         check_producible(queue)
         entries = await read_messages(request)
         outcomes = await self._broker.produce_many(queue, valid(entries))
-        return json_response(SendResults(results_of(entries, outcomes, _stored, SendResult)))
+        return json_response(SendResults(results_of(entries, outcomes, stored, SendResult)))
 
     async def receive(self, request: Request, queue: str) -> Response:
         """The next messages, waiting for the first one; none after the wait."""
@@ -47,5 +47,6 @@ class BatchEndpoints:
         return Response(200, body, on_unsent=undelivery(self._broker, queue, deliveries))
 
 
-def _stored(stored: Produced) -> SendResult:
-    return SendResult(stored.id, stored.sequence, stored.duplicate)
+def stored(message: Produced) -> SendResult:
+    """The result of a message that was stored."""
+    return SendResult(message.id, message.sequence, message.duplicate)

@@ -8,10 +8,13 @@ from functools import partial
 from msgspec.structs import asdict
 
 from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api.batches import stored
+from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.dead_letters import filter_in_query
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import query_choice, query_limit, query_number, query_range, query_text
+from forq_trio.http.forq_api.sends import results_of
 from forq_trio.http.long_poll import wait_for_events
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
@@ -21,7 +24,10 @@ from forq_trio.model.events import read_events
 from forq_trio.model.history import OUTCOMES, Outcome
 from forq_trio.model.logs import LogName
 from forq_trio.wire.endpoints import logs as api
-from forq_trio.wire.logs import HistoryFilter
+from forq_trio.wire.logs import HistoryFilter, RequeueFinished
+from forq_trio.wire.messages import SendResult, SendResults
+
+_read_requeue = BodyReader(RequeueFinished)
 
 
 class LogEndpoints:
@@ -63,6 +69,12 @@ class LogEndpoints:
         page = await self._broker.search_history(queue, wanted, before=before or None, limit=limit)
         return json_response(page)
 
+    async def requeue(self, request: Request, queue: str) -> Response:
+        """Send finished messages again."""
+        wanted = _read_requeue(request.body)
+        outcomes = await self._broker.requeue_finished(queue, wanted.message_ids)
+        return json_response(SendResults(results_of(wanted.message_ids, outcomes, stored, SendResult)))
+
 
 def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes of the history. route: makes one of an endpoint and what responds."""
@@ -71,6 +83,7 @@ def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route(api.READ_HISTORY, partial(logs.page, "history")),
         calling(route, api.SHOW_HISTORY_RANGE, broker.history_range),
         route(api.SEARCH_HISTORY, logs.search),
+        route(api.REQUEUE_FINISHED, logs.requeue),
         calling(route, api.PURGE_HISTORY, broker.purge_history, wraps=True),
         calling(route, api.SHOW_FINISHED_MESSAGE, broker.finished_message),
     ]

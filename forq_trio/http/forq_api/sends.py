@@ -207,7 +207,7 @@ def _check_attributes(raw: bytes | Raw) -> None:
 
 
 def results_of(
-    entries: Sequence[MessageT | Refused],
+    entries: Sequence[object],
     outcomes: Sequence[OutcomeT | ForqError],
     done: Callable[[OutcomeT], ResultT],
     refused: Callable[..., ResultT],

@@ -9,6 +9,7 @@ from forq_trio.wire.endpoints.endpoint import (
     ID,
     NDJSON,
     READ_ERRORS,
+    STORE_ERRORS,
     WRITE_ERRORS,
     Answer,
     Endpoint,
@@ -18,7 +19,8 @@ from forq_trio.wire.endpoints.endpoint import (
 )
 from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.logs import EventRange, HistoryRange
+from forq_trio.wire.logs import EventRange, HistoryRange, RequeueFinished
+from forq_trio.wire.messages import SendResults
 from forq_trio.wire.queues import Purged
 
 _EVENTS, _HISTORY = "Events", "History"
@@ -123,6 +125,19 @@ SHOW_FINISHED_MESSAGE = Endpoint(
     summary="One finished message, with its content and how it ended",
     answers=(Answer(200, "The message.", FinishedMessage),),
     errors=(errors.MessageNotFound, *READ_ERRORS),
+)
+REQUEUE_FINISHED = Endpoint(
+    "POST",
+    "/queues/{queue}/history/requeue",
+    Scope.REDRIVE,
+    name="requeueFinished",
+    tag=_HISTORY,
+    summary="Send finished messages again",
+    description="Each becomes a new message with its content, attributes, priority and group; a former dead letter "
+    "goes to the queue that it came from. A repeated request sends them once more.",
+    body=RequeueFinished,
+    answers=(Answer(200, "One result per id, in their order.", SendResults),),
+    errors=(errors.OutOfRange.about("ids"), *STORE_ERRORS, *READ_ERRORS),
 )
 PURGE_HISTORY = Endpoint(
     "DELETE",

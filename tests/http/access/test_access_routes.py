@@ -19,6 +19,7 @@ BODIES = {
     "receiveMessages": b'{"max": 1}',
     "sendMessage": b'{"content": "m"}',
     "discardMessages": b'{"receipts": [], "reason": "r"}',
+    "requeueFinished": b'{"ids": []}',
     "createToken": b"{}",
     "offerMessage": b'{"content": "m"}',
     "saveSchedule": b'{"queue": "q", "content": "m", "every": "1h"}',
