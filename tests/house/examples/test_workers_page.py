@@ -7,14 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from forq_trio.worker import Job, Worker
+from forq_trio.worker.app import DRAIN_SECONDS_DEFAULT
 from support.real_server import environment
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "workers.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n([\s\S]*?)^```", PAGE, re.MULTILINE)
-PRINTED = ["to anna@example.org\n", "49\n"]
+PRINTED = ["to anna@example.org\n", "49\n", "['numbers'] 1\n"]
 
 
 def test_every_program_is_run() -> None:
@@ -40,3 +42,11 @@ def test_the_tables_name_every_option_and_member() -> None:
     options = {*inspect.signature(Worker.on).parameters} - {"self", "queue"}
     members = {name for name in vars(Job) if not name.startswith("_")} - {"end_at", "lose"}
     assert options | members <= named
+
+
+def test_a_deployment_waits_longer_than_a_drain() -> None:
+    (pod,) = re.findall(r"^```yaml\n([\s\S]*?)^```", PAGE, re.MULTILINE)
+    seconds = [yaml.safe_load(pod)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]]
+    seconds += [int(each) for each in re.findall(r"(?:TimeoutStopSec=|--stop-timeout )(\d+)", PAGE)]
+    assert len(seconds) == 3
+    assert min(seconds) > DRAIN_SECONDS_DEFAULT
