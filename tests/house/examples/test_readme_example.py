@@ -1,4 +1,4 @@
-"""The program in the README does what it says."""
+"""The programs in the README do what they say."""
 
 import re
 import subprocess
@@ -8,10 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_program_in_the_readme_runs(tmp_path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_the_programs_in_the_readme_run(tmp_path) -> None:
+    embedded, worker = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
+        [sys.executable, "-W", "error", "-c", f"{embedded}\n{worker}"],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
