@@ -1,0 +1,66 @@
+"""examples/orders: server, workers and shop as real processes, used over HTTP as its reader would."""
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from forq_trio import ForqClient
+from support.processes import WAIT_SECONDS_MAX, killed_after
+from support.real_server import SECRET, environment, real_server
+
+ROOT = Path(__file__).parents[3]
+ORDERS = ROOT / "examples" / "orders"
+
+
+@contextlib.contextmanager
+def started(program: str, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-W", "error", str(ORDERS / program), *arguments]
+    env = environment(PYTHONPATH=str(ROOT), **variables)
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def order(shop: httpx.Client, **form: object) -> None:
+    assert shop.post("/orders", data=form).status_code == 303
+
+
+def dead_letter(client: ForqClient, queue: str) -> None:
+    """Wait until the queue has a dead letter, and give it back."""
+    (delivery,) = client.receive(queue, wait_ms=20_000)
+    client.release(queue, delivery)
+
+
+@pytest.mark.process
+def test_orders_go_through_and_what_fails_is_shown(tmp_path: Path) -> None:
+    with real_server(tmp_path / "forq.db") as server, ForqClient(server.url, SECRET) as client:
+        variables = {"FORQ_URL": server.url, "ORDERS_DB": str(tmp_path / "orders.db")}
+        with started("shop.py", "0", **variables) as process, killed_after(process):
+            assert process.stdout is not None
+            with httpx.Client(base_url=process.stdout.readline().strip()) as shop:
+                assert shop.post("/orders", data={"item": "tea"}).status_code == 422
+                order(shop, customer="Anna", item="tea", amount=7)
+                order(shop, customer="Bela", item="yacht", amount=90_000)
+                order(shop, customer="Cleo", item="nothing", amount=1)
+                with started("workers.py", **variables) as workers, killed_after(workers):
+                    dead_letter(client, "orders-dlq")
+                    dead_letter(client, "shipping-dlq")
+                    workers.terminate()
+                    assert workers.wait(WAIT_SECONDS_MAX) == 0
+                assert [shop.post(path).status_code for path in ("/again", "/report")] == [303, 303]
+                with started("workers.py", "--once", **variables) as workers:
+                    assert workers.wait(WAIT_SECONDS_MAX) == 0
+                page = shop.get("/").text
+    done, failed = page.split("<h2>Failed</h2>")
+    assert len(re.findall(r"<li>paid \w+ 7</li>", done)) == 1
+    assert len(re.findall(r"<li>shipped \w+ 7</li>", done)) == 1
+    assert "report nightly" in done
+    assert "Bela cannot pay 90000" in failed
