@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from forq_trio.model.keys import Offering as Offering
     from forq_trio.model.keys import OfferOptions as OfferOptions
     from forq_trio.model.keys import OnceMore as OnceMore
-    from forq_trio.model.messages import Delivery as Delivery
+    from forq_trio.model.where import NotEqual
+from forq_trio.model.messages import Delivery as Delivery
     from forq_trio.model.messages import Failure as Failure
     from forq_trio.model.messages import KeyedMessage as KeyedMessage
     from forq_trio.model.messages import KeyPage as KeyPage

@@ -21,7 +21,7 @@ An outcome travels in a slot, never in a channel: resolving an abandoned call mu
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from itertools import count, islice
+from itertools import count
 from math import inf
 from typing import Any, Generic, cast
 
@@ -158,7 +158,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
                 if parked is None:
                     offer.pop(queue, None)
                 else:
-                    offer[queue] = tuple(islice(parked.line.values(), limits.RECEIVERS_OFFERED_MAX))
+                    offer[queue] = _offered(parked.line.values())
             self._offer = offer
             self._changed.clear()
         return self._offer
@@ -224,6 +224,19 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
             call = heapq.heappop(self._deadlines)[2]
             self.remove(call)
             call.resolve(())
+
+
+def _offered(line: Iterable[Receiver]) -> tuple[Receiver, ...]:
+    """The first receivers; at most half of them take only some messages, so the others are always served."""
+    picky = 0
+    offered: list[Receiver] = []
+    for receiver in line:
+        picky += bool(receiver.claim.where)
+        if not receiver.claim.where or picky <= limits.RECEIVERS_OFFERED_MAX // 2:
+            offered.append(receiver)
+            if len(offered) == limits.RECEIVERS_OFFERED_MAX:
+                break
+    return tuple(offered)
 
 
 class _Watch:

@@ -11,6 +11,7 @@ from forq_trio.model.checks import check_range, check_text
 from forq_trio.model.commands import Command, RedrivePolicy
 from forq_trio.model.errors import CallerError, MalformedReceipt, MessageNotFound, ReceiptNotCurrent
 from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name, token_of_forq
+from forq_trio.model.where import Wanted, where_of
 from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of
 
 Outcome = bool | int | None
@@ -31,11 +32,14 @@ class Receives(BrokerBase):
         lease_ms: int | None = None,
         shuffle: bool = False,
         redrive_policy: RedrivePolicy | None = None,
+        where: Wanted | None = None,
     ) -> list[Delivery]:
         """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's), in claim order or at random.
 
         Waits up to `wait_ms` (0-30,000) for the first one; returns [] when none came. Among waiting receivers the one
         that waits longest is served first. redrive_policy: this consumer's own bound on deliveries.
+        where: take only messages whose attributes have these values, e.g. {"region": "eu", "tier": {"not": "free"}}.
+        Raises InvalidRequest for a `where` that is none, or one with `shuffle`.
         Raises InvalidQueueName, OutOfRange, Overloaded, Stopping, StorageUnavailable or OutcomeUnknown.
         """
         check_queue_name(queue)
@@ -43,13 +47,14 @@ class Receives(BrokerBase):
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
         if lease_ms is not None:
             check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
+        conditions = where_of(where, shuffle=shuffle)
         if redrive_policy is not None:
             if redrive_policy.max_attempts is not None:
                 check_range("max_attempts", redrive_policy.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
             if redrive_policy.dead_letter_queue:
                 check_queue_name(redrive_policy.dead_letter_queue, "deadLetterQueue")
                 await name_queues(self._writer, redrive_policy.dead_letter_queue)
-        claim = commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, redrive_policy)
+        claim = commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, redrive_policy, conditions)
         deliveries = await self._writer.execute(claim)
         return list(deliveries)
 

@@ -6,7 +6,7 @@ class or a decorator.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack, cast, overload
+from typing import Any, Literal, Unpack, cast, overload
 
 from forq_trio.client import protocol
 from forq_trio.client.aio_keys import AsyncKeys
@@ -36,6 +36,7 @@ from forq_trio.client.types import (
 )
 from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
 from forq_trio.model.errors import ForqError
+from forq_trio.model.where import Wanted, json_of, where_of
 from forq_trio.wire.dead_letters import (
     DeleteMessages,
     RedriveMessages,
@@ -119,13 +120,17 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
         wait_ms: int = WAIT_MS_MAX,
         lease_ms: int | None = None,
         shuffle: bool = False,
+        where: Wanted | None = None,
     ) -> list[Delivery]:
         """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's); in order, or at random.
 
         Waits up to `wait_ms` (0-30,000) for the first and returns an empty list when none came. A message whose
-        lease ends before it is settled is delivered again.
+        lease ends before it is settled is delivered again. where: take only messages whose attributes have these
+        values, e.g. {"region": "eu", "tier": {"not": "free"}}. Raises InvalidRequest for a `where` that is none.
         """
-        wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, "shuffle" if shuffle else "fifo")
+        order: Literal["fifo", "shuffle"] = "shuffle" if shuffle else "fifo"
+        conditions = json_of(where_of(where, shuffle=shuffle))
+        wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, order, where=conditions)
         answer = await self._exchange(
             message_api.RECEIVE_MESSAGES, wanted, wait_seconds=wait_ms / 1000, queue=queue
         )

@@ -13,6 +13,7 @@ from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import ForqError
 from forq_trio.model.logs import LogLines
 from forq_trio.model.messages import Delivery, MessageInfo
+from forq_trio.model.where import Wanted
 
 FoundT = TypeVar("FoundT")
 
@@ -32,6 +33,7 @@ async def receive_messages(
     lease_ms: int | None,
     shuffle: bool = False,
     redrive_policy: RedrivePolicy | None = None,
+    where: Wanted | None = None,
 ) -> list[Delivery]:
     """Lease messages, waiting for the first; a disconnect of the client cancels the wait.
 
@@ -45,6 +47,7 @@ async def receive_messages(
         lease_ms=lease_ms,
         shuffle=shuffle,
         redrive_policy=redrive_policy,
+        where=where,
     )
 
     def give_back(found: list[Delivery]) -> None:

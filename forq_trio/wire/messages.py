@@ -8,6 +8,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.messages import Delivery, MessageInfo, NewMessage
 from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
+from forq_trio.model.where import NotEqual
 from forq_trio.wire.errors import Explanation, Field
 
 LeaseMs = Annotated[
@@ -49,7 +50,7 @@ class ReceiveRequest(
     """How many messages to lease for how long, and how long to wait for the first.
 
     leaseMs: absent for the queue's. order: `fifo` is the queue's own order, `shuffle` random messages. peek: lease
-    nothing.
+    nothing. where: lease only messages whose attributes have these values, or others; not when peeking.
     """
 
     max: Annotated[int, bounded(1, limits.RECEIVE_BATCH_MAX, "The most messages wanted.")] = 1
@@ -57,6 +58,7 @@ class ReceiveRequest(
     lease_ms: LeaseMs | None = None
     order: Literal["fifo", "shuffle"] = "fifo"
     peek: bool = False
+    where: dict[str, str | NotEqual] | None = None
 
 
 class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

@@ -9,6 +9,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
+from forq_trio.model.where import Where, takes
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred, Receiver
@@ -86,6 +87,10 @@ class QueueClaims:
 
     def deal(self, claims: Sequence[Claim]) -> list[Deliveries]:
         """The deliveries of each claim, in order."""
+        if any(claim.where for claim in claims):
+            return [
+                self._fill(claim, min(claim.max_messages, _open(self.tx, self.queue))) for claim in claims
+            ]
         sizes = rules.share(_open(self.tx, self.queue), [claim.max_messages for claim in claims])
         return [self._fill(claim, size) for claim, size in zip(claims, sizes, strict=True)]
 
@@ -93,7 +98,9 @@ class QueueClaims:
         def deliver(row: Row) -> Delivery:
             return self._deliver(row, claim)
 
-        return tuple(self.fill(size, deliver, shuffle=claim.shuffle, policy=claim.redrive_policy))
+        return tuple(
+            self.fill(size, deliver, shuffle=claim.shuffle, policy=claim.redrive_policy, where=claim.where)
+        )
 
     def fill(
         self,
@@ -103,6 +110,7 @@ class QueueClaims:
         step: str = Step.DELIVER,
         shuffle: bool = False,
         policy: RedrivePolicy | None = None,
+        where: Where = (),
         bytes_of: Callable[[HandedOutT], int] | None = None,
     ) -> list[HandedOutT]:
         """Hand out up to `size` messages, one by one. step: what is charged for them; bytes_of: with how many bytes."""
@@ -111,6 +119,10 @@ class QueueClaims:
         handed_out: list[HandedOutT] = []
         while len(handed_out) < size and not delivering.used_up and self.open:
             candidates = tx.state.claimable(self.queue)
+            if where:
+                candidates = [row for row in candidates if takes(where, row.attributes)]
+            if not candidates:
+                break
             row = random.choice(candidates) if shuffle else candidates[0]
             away = self._exhausted(row, policy)
             before = held_before(tx, row)

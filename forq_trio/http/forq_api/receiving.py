@@ -3,6 +3,7 @@
 from forq_trio.broker.broker import Broker
 from forq_trio.http.long_poll import peek_messages, receive_messages
 from forq_trio.http.message import Request
+from forq_trio.model.errors import InvalidRequest
 from forq_trio.model.messages import Delivery, MessageInfo
 from forq_trio.wire.messages import ReceivedMessage, ReceiveRequest
 
@@ -17,11 +18,14 @@ async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveReq
         wait_ms=wanted.wait_ms,
         lease_ms=wanted.lease_ms,
         shuffle=wanted.order == "shuffle",
+        where=wanted.where,
     )
 
 
 async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> list[ReceivedMessage]:
     """Peek at messages as `wanted` says. Raises like `Broker.peek`."""
+    if wanted.where is not None:
+        raise InvalidRequest("where is not possible with peek", field="where")
     shuffle = wanted.order == "shuffle"
     found = await peek_messages(
         broker, request, queue, limit=wanted.max, wait_ms=wanted.wait_ms, shuffle=shuffle

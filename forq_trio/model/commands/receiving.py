@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from forq_trio.model.commands.base import Command, Effect, Noted, Order, Traits
 from forq_trio.model.messages import Delivery, Receipt
+from forq_trio.model.where import Where
 
 
 def _receipts(command: "Ack | Discard | Nack | Extend | Release") -> int:
@@ -34,6 +35,7 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     lease_ms: None means the queue's. wait_ms: how long the writer parks the claim when no message is ready; 0 answers
     at once with (), except that a claim for which its batch was full waits up to DEFERRED_CLAIM_SECONDS. shuffle:
     random ready messages instead. redrive_policy: None means that only the message's and the queue's own bounds hold.
+    where: only messages for which these conditions hold, () for any; not together with shuffle.
     """
 
     traits = Traits(Order.CLAIM, Effect.REPEATS, weighs=_claimed)
@@ -44,6 +46,7 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     wait_ms: int = 0
     shuffle: bool = False
     redrive_policy: RedrivePolicy | None = None
+    where: Where = ()
 
 
 class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):

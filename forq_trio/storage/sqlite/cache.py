@@ -20,6 +20,7 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.scans import Scanned
 
 Round = tuple[str, int]
 """Queue and priority."""
@@ -46,6 +47,7 @@ class Cache:
     ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
     history: by queue. tokens by name, sessions by digest; both are replaced where they change.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
+    scans: how far claims by attributes have looked.
     """
 
     def __init__(self, defaults: EngineSettings) -> None:
@@ -65,6 +67,7 @@ class Cache:
         self.freed: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}
         self.set_aside: dict[int, int] = {}
+        self.scans: Scanned = {}
         self.settings: dict[str, QueueSettings] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.sessions: dict[str, UiSession] = {}

@@ -32,6 +32,7 @@ from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.isolation import Isolation
 from forq_trio.storage.sqlite.lifecycle import LOGGED_QUEUE, Noted, note, write
 from forq_trio.storage.sqlite.row import Row, Waiting, clamped, write_settings
+from forq_trio.storage.sqlite.scans import Scans
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import FAILED, PROCESSING, READY, TRANSITIONS, frees_group
 
@@ -95,6 +96,7 @@ class Transaction(Isolation, Counts):
         self.revised = False
         self.claim_first = cache.claim_first
         self.claim_first_next = ""
+        self.scans = Scans(cache.scans)
         self.freed: set[Group] = set()
         self._groups_taken: dict[Group, None] = {}
         self._groups_left: dict[Group, None] = {}
@@ -194,6 +196,7 @@ class Transaction(Isolation, Counts):
             self._settings[queue] = settings
             self.query("save_settings", queue, write_settings(settings), self.now_ms)
         self._rules[queue] = self.rules_with(queue, settings)
+        self.scans.forget(queue)
 
     def rules_with(self, queue: str, settings: QueueSettings) -> QueueRules:
         """The rules that a queue would have with these settings."""
@@ -309,6 +312,8 @@ class Transaction(Isolation, Counts):
                 self._free(queue, source, messages)
         if target == READY:
             self.woken.add(to or queue)
+            if source is not None or to is not None:
+                self.scans.stir(to or queue)
         elif target == FAILED:
             self.failed += [message.seq for message in messages]
         # Compared also the first time: of a damaged row it may be text, which must fail here, where that is isolated.
@@ -411,6 +416,7 @@ class Transaction(Isolation, Counts):
             else:
                 cache.unhold_cursors[queue] = last
         cache.wake_next = self.wake_next
+        self.scans.adopt()
         cache.has_buckets = self.has_buckets
         cache.rates_full_at.update(self.rates_full_at)
         cache.claim_first = self.claim_first_next

@@ -132,6 +132,8 @@ EXPECTED = {
     "unhold": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "hold": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "select_drawn": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "select_to_match": "SEARCH messages USING INDEX messages_claim (queue=? AND priority<?)",
+    "select_to_match_at": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=? AND position>?)",
     "redrive": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_default_max_receives": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "read_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",

@@ -15,7 +15,7 @@ from random import getrandbits
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
-from forq_trio.storage.allowance import Step
+from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
 from forq_trio.storage.rules import beginning_with, share, slices, waited_ms
 from forq_trio.storage.sqlite.operations.claim_filter import (
@@ -55,6 +55,9 @@ def claim(
         if not tx.claim_first_next and any(map(used_up, _CLAIM_STEPS)):
             tx.claim_first_next = queue
         waiting = receivers.get(queue, ())[:ready]
+        picks = any(receiver.claim.where for receiver in waiting)
+        if picks:
+            waiting = receivers[queue]  # what does not match the first ones may match the others
         mine = own.get(queue, [])
         wanted = [*(receiver.claim for receiver in waiting), *(claims[index] for index in mine)]
         shares = _claim_queue(tx, queue, wanted, ready)
@@ -65,9 +68,10 @@ def claim(
         ]
         served += found
         left = claimable(tx, queue) > 0
-        cut_short = left and any(map(used_up, _CLAIM_STEPS))
+        cut_short = left and (queue in tx.scans.cut or any(map(used_up, _CLAIM_STEPS)))
         is_full_round = len(found) == limits.RECEIVERS_OFFERED_MAX
-        if cut_short or (left and is_full_round):
+        is_full_offer = len(waiting) >= limits.RECEIVERS_OFFERED_MAX // 2
+        if cut_short or (left and (is_full_round or (found and is_full_offer and picks))):
             tx.wake_next.add(queue)
         for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
             outcomes[index] = deliveries or (DEFERRED if cut_short else ())
@@ -88,6 +92,8 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
     """Lease messages of one queue to these claims, in their order."""
     rules = tx.rules(queue)
     limit = GroupLimit(tx, queue)
+    if any(command.where for command in claims):
+        return _claim_by_attributes(tx, limit, claims)
     sizes = share(ready, [command.max_messages for command in claims])
     results: list[Deliveries] = []
     start = 0
@@ -101,12 +107,32 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
     return results
 
 
+def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Claim]) -> list[Deliveries]:
+    """The same, one claim after the other: how many messages each one takes is not known before."""
+    queue = limit.queue
+    rules = tx.rules(queue)
+    wheres = {command.where for command in claims if command.where}
+    most = max(limits.CLAIM_SCAN_MAX // len(wheres), 1)
+    steps = {where: Allowance(most, limits.STEP_BYTES_MAX // len(wheres)) for where in wheres}
+    results: list[Deliveries] = []
+    for command in claims:
+        terms = Terms(*_terms(command), where=command.where)
+        lease_ms = rules.lease_ms if terms.lease_ms is None else terms.lease_ms
+        count = min(command.max_messages, claimable(tx, queue))
+        results.append(tuple(_lease(tx, limit, count, terms, lease_ms, steps.get(command.where))))
+    if any(step.used_up for step in steps.values()) and not all(results):
+        tx.scans.cut.add(queue)
+    return results
+
+
 def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:
     return command.lease_ms, command.shuffle, command.redrive_policy
 
 
-def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int) -> list[Delivery]:
-    """Lease up to `count` messages of a queue."""
+def _lease(
+    tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int, scan: Allowance | None = None
+) -> list[Delivery]:
+    """Lease up to `count` messages of a queue. scan: what a claim by attributes may look at."""
     delivering = tx.allowances.of(Step.DELIVER)
     if count == 0 or delivering.used_up:
         return []
@@ -116,7 +142,7 @@ def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_m
             delivering.charge(len(rows), sum(map(bytes_of, rows)))
             return _deliver(tx, limit.queue, rows, lease_ms)
     deliveries: list[Delivery] = []
-    while rows := select_allowed(tx, limit, count - len(deliveries), terms):
+    while rows := select_allowed(tx, limit, count - len(deliveries), terms, scan):
         deliveries += _deliver_each(tx, limit, rows, lease_ms)
     return deliveries
 

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
-from forq_trio.storage.allowance import Step
+from forq_trio.model.where import Where
+from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP
 from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove, target_of
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.shuffle import draw
+from forq_trio.storage.sqlite.operations.where import matching
 from forq_trio.storage.sqlite.row import ATTEMPTS, BYTES, GROUP_ID, SEQ, ReadyRow, Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -39,20 +41,26 @@ class Terms(NamedTuple):
     redrive_policy: RedrivePolicy | None
     step: str = Step.DELIVER
     bytes_of: Callable[[ReadyRow], int] = bytes_of
+    where: Where = ()
 
     @property
     def takes_anything(self) -> bool:
-        return not self.shuffle and self.redrive_policy is None
+        return not self.shuffle and self.redrive_policy is None and not self.where
 
 
-def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[ReadyRow]:
-    """Up to `count` rows to hand out; none when no other can be, or an allowance is used up."""
+def select_allowed(
+    tx: Transaction, limit: GroupLimit, count: int, terms: Terms, scan: Allowance | None = None
+) -> list[ReadyRow]:
+    """Up to `count` rows to hand out; none when no other can be, or an allowance is used up.
+
+    scan: what a claim by attributes may look at.
+    """
     delivering, filtering = tx.allowances.of(terms.step), tx.allowances.of(Step.FILTER)
     accepted: list[ReadyRow] = []
     look_ahead = 0
     stopped = tx.allowances.used_up(Step.SET_ASIDE)
     while not (accepted or stopped or delivering.used_up) and count > 0:
-        candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms)
+        candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms, scan)
         if not candidates:
             break
         held: list[ReadyRow] = []
@@ -81,8 +89,12 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
     return accepted
 
 
-def _candidates(tx: Transaction, queue: str, count: int, terms: Terms) -> list[ReadyRow]:
+def _candidates(
+    tx: Transaction, queue: str, count: int, terms: Terms, scan: Allowance | None
+) -> list[ReadyRow]:
     bytes_max = tx.allowances.of(terms.step).bytes + tx.allowances.of(Step.FILTER).bytes
+    if scan is not None:
+        return matching(tx, queue, terms.where, count, bytes_max, scan)
     if not terms.shuffle:
         return select_ready(tx, queue, count, bytes_max)
     aside = set(tx.sequences_set_aside())

@@ -166,6 +166,8 @@ def store(
                 window_ms = rules.deduplication_window_ms
             tx.query("save_dedup", queue, dedup_id, message_id, seq, now_ms + window_ms)
     tx.last_seq = seq
+    if messages:
+        tx.scans.stir(queue, max(message.priority for message in messages) if in_order else None)
     for status, each in arrivals.items():
         tx.transition(PRODUCED, queue, None, status, each.rows, size=each.size, due_ms=each.due_ms)
     return produced

@@ -181,6 +181,16 @@ FROM messages
 WHERE queue = ? AND status = 0 AND seq NOT IN (SELECT value FROM json_each(?))
 ORDER BY priority DESC, position, seq LIMIT ?;
 
+-- name: select_to_match
+-- Attributes of the ready messages below a priority, in claim order.
+SELECT seq, priority, position, attributes
+FROM messages WHERE queue = ? AND status = 0 AND priority < ? ORDER BY priority DESC, position, seq LIMIT ?;
+
+-- name: select_to_match_at
+-- Attributes of the ready messages of a priority behind a place, in claim order.
+SELECT seq, priority, position, attributes
+FROM messages WHERE queue = ? AND status = 0 AND priority = ? AND (position, seq) > (?, ?) ORDER BY position, seq LIMIT ?;
+
 -- name: select_drawn
 -- A ready message by its sequence, for a shuffle.
 SELECT $ready

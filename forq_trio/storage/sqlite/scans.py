@@ -1,0 +1,79 @@
+"""How far the claims by attributes have looked: in memory, as of the last commit and through the changes of a batch."""
+
+from typing import NamedTuple
+
+from forq_trio.model import limits
+from forq_trio.model.where import Where
+
+Place = tuple[int, int, int]
+"""Priority, position and sequence: a place in the claim order."""
+Scanned = dict[str, dict[Where, "Scan"]]
+"""By queue and conditions."""
+
+
+class Scan(NamedTuple):
+    """How far a claim has looked. place: nothing up to it matches; None before the first.
+
+    cut: the batch's step ended it. dirty: messages became ready that may be before the place; it begins again after its
+    end, or at once unless it was cut, so it always comes to an end.
+    """
+
+    place: Place | None = None
+    cut: bool = False
+    dirty: bool = False
+
+
+class Scans:
+    """The scans through the changes of one batch. `cut`: queues whose claims go on in the next batch.
+    What was committed changes by `adopt` alone."""
+
+    def __init__(self, committed: Scanned) -> None:
+        self._committed = committed
+        self._changed: Scanned = {}
+        self.cut: set[str] = set()
+
+    def of(self, queue: str, where: Where) -> Scan:
+        return self._of_queue(queue).get(where, Scan())
+
+    def put(self, queue: str, where: Where, scan: Scan) -> None:
+        of_queue = self._own(queue)
+        of_queue.pop(where, None)
+        of_queue[where] = scan
+        if len(of_queue) > limits.CLAIM_SCANS_OF_QUEUE_MAX:
+            del of_queue[next(iter(of_queue))]
+
+    def stir(self, queue: str, priority: int | None = None) -> None:
+        """Messages became ready. priority: their highest, if they are last in it; None: they may be anywhere."""
+        if not self._committed and not self._changed:
+            return
+        known = self._of_queue(queue)
+        behind = [
+            where
+            for where, scan in known.items()
+            if not scan.dirty and scan.place is not None and (priority is None or priority > scan.place[0])
+        ]
+        for where in behind:
+            self._own(queue)[where] = self._of_queue(queue)[where]._replace(dirty=True)
+
+    def forget(self, queue: str) -> None:
+        """The order of the queue may be another one."""
+        if self._of_queue(queue):
+            self._changed[queue] = {}
+
+    def adopt(self) -> None:
+        """The batch was committed."""
+        for queue, scans in self._changed.items():
+            self._committed.pop(queue, None)
+            if scans:
+                self._committed[queue] = scans
+        while len(self._committed) > limits.CLAIM_SCAN_QUEUES_MAX:
+            del self._committed[next(iter(self._committed))]
+
+    def _of_queue(self, queue: str) -> dict[Where, Scan]:
+        changed = self._changed.get(queue)
+        return self._committed.get(queue, {}) if changed is None else changed
+
+    def _own(self, queue: str) -> dict[Where, Scan]:
+        if queue not in self._changed:
+            self._changed[queue] = dict(self._committed.get(queue, {}))
+        return self._changed[queue]
