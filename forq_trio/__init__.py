@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from forq_trio.model.keys import Offering as Offering
     from forq_trio.model.keys import OfferOptions as OfferOptions
     from forq_trio.model.keys import OnceMore as OnceMore
-    from forq_trio.model.where import NotEqual
-from forq_trio.model.messages import Delivery as Delivery
+    from forq_trio.model.messages import Delivery as Delivery
     from forq_trio.model.messages import Failure as Failure
     from forq_trio.model.messages import KeyedMessage as KeyedMessage
     from forq_trio.model.messages import KeyPage as KeyPage
@@ -71,6 +70,7 @@ from forq_trio.model.messages import Delivery as Delivery
     from forq_trio.model.schedules import Timing as Timing
     from forq_trio.model.searches import AppliedFilter as AppliedFilter
     from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
+    from forq_trio.model.where import NotEqual as NotEqual
     from forq_trio.model.workers import HeldMessage as HeldMessage
     from forq_trio.model.workers import WorkerInfo as WorkerInfo
     from forq_trio.model.workers import WorkerQueue as WorkerQueue
@@ -136,6 +136,7 @@ _NAMES = {
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ManyReceipts ReceiptResult",
     "wire.tokens": "CreatedToken TokenInfo",
+    "model.where": "NotEqual",
 }
 """The public names by the module that they come from, besides the errors: all of them are public."""
 

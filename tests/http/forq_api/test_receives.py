@@ -207,3 +207,28 @@ async def test_a_message_tells_of_its_failures(api: Api):
         {"attempt": 2, "at": START_MS + 1, "reason": None},
     ]
     assert (view["lastError"], view["firstReceivedAt"], view["attempts"]) == ("first", START_MS, 2)
+
+
+async def test_where_takes_only_what_matches(api):
+    for region in ("us", "eu"):
+        message = {"content": region, "attributes": {"region": region}}
+        await api.call("POST", "q/messages/batch", {"messages": [message]})
+    wanted = {"max": 5, "where": {"region": {"not": "us"}, "tier": {"not": "free", "orAbsent": True}}}
+    found = json_of(await api.call("POST", "q/messages/receive", wanted))["messages"]
+    assert [message["content"] for message in found] == ["eu"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"where": {"region": {"like": "e"}}},
+        {"where": {"region": 5}},
+        {"where": {str(number): "x" for number in range(11)}},
+        {"where": {"region": "eu"}, "order": "shuffle"},
+        {"where": {"region": "eu"}, "peek": True},
+    ],
+)
+async def test_bad_conditions_are_refused(api, body):
+    status, code = await api.code("POST", "q/messages/receive", body)
+    assert status == 400
+    assert code.startswith("bad_request")
