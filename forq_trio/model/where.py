@@ -11,7 +11,7 @@ from forq_trio.model.errors import InvalidRequest
 
 
 class NotEqual(Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Takes messages that have the attribute with another value; or_absent: also those that do not have it."""
+    """Takes messages that have the attribute with another value; orAbsent: also those that do not have it."""
 
     value: str = msgspec.field(name="not")
     or_absent: bool = False
