@@ -18,6 +18,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError
 from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced
+from forq_trio.model.where import Wanted
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.payloads import Payload
@@ -86,6 +87,7 @@ class Worker:
         lease: float | None = None,
         timeout: float | None = None,
         batch: int | None = None,
+        where: Wanted | None = None,
         weight: float = 1,
     ) -> Callable[[Callable[P, R]], Handler[P, R]]:
         """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
@@ -98,7 +100,8 @@ class Worker:
         back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that are final at once.
         lease: seconds, None for the queue's; it is extended while the handler runs. timeout: seconds after which the
         handler is cancelled and the attempt has failed. batch: the handler takes a list of up to so many payloads
-        (1-100), and a list of jobs. weight: the queue's share of the worker's `concurrency`.
+        (1-100), and a list of jobs. where: it gets only messages whose attributes have these values, as in
+        `Broker.receive`. weight: the queue's share of the worker's `concurrency`.
 
         Raises WorkerSetupError, with the handler's file and line, for what is not valid, and for a second handler of
         the queue.
@@ -110,6 +113,7 @@ class Worker:
             lease=lease,
             timeout=timeout,
             batch=batch,
+            where=where,
             weight=weight,
         )
 

@@ -13,6 +13,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import CallerError
 from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced, check_queue_name
+from forq_trio.model.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.outcomes import (
     ACK,
@@ -49,7 +50,7 @@ class HandlerOptions(Struct, frozen=True):
     lease: float | None = None
     timeout: float | None = None
     batch: int | None = None
-    where: Mapping[str, Any] | None = None
+    where: Wanted | None = None
     weight: float = 1
 
 
@@ -127,6 +128,7 @@ class Handler(Generic[P, R]):
         options = self.options
         try:
             check_queue_name(self.queue)
+            where_of(options.where)
         except CallerError as error:
             raise self.refuse(str(error)) from None
         self._check_count("concurrency", options.concurrency, CONCURRENCY_MAX)

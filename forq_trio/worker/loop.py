@@ -155,7 +155,11 @@ class QueueLoop:
         while True:
             try:
                 return await self._source.receive(
-                    self.queue, max_messages=most, wait_ms=wait_ms, lease_ms=self.leases.lease_ms
+                    self.queue,
+                    max_messages=most,
+                    wait_ms=wait_ms,
+                    lease_ms=self.leases.lease_ms,
+                    where=self.handler.options.where,
                 )
             except ForqError as error:
                 if ends_all(error, self._source) or not passes(error):

@@ -14,6 +14,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.extras import needing
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageOptions, Produced
+from forq_trio.model.where import Wanted
 from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.wire.receipts import ReceiptResult
 
@@ -32,7 +33,13 @@ class Source(Protocol):
     ) -> Offered: ...
 
     async def receive(
-        self, queue: str, *, max_messages: int = ..., wait_ms: int = ..., lease_ms: int | None = ...
+        self,
+        queue: str,
+        *,
+        max_messages: int = ...,
+        wait_ms: int = ...,
+        lease_ms: int | None = ...,
+        where: Wanted | None = ...,
     ) -> list[Delivery]: ...
 
     async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]: ...

@@ -82,6 +82,7 @@ OTHER_RESULTS = {
     "produce": "the result of the one message, or its error raised",
     "produce_json": "the same",
     "produce_many": "errors instead of their codes",
+    "requeue_finished": "errors instead of their codes",
     "receive": "with a receipt, for nothing is only looked at",
 }
 """Methods that return something else than the answer or its first member, with the reason."""

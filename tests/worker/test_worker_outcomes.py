@@ -227,3 +227,16 @@ async def test_middleware_is_around_each_call(face) -> None:
     await app.send("emails", "anna")
     await app.drain()
     assert seen == ["before", "anna", "after"]
+
+
+async def test_a_handler_may_want_only_some_messages(face) -> None:
+    seen = []
+
+    async def handle(mail: str) -> None:
+        seen.append(mail)
+
+    for mail, region in (("a", "eu"), ("b", "us"), ("c", "eu")):
+        await face.methods.produce("emails", mail, attributes={"region": region})
+    await drained(face, handle, where={"region": "eu"}, concurrency=1)
+    assert seen == ["a", "c"]
+    assert (await face.methods.queue_stats("emails")).ready == 1

@@ -77,6 +77,8 @@ def test_a_handler_that_cannot_be_called_is_refused(function, told) -> None:
         {"dead": "ValueError"},
         {"dead": (KeyboardInterrupt,)},
         {"batch": 5},
+        {"where": {"region": {"like": "e%"}}},
+        {"where": "region=eu"},
     ],
 )
 def test_options_out_of_range_are_refused(options) -> None:
