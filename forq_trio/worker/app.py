@@ -280,6 +280,8 @@ class Worker:
         finished = -1
         while finished != (finished := self._finished()) and not self._stopping.is_set():
             await self._run_loops(source, stop_when_empty)
+            if not stop_when_empty and not self._stopping.is_set():
+                raise RuntimeError("the loops of the worker have ended, and nobody stopped it")
 
     async def _run_loops(self, source: Source, stop_when_empty: bool) -> None:
         shared = None if self._concurrency is None else SharedSlots(self._concurrency)

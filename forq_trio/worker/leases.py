@@ -31,6 +31,7 @@ class Leases:
         self._queue = queue
         self._due: dict[str, float] = {}
         self._changed = anyio.Event()
+        self._sleeps_until = math.inf
 
     def end_of_new(self) -> float:
         """When a lease ends whose message was received now, on the event loop's clock."""
@@ -43,7 +44,7 @@ class Leases:
         for job in jobs:
             self.jobs[job.receipt] = job
             self._due[job.receipt] = due
-        if len(self.jobs) == len(jobs):
+        if due < self._sleeps_until:
             self._look_again()
 
     def let_go(self, jobs: list[Job]) -> None:
@@ -63,7 +64,8 @@ class Leases:
         """Extend and end leases until cancelled."""
         while True:
             changed = self._changed
-            with anyio.move_on_after(self._seconds_to_next()):
+            self._sleeps_until = self._next()
+            with anyio.CancelScope(deadline=self._sleeps_until):
                 await changed.wait()
             self._end_those_over()
             await self._extend_due()
@@ -72,9 +74,10 @@ class Leases:
         self._changed.set()
         self._changed = anyio.Event()
 
-    def _seconds_to_next(self) -> float:
+    def _next(self) -> float:
+        """When something is to be done, on the event loop's clock."""
         ends = (job.ends_at for job in self.jobs.values() if not job.lost)
-        return max(0.0, min([*self._due.values(), *ends], default=math.inf) - anyio.current_time())
+        return min([*self._due.values(), *ends], default=math.inf)
 
     def _end_those_over(self) -> None:
         """Handlers on the loop are cancelled by their scopes; those in threads have to be told."""

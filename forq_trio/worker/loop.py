@@ -23,7 +23,7 @@ from forq_trio.model.messages import Delivery
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import Leases
-from forq_trio.worker.outcomes import Settlement, storable
+from forq_trio.worker.outcomes import RELEASE, Settlement, reason_of, storable, text_of
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, ends_all, passes
@@ -34,6 +34,9 @@ PAUSE_SECONDS_MIN = 0.1
 PAUSE_SECONDS_MAX = 5.0
 RELEASE_SECONDS = 2.0
 """For how long a cancelled worker tries to give its messages back."""
+
+INTERRUPTED = object()
+"""The result of a handler that was cancelled because a lease was lost."""
 
 CallNext = Callable[[], Awaitable[object]]
 Middleware = Callable[[Job, CallNext], Awaitable[object]]
@@ -229,11 +232,16 @@ class QueueLoop:
                 if job.lost:
                     self._note_lost(job)
                 else:
-                    settlements[job] = self.handler.settlement(result, job)
+                    settlements[job] = self._settlement(result, job)
         return settlements
 
+    def _settlement(self, result: object, job: Job) -> Settlement:
+        if result is INTERRUPTED:
+            return RELEASE
+        return self.handler.settlement(result, job)
+
     def _misfit(self, job: Job, error: Exception) -> Settlement:
-        reason = storable(f"the content does not fit the handler's payload: {error}")
+        reason = storable(f"the content does not fit the handler's payload: {text_of(error)}")
         logger.error("%s: message %s is a dead letter: %s", self.queue, job.id, reason)
         return Settlement("nack", reason=reason, final=True)
 
@@ -245,10 +253,19 @@ class QueueLoop:
         try:
             with run.scope:
                 result = await self._through_middleware(run, payloads)
+        except anyio.get_cancelled_exc_class():
+            await anyio.lowlevel.checkpoint_if_cancelled()  # raises if it is the worker that is cancelled
+            result = RuntimeError("the handler was cancelled, but not by its worker")
         except Exception as error:
             result = error
-            logger.warning("%s: attempt %d of %s failed: %r", self.queue, jobs[0].attempt, jobs[0].id, error)
-        if run.scope.cancel_called and not run.note_lost_leases():
+            logger.warning(
+                "%s: attempt %d of %s failed: %s", self.queue, jobs[0].attempt, jobs[0].id, reason_of(error)
+            )
+        if run.scope.cancel_called:
+            if run.note_lost_leases():
+                return [INTERRUPTED] * len(
+                    jobs
+                )  # also the rest of a batch: what the handler did is not known
             result = TimeoutError(f"the handler took longer than {timeout:g} s")
         if self.handler.options.batch and isinstance(result, (list, tuple)):
             if len(result) == len(jobs):

@@ -6,11 +6,11 @@ from forq_trio.model import limits
 
 
 class Outcome(Exception):
-    """What becomes of a message. A handler returns one, or raises it."""
+    """What becomes of a message. A handler returns one, or raises it. reason: a text, or what has one: an exception."""
 
-    def __init__(self, reason: str | None = None) -> None:
-        super().__init__(reason or "")
-        self.reason = reason
+    def __init__(self, reason: object = None) -> None:
+        self.reason = None if reason is None else text_of(reason)
+        super().__init__(self.reason or "")
 
 
 class Discard(Outcome):
@@ -19,14 +19,14 @@ class Discard(Outcome):
     reason: stored with it in the history, where the queue has one. It is no dead letter.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: object) -> None:
         super().__init__(reason)
 
 
 class DeadLetter(Outcome):
     """The message has failed for good, however many attempts are left: it goes to the dead-letter queue."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: object) -> None:
         super().__init__(reason)
 
 
@@ -37,7 +37,7 @@ class Retry(Outcome):
     reason: None for "retry".
     """
 
-    def __init__(self, delay: float | None = None, reason: str | None = None) -> None:
+    def __init__(self, delay: float | None = None, reason: object = None) -> None:
         if delay is not None and not 0 <= delay * 1_000 <= limits.NACK_DELAY_MS_MAX:
             raise ValueError(f"delay: 0 to {limits.NACK_DELAY_MS_MAX // 1_000} seconds, not {delay!r}")
         super().__init__(reason)
@@ -51,7 +51,7 @@ class LeaseLost(Exception):
 class Settlement(Struct, frozen=True):
     """What is said to the queue about a message. Messages of equal settlements share a request.
 
-    what: "ack", "nack" or "discard". delay_ms: of a nack, None for the queue's back-off. final: of a nack.
+    what: "ack", "nack", "discard" or "release". delay_ms: of a nack, None for the queue's back-off. final: of a nack.
     """
 
     what: str
@@ -61,12 +61,21 @@ class Settlement(Struct, frozen=True):
 
 
 ACK = Settlement("ack")
+RELEASE = Settlement("release")
 
 
 def reason_of(error: BaseException) -> str:
     """An error as the reason of a nack: its type and text, as far as the queue takes it."""
-    text = str(error)
+    text = text_of(error)
     return storable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def text_of(value: object) -> str:
+    """A value as text, also where it cannot say itself."""
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__} without text>"
 
 
 def storable(text: str) -> str:

@@ -85,6 +85,8 @@ class Settler:
         match settlement.what:
             case "ack":
                 return await source.ack(queue, receipts)
+            case "release":
+                return await source.release(queue, receipts)
             case "discard":
                 return await source.discard(queue, receipts, reason=settlement.reason or "discarded")
         return await source.nack(

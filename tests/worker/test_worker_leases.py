@@ -197,3 +197,57 @@ async def test_stop_when_empty_waits_for_what_runs(face) -> None:
     await app.send("q", 0)
     await app.serve(stop_when_empty=True)
     assert sorted(seen) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_lost_lease_in_a_batch_gives_the_others_back(face, nursery) -> None:
+    """They were acknowledged once, though the handler had been cancelled."""
+    app, begun, calls = Worker(face.methods), trio.Event(), []
+
+    @app.on("q", batch=2, concurrency=1, lease=30)
+    async def handle(contents: list[str], jobs: list[Job]) -> None:
+        calls.append(contents)
+        begun.set()
+        if len(calls) == 1:
+            await jobs[0].set_deadline(5)
+            await trio.sleep_forever()
+
+    for content in "ab":
+        await app.send("q", content)
+    nursery.start_soon(app.serve)
+    await begun.wait()
+    await all_idle()
+    await face.advance(5_000)
+    while app.stats["q"].handled != 2:
+        await all_idle()
+        await face.advance(100)
+    assert calls[0] == ["a", "b"]
+    assert sorted(content for call in calls[1:] for content in call) == ["a", "b"]
+    app.stop()
+
+
+async def test_leases_are_extended_beside_a_job_that_is_lost_and_goes_on(face, nursery) -> None:
+    app, held, stuck = Worker(face.methods), Held(), trio.Event()
+
+    @app.on("q", lease=30)
+    async def handle(content: str, job: Job) -> None:
+        if content == "stuck":
+            job.lose()
+            with trio.CancelScope(shield=True):
+                await stuck.wait()
+        else:
+            await held(content, job)
+
+    await app.send("q", "stuck")
+    nursery.start_soon(app.serve)
+    await all_idle()
+    await face.advance(40_000)
+    await app.send("q", "healthy")
+    await held.begun.wait()
+    for _ in range(10):
+        await face.advance(10_000)
+    assert [job.attempt for job in held.running] == [1]
+    stuck.set()
+    held.gate.set()
+    while app.stats["q"].handled != 1:
+        await trio.lowlevel.checkpoint()
+    app.stop()

@@ -1,5 +1,6 @@
 """Sources that fail, and processes that end."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -9,9 +10,9 @@ import anyio
 import pytest
 import trio
 
-from forq_trio import AsyncForqClient
+from forq_trio import AsyncForqClient, open_broker
 from forq_trio.model.errors import Forbidden, ForqUnreachable, Overloaded
-from forq_trio.worker import Worker
+from forq_trio.worker import DeadLetter, Discard, Retry, Worker
 from support.actors import all_idle
 from support.real_server import SECRET, environment, real_server
 
@@ -72,7 +73,7 @@ async def test_a_queue_that_may_not_be_read_ends_the_worker(face) -> None:
 
 PROGRAM = """
 import logging, sys, anyio
-from forq_trio.worker import Worker
+from forq_trio.worker import DeadLetter, Discard, Retry, Worker
 
 app = Worker("sqlite:///queue.db", drain_seconds=float(sys.argv[1]))
 
@@ -140,3 +141,44 @@ def test_a_worker_runs_on_asyncio(tmp_path: Path) -> None:
 
     with real_server(tmp_path / "forq.db") as server:
         assert anyio.run(main, server.url, SECRET, backend="asyncio") == list(range(20))
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("problem", [Mute(), DeadLetter(ValueError("x")), Discard(Mute()), Retry(1, Mute())])
+async def test_no_outcome_of_a_handler_ends_the_worker(face, problem) -> None:
+    app = Worker(face.methods)
+
+    @app.on("q")
+    async def handle(content: str) -> object:
+        if isinstance(problem, Mute):
+            raise problem
+        return problem
+
+    await app.send("q", "a")
+    assert await app.drain() == 1
+
+
+def test_a_handler_that_was_cancelled_from_inside_has_failed() -> None:
+    """On asyncio any task may be cancelled; it ended the worker once, without a word."""
+
+    async def main() -> tuple[int, int]:
+        async with open_broker("memory:") as broker:
+            app = Worker(broker)
+
+            @app.on("q", retry=[60])
+            async def handle(content: str) -> None:
+                if content == "a":
+                    task = asyncio.ensure_future(asyncio.Event().wait())
+                    task.cancel()
+                    await task
+
+            for content in "ab":
+                await app.send("q", content)
+            await app.drain()
+            return app.stats["q"].failed, app.stats["q"].handled
+
+    assert asyncio.run(main()) == (1, 1)
