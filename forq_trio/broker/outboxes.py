@@ -26,7 +26,10 @@ class Outboxes(Sends):
         names: with the code of a CallerError it will never be, with that of a ServiceError perhaps later. One that
         `key` may not send is refused with Forbidden.
 
-        Raises InvalidName, OutOfRange, TooManyOutboxes, and what `produce` raises for the storage.
+        An outbox belongs to the key that relayed it first; the server's secret may relay every one.
+
+        Raises InvalidName, OutOfRange, Forbidden for the outbox of another key, TooManyOutboxes, and what `produce`
+        raises for the storage.
         """
         check_pipeline_name(outbox, "outbox")
         check_range("after", after, 0, limits.SEQUENCE_MAX)
@@ -47,10 +50,13 @@ class Outboxes(Sends):
         reached = stored.position == (accepted[-1].id if accepted else after)
         return OutboxPosition(stored.position, refused) if reached else stored
 
-    async def outbox_position(self, outbox: str) -> OutboxPosition:
-        """How far an outbox was relayed; the position 0 for one that is not known. Raises InvalidName."""
+    async def outbox_position(self, outbox: str, *, key: Key = SECRET) -> OutboxPosition:
+        """How far an outbox was relayed; the position 0 for one that is not known.
+
+        Raises InvalidName, and Forbidden for the outbox of another key than `key`.
+        """
         check_pipeline_name(outbox, "outbox")
-        return await self._writer.execute(commands.RelayMessages(outbox, 0, ()))
+        return await self._writer.execute(commands.RelayMessages(outbox, 0, (), key))
 
     def _accepted(
         self, messages: Sequence[RelayedMessage], key: Key

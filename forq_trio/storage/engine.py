@@ -99,7 +99,8 @@ The rules of every engine; the conformance suite checks them on each:
    queue are not checked then. An offer that adds bytes to a message is refused where the queue has no space for them.
 22. The messages of an outbox and its position are one commit. A relay that goes on from another position than the
    stored one stores nothing. Messages are stored like sends, in their order, up to the first that is refused; the
-   position is the id of the last one that was stored.
+   position is the id of the last one that was stored. An outbox belongs to the key that relayed it first: another one
+   is refused with Forbidden, but not the server's secret.
 23. A message that its consumer discards goes for good, with the consumer's reason as its last error; it is no dead
    letter, and what waits behind its key goes on, as after an ack. It is no end-to-end or handling duration.
 """

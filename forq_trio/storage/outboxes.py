@@ -2,7 +2,14 @@
 
 from forq_trio.model import limits
 from forq_trio.model.access import SECRET, Key
-from forq_trio.model.errors import TooManyOutboxes
+from forq_trio.model.errors import Forbidden, TooManyOutboxes
+
+
+def check_owner(made_by: str, key: Key) -> Forbidden | None:
+    """Forbidden unless the key may see and move an outbox: it made it, or it is the server's secret."""
+    if key.name in (SECRET.name, made_by):
+        return None
+    return Forbidden("another key relays this outbox")
 
 
 def check_outboxes(count: int, of_key: int, key: Key) -> TooManyOutboxes | None:

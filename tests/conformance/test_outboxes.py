@@ -5,7 +5,7 @@ from operator import attrgetter
 from forq_trio.model import limits
 from forq_trio.model.access import Key
 from forq_trio.model.commands import Configure, RelayMessages
-from forq_trio.model.errors import QueueFull, TooManyOutboxes
+from forq_trio.model.errors import Forbidden, QueueFull, TooManyOutboxes
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 from forq_trio.model.queue_settings import SettingsChange
@@ -77,3 +77,15 @@ def test_there_are_so_many_outboxes(engine, monkeypatch):
     assert relay(engine, 0, 1, outbox="b") == relay(engine, 0, 1, outbox="c") == OutboxPosition(1)
     assert isinstance(relay(engine, 0, 1, outbox="d"), TooManyOutboxes)
     assert relay(engine, 1, 2, outbox="a", key=token) == OutboxPosition(2)
+
+
+def test_an_outbox_belongs_to_the_key_that_relayed_it_first(engine, reader):
+    """Another one could move its position, and the relay would take messages for sent that never were."""
+    owner, other = Key("t", "*"), Key("u", "*")
+    assert relay(engine, 0, 1, key=owner) == OutboxPosition(1)
+    assert isinstance(relay(engine, 1, 5, key=other), Forbidden)
+    assert isinstance(do(engine, RelayMessages("o", 0, (), other)), Forbidden)
+    assert relay(engine, 1, 2) == OutboxPosition(2)
+    assert relay(engine, 2, 3, key=owner) == OutboxPosition(3)
+    assert isinstance(relay(engine, 3, 4, key=other), Forbidden)
+    assert stored(reader) == ["m1", "m2", "m3"]

@@ -4,7 +4,7 @@ from forq_trio.model.commands import RelayMessages
 from forq_trio.model.errors import ForqError
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal
 from forq_trio.storage.engine import DEFERRED, Deferred
-from forq_trio.storage.outboxes import check_outboxes
+from forq_trio.storage.outboxes import check_outboxes, check_owner
 from oracle.operations import operation
 from oracle.send import send
 from oracle.transaction import Transaction
@@ -14,6 +14,9 @@ from oracle.transaction import Transaction
 def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | Deferred:
     outboxes = tx.state.outboxes
     position, made_by = outboxes.get(command.outbox, (0, command.key.name))
+    forbidden = check_owner(made_by, command.key)
+    if forbidden is not None:
+        raise forbidden
     if position != command.after or not command.messages:
         return OutboxPosition(position)
     if command.outbox not in outboxes:

@@ -5,7 +5,7 @@ The gate checks that the token may send somewhere; the broker refuses each messa
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.calls import MakeRoute, calling
+from forq_trio.http.forq_api.calls import MakeRoute, calling, with_key
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
@@ -36,5 +36,5 @@ def outbox_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes of outboxes. route: makes one of an endpoint and what responds."""
     return [
         route(api.RELAY_OUTBOX, OutboxEndpoints(broker).relay),
-        calling(route, api.SHOW_OUTBOX, broker.outbox_position),
+        calling(route, api.SHOW_OUTBOX, broker.outbox_position, about_caller=with_key),
     ]

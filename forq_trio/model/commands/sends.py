@@ -99,7 +99,8 @@ class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
 
     Only if the stored position is `after`; an outbox that is not known has the position 0. Messages are stored in
     their order up to the first that is refused. Without messages it reads the position. key: whose share a new one
-    counts to. Fails with TooManyOutboxes. Outcome: the position that is stored then.
+    counts to, and whose it is. Fails with TooManyOutboxes, and Forbidden for the outbox of another key. Outcome: the
+    position that is stored then.
     """
 
     traits = Traits(Order.SEND, Effect.GROWS, weighs=_count, stores=_relayed_bytes)

@@ -15,7 +15,8 @@ RELAY_OUTBOX = Endpoint(
     summary="Store the next messages of an outbox, each exactly once",
     description="Messages and position are one commit. They are stored in their order up to the first that is refused, "
     "which the answer names. If the stored position is not `after`, nothing is done. The token needs the scope "
-    "`produce` for the queue of each message; one without is refused with `forbidden`.",
+    "`produce` for the queue of each message; one without is refused with `forbidden`. An outbox belongs to the token "
+    "that relayed it first; the server's secret may relay every one.",
     body=wire.RelayRequest,
     answers=(Answer(200, "The position that is stored now.", wire.OutboxPosition),),
     errors=(errors.OutOfRange.about("messages"), errors.TooManyOutboxes, *STORE_ERRORS),

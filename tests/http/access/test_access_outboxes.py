@@ -28,3 +28,12 @@ async def test_who_may_send_nowhere_may_not_relay(api: Api, tokens: Tokens):
     holder = await tokens.holder(Scope.CONSUME, queues="*")
     assert (await holder.ask("POST", AT, body(0, "a1")))[0] == 403
     assert (await holder.ask("GET", "/api/v1/outboxes/o"))[0] == 403
+
+
+async def test_an_outbox_belongs_to_the_token_that_relayed_it_first(api: Api, tokens: Tokens):
+    owner = await tokens.holder(Scope.PRODUCE, queues="*")
+    other = await tokens.holder(Scope.PRODUCE, queues="*")
+    assert await owner.ask("POST", AT, body(0, "a1")) == (200, {"position": 1})
+    assert (await other.ask("POST", AT, body(1, "b1")))[0] == 403
+    assert (await other.ask("GET", "/api/v1/outboxes/o"))[0] == 403
+    assert await owner.ask("GET", "/api/v1/outboxes/o") == (200, {"position": 1})

@@ -4,7 +4,7 @@ from forq_trio.model.commands import RelayMessages
 from forq_trio.model.errors import ForqError
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal
 from forq_trio.storage.engine import DEFERRED, Deferred
-from forq_trio.storage.outboxes import check_outboxes
+from forq_trio.storage.outboxes import check_outboxes, check_owner
 from forq_trio.storage.sqlite.operations.send import send
 from forq_trio.storage.sqlite.operations.table import operation_on_each
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -13,7 +13,10 @@ from forq_trio.storage.sqlite.transaction import Transaction
 @operation_on_each(RelayMessages)
 def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | ForqError | Deferred:
     found = tx.query("find_outbox", command.outbox)
-    position = found[0][0] if found else 0
+    position, made_by = found[0] if found else (0, command.key.name)
+    forbidden = check_owner(made_by, command.key)
+    if forbidden is not None:
+        return forbidden
     if position != command.after or not command.messages:
         return OutboxPosition(position)
     if not found:

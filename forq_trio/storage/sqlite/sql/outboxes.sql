@@ -1,8 +1,8 @@
 -- Positions of outboxes.
 
 -- name: find_outbox
--- How far an outbox was relayed.
-SELECT position FROM outboxes WHERE outbox = ?;
+-- How far an outbox was relayed, and whose it is.
+SELECT position, made_by FROM outboxes WHERE outbox = ?;
 
 -- name: count_outboxes
 -- How many outboxes there are, and how many of them a key made.
