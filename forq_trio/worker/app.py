@@ -214,7 +214,7 @@ class Worker:
         return self
 
     async def __aexit__(self, *raised: Any) -> None:
-        await self._beside.__aexit__(*raised)
+        await self._beside.__aexit__(*raised)  # noqa: ASYNC102  its drain has a bound of its own
 
     @asynccontextmanager
     async def _running_beside(self) -> AsyncIterator[None]:

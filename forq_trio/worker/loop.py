@@ -121,7 +121,7 @@ class QueueLoop:
                 with self._claiming:
                     await self._claim_all(tasks, settler, stop_when_empty=stop_when_empty)
             finally:
-                await self._until_idle()
+                await self._until_idle()  # noqa: ASYNC102  cancelled, what runs is cancelled, too
             tasks.cancel_scope.cancel()
 
     async def _until_idle(self) -> None:
@@ -253,8 +253,8 @@ class QueueLoop:
         try:
             with run.scope:
                 result = await self._through_middleware(run, payloads)
-        except anyio.get_cancelled_exc_class():
-            await anyio.lowlevel.checkpoint_if_cancelled()  # raises if it is the worker that is cancelled
+        except anyio.get_cancelled_exc_class():  # noqa: ASYNC103  a handler's own: asyncio lets it cancel any task
+            await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if it is the worker's
             result = RuntimeError("the handler was cancelled, but not by its worker")
         except Exception as error:
             result = error
