@@ -40,7 +40,11 @@ def cut_and_look(disk: Disk, moments: list[Moment], cut: int, rng: random.Random
         except (StorageOpenError, apsw.Error, UnicodeDecodeError) as error:
             raise Loss(f"the file cannot be read: {error}") from error
         with closing(apsw.Connection(str(path))) as connection:
-            if connection.execute("PRAGMA integrity_check").get != "ok":
+            try:
+                whole = connection.execute("PRAGMA integrity_check").get == "ok"
+            except apsw.CorruptError:
+                whole = False
+            if not whole:
                 raise Loss("the file is damaged")
     for place in range(min(answered + 1, len(moments) - 1), -1, -1):
         if moments[place].state == found:
