@@ -48,6 +48,7 @@ MORE_PARAMETERS = {
             "delete_app",
             "open_consumer",
             "relay_outbox",
+            "outbox_position",
             "report_worker",
             "forget_worker",
             "workers",
