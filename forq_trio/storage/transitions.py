@@ -78,7 +78,7 @@ TRANSITIONS = frozenset(
 def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
     """True if a change may bring a group below its limit: the message was ready or processing and no longer is.
 
-    A claim does not. moved: the message goes to another queue.
+    A claim does not. moved: the message goes to another queue or group.
     """
     if source not in (READY, PROCESSING):
         return False

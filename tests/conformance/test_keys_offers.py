@@ -310,6 +310,17 @@ def test_an_update_of_one_in_process_lets_the_next_of_its_group_go(engine):
     assert contents(receive(engine)) == ["b"]
 
 
+def test_a_ready_one_that_changes_its_group_lets_the_next_of_the_old_group_go(engine):
+    configure(engine, group_in_flight_max=1)
+    for key in "abc":
+        offer(engine, key, key, group="g")
+    _, receipt = receive_one(engine)
+    assert has_no_message(engine)
+    assert ack(engine, receipt)
+    assert offer(engine, "b", "b", group="other").outcome == "updated"
+    assert sorted(contents(receive(engine, 2))) == ["b", "c"]
+
+
 def test_an_update_of_one_in_process_leaves_space_in_a_bounded_queue(engine):
     configure(engine, in_flight_max=1)
     offer(engine, "a", "a")

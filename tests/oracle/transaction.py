@@ -143,7 +143,9 @@ class Transaction:
         target = None if new is None else int(new.status)
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         if old is not None:
-            self._free_group(old, target, moved=new is not None and new.queue != old.queue)
+            self._free_group(
+                old, target, moved=new is not None and (new.queue, new.group) != (old.queue, old.group)
+            )
         if new is None:
             assert old is not None
             if self.state.defaults.history:

@@ -292,6 +292,7 @@ class Transaction(Isolation, Counts):
         size: int = 0,
         due_ms: int | None = None,
         to: str | None = None,
+        leaves_group: bool = False,
         reason: str = "",
         nack_reason: str | None = None,
     ) -> None:
@@ -300,16 +301,16 @@ class Transaction(Isolation, Counts):
         change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
         messages: see `lifecycle.note`; each has `group_id` where it may free its group's limit.
         size: the bytes of all of them, where they come, go or move. due_ms: the earliest due time of them. to: the
-        queue they move to, None for the same. reason: for the event that is counted. nack_reason: the consumer's
-        own reason.
+        queue they move to, None for the same. leaves_group: they have another group now, or none. reason: for the event
+        that is counted. nack_reason: the consumer's own reason.
         """
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         count = len(messages)
         self.changed += count
         if source != target or to is not None:
             self._count(queue, source, to or queue, target, count, size)
-            if frees_group(source, target, moved=to is not None):
-                self._free(queue, source, messages)
+        if frees_group(source, target, moved=leaves_group or to is not None):
+            self._free(queue, source, messages)
         if target == READY:
             self.woken.add(to or queue)
             if source is not None or to is not None:

@@ -202,7 +202,10 @@ class _Offers:
         clock_ms = expires_after if status == READY else min(due, expires_after)
         tx.resize(self._queue, size - row.bytes)
         changed = replace(row, bytes=size, received_at=tx.now_ms)
-        tx.transition(UPDATED, self._queue, row.status, status, (changed,), due_ms=clock_ms)
+        leaves = group_id != row.group_id
+        tx.transition(
+            UPDATED, self._queue, row.status, status, (changed,), due_ms=clock_ms, leaves_group=leaves
+        )
         tx.query(
             "update_message",
             status,
