@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from forq_trio.model import limits
 from support.processes import set_signals
 
-pytest_plugins = ["support.tiers", "support.chromium"]
+pytest_plugins = ["support.tiers", "support.needs", "support.chromium", "support.postgres"]
 
 set_signals()
 

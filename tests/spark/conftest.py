@@ -16,10 +16,11 @@ from pyspark.sql import SparkSession
 
 from pyspark_forq import server, session
 from spark.support import Server, running
+from support.needs import lacks
 from support.real_server import SECRET
 
 JAVA_MIN = 17
-MISSING = f"Java {JAVA_MIN} is not here (on Debian: apt install openjdk-17-jre-headless)"
+MISSING = f"Java {JAVA_MIN} (on Debian: apt install openjdk-17-jre-headless)"
 
 
 def find_java() -> str | None:
@@ -49,9 +50,7 @@ def _closed_clients() -> Iterator[None]:
 def java() -> str:
     """The program."""
     if not has_java():
-        if os.environ.get("CI") == "true":
-            pytest.fail(MISSING)
-        pytest.skip(MISSING)
+        lacks("Spark", MISSING)
     return str(find_java())
 
 
@@ -86,14 +85,6 @@ def end_java() -> None:
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = [
-        report for report in terminalreporter.stats.get("skipped", []) if MISSING in str(report.longrepr)
-    ]
-    if skipped:
-        terminalreporter.write_line(f"NOT RUN: {len(skipped)} tests of Spark: {MISSING}", red=True, bold=True)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import pyspark
 import pytest
 
 from spark.conftest import MISSING, has_java
+from support.needs import lacks
 from support.real_server import SECRET
 
 pytestmark = [pytest.mark.process, pytest.mark.tier2]
@@ -25,7 +26,7 @@ MESSAGES = 20_000
 def master(tmp_path_factory) -> Iterator[tuple[str, Path]]:
     """The master's address, and the directory of the workers."""
     if not has_java():
-        pytest.skip(MISSING)
+        lacks("Spark", MISSING)
     directory = tmp_path_factory.mktemp("cluster")
     with ExitStack() as stack:
         address = stack.enter_context(

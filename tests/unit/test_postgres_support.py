@@ -1,0 +1,29 @@
+"""The PostgreSQL of the tests: it is real, a database is a test's own, and it comes back after a restart."""
+
+import psycopg
+import pytest
+
+from support.postgres import Postgres
+
+
+def ask(url: str, statement: str) -> object:
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement)
+        row = cursor.fetchone() if cursor.description else None
+        return None if row is None else row[0]
+
+
+def test_a_database_is_empty_and_of_one_test(postgres, database) -> None:
+    other = postgres.new_database()
+    ask(database, "CREATE TABLE mine (x int)")
+    assert ask(other, "SELECT count(*) FROM pg_tables WHERE tablename = 'mine'") == 0
+    postgres.drop_database(other)
+    with pytest.raises(psycopg.OperationalError, match="does not exist"):
+        ask(other, "SELECT 1")
+
+
+def test_a_restart_keeps_what_is_committed(postgres: Postgres, database) -> None:
+    ask(database, "CREATE TABLE mine (x int)")
+    ask(database, "INSERT INTO mine VALUES (7)")
+    postgres.restart()
+    assert ask(database, "SELECT x FROM mine") == 7
