@@ -71,6 +71,7 @@ class Worker:
         self._concurrency = concurrency
         self._drain_seconds = drain_seconds
         self._middleware: list[Middleware] = []
+        self._attributes: list[Callable[[], Mapping[str, str]]] = []
         self._payloads: dict[type, Payload] = {}
         self._opened: Source | None = None
         self._loops: list[QueueLoop] = []
@@ -138,6 +139,14 @@ class Worker:
         self._middleware.append(function)
         return function
 
+    def attributes(self, function: Callable[[], Mapping[str, str]]) -> Callable[[], Mapping[str, str]]:
+        """Add the attributes that `function()` returns to each message that the worker sends.
+
+        Those that the caller of `send` or `later` gives go before, also where there is no room for more.
+        """
+        self._attributes.append(function)
+        return function
+
     async def send(
         self,
         queue: str,
@@ -159,6 +168,12 @@ class Worker:
         if isinstance(source, str):
             raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")
         content = self._payload_of(queue, payload).encode(payload)
+        attributes = dict(options.get("attributes") or {})
+        for name, value in (pair for each in self._attributes for pair in each().items()):
+            if len(attributes) < limits.ATTRIBUTES_MAX:
+                attributes.setdefault(name, value)
+        if attributes:
+            options["attributes"] = attributes
         if delay is not None:
             options["delay_ms"] = math.ceil(delay * 1_000)
         if key is not None:

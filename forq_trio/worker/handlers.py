@@ -85,6 +85,14 @@ class Handler(Generic[P, R]):
         """The error that names the handler's place."""
         return WorkerSetupError(f"{self.place}: {self.name}: {problem}")
 
+    def results(self, result: object, messages: int) -> list[object]:
+        """What a call of the handler said about each of its messages: one thing about all, or a list of a batch."""
+        if self.options.batch and isinstance(result, (list, tuple)):
+            if len(result) == messages:
+                return list(result)
+            result = ValueError(f"the handler returned {len(result)} results for {messages} messages")
+        return [result] * messages
+
     def settlement(self, result: object, job: Job) -> Settlement:
         """What is said about a job whose handler returned or raised `result`."""
         result = _single(result)

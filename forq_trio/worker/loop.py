@@ -267,11 +267,7 @@ class QueueLoop:
                     jobs
                 )  # also the rest of a batch: what the handler did is not known
             result = TimeoutError(f"the handler took longer than {timeout:g} s")
-        if self.handler.options.batch and isinstance(result, (list, tuple)):
-            if len(result) == len(jobs):
-                return list(result)
-            result = ValueError(f"the handler returned {len(result)} results for {len(jobs)} messages")
-        return [result] * len(jobs)
+        return self.handler.results(result, len(jobs))
 
     async def _through_middleware(self, run: Run, payloads: list[Any]) -> object:
         if not self._middleware:

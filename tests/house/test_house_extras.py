@@ -108,8 +108,16 @@ def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
             continue
         top = name.partition(".")[0]
         if top not in sys.stdlib_module_names and top not in ("forq_trio", "pyspark_forq"):
-            found |= {canonicalize_name(each) for each in distributions.get(top, [top])}
+            found |= {canonicalize_name(each) for each in distributions.get(top, [top]) if brings(each, name)}
     return found
+
+
+def brings(distribution: str, module: str) -> bool:
+    """Whether a module is of this distribution, and not of another one in the same namespace."""
+    folder = f"{module.replace('.', '/')}/"
+    return "." not in module or any(
+        str(each).startswith((folder, f"{folder[:-1]}.")) for each in metadata.files(distribution) or ()
+    )
 
 
 def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
@@ -123,19 +131,23 @@ def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
             return {home for name, home in homes.items() if name not in EMBEDDED} | {"client.sync"}
         case "embed":
             return {homes[name] for name in EMBEDDED}
+        case "metrics":
+            return {"worker.metrics"}
+        case "otel":
+            return {"worker.tracing"}
         case "spark":
             return commands | {name for name in imports if name.startswith("pyspark_forq")}
     return commands
 
 
-@pytest.mark.parametrize("extra", ["", "cli", "embed", "server", "spark"])
+@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "server", "spark"])
 def test_an_extra_brings_what_its_part_imports(extra, packages, imports) -> None:
     wanted = libraries(entries(extra, imports), imports)
     assert wanted, "nothing was found"
     assert wanted <= packages[extra], f"{extra or 'the base'} lacks {wanted - packages[extra]}"
 
 
-@pytest.mark.parametrize("extra", ["", "cli", "embed", "server"])
+@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "server"])
 def test_an_extra_brings_nothing_that_its_part_does_not_import(extra, declared, imports) -> None:
     direct = {canonicalize_name(each.name) for each in declared[extra]} - {OWN, "pydantic-settings", "tzdata"}
     assert direct <= libraries(entries(extra, imports), imports)
@@ -213,6 +225,13 @@ def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, p
     name = " ".join(("forq", *arguments[:1]))
     advice = f"forq: {name} needs more than the client: pip install 'forq-trio[{extra}]'\n"
     assert done.stderr == advice
+
+
+@pytest.mark.parametrize(("module", "extra"), [("worker.metrics", "metrics"), ("worker.tracing", "otel")])
+def test_telemetry_of_a_worker_names_its_extra(module, extra, beyond_the_base) -> None:
+    done = run(f"import forq_trio.worker, forq_trio.{module}", beyond_the_base)
+    advice = f"forq_trio.{module} needs more than the client: pip install 'forq-trio[{extra}]'"
+    assert done.stderr.splitlines()[-1] == f"forq_trio.model.extras.ExtraMissing: {advice}"
 
 
 def test_a_module_of_ours_that_is_missing_is_no_extra(beyond_the_base) -> None:

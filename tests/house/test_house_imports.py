@@ -113,6 +113,7 @@ AT_HOME = {
     "jinja2": ("ui", "pyspark_forq"),
     "quart": ("ui",),
     "quart_trio": ("ui",),
+    "opentelemetry": ("worker.tracing",),
     "pyspark": ("pyspark_forq",),
     "pyarrow": ("pyspark_forq",),
 }

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 
 from forq_trio.worker import Job, Worker
 from forq_trio.worker.app import DRAIN_SECONDS_DEFAULT
+from forq_trio.worker.metrics import measure
 from support.real_server import environment
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "workers.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n([\s\S]*?)^```", PAGE, re.MULTILINE)
-PRINTED = ["to anna@example.org\n", "49\n", "['numbers'] 1\n"]
+PRINTED = ["to anna@example.org\n", "49\n", "1\n"]
 
 
 def test_every_program_is_run() -> None:
@@ -42,6 +44,13 @@ def test_the_tables_name_every_option_and_member() -> None:
     options = {*inspect.signature(Worker.on).parameters} - {"self", "queue"}
     members = {name for name in vars(Job) if not name.startswith("_")} - {"end_at", "lose"}
     assert options | members <= named
+
+
+def test_the_table_names_every_series() -> None:
+    registry = CollectorRegistry()
+    measure(Worker("memory:"), registry)
+    named = set(re.findall(r"^\| `(forq_handler_\w+)` \| \w+ \|", PAGE, re.MULTILINE))
+    assert named == {f"{each.name}{'_total' * (each.type == 'counter')}" for each in registry.collect()}
 
 
 def test_a_deployment_waits_longer_than_a_drain() -> None:

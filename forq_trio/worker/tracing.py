@@ -1,0 +1,87 @@
+"""OpenTelemetry spans of a worker: `trace(app)`. Needs the extra `otel` (docs/workers.md)."""
+
+from typing import TYPE_CHECKING
+
+from forq_trio.model.extras import needing
+from forq_trio.worker.jobs import Job
+from forq_trio.worker.outcomes import Outcome, Settlement
+
+with needing("otel", "forq_trio.worker.tracing"):
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, use_span
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+if TYPE_CHECKING:
+    from forq_trio.worker.app import Worker
+    from forq_trio.worker.loop import CallNext
+
+_W3C = TraceContextTextMapPropagator()
+
+
+def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
+    """Make a span for each message that a handler gets, and give the current trace to what the worker sends.
+
+    The parent of a span is what attribute `traceparent` says. Of a batch, the first message's span is the current one.
+    provider: None for the global one.
+    """
+    tracer = get_tracer("forq_trio.worker", tracer_provider=provider)
+
+    @worker.middleware
+    async def spans_around(job: Job, call_next: "CallNext") -> object:
+        assert job.run is not None
+        spans = [
+            tracer.start_span(f"process {job.queue}", _parent(each), SpanKind.CONSUMER, _about(each))
+            for each in job.run.jobs
+        ]
+        result: object = None
+        interrupted = True
+        try:
+            with use_span(spans[0], record_exception=False, set_status_on_exception=False):
+                result = await call_next()
+            interrupted = False
+        except Exception as error:
+            result, interrupted = error, False
+            raise
+        finally:
+            handler = worker.handlers[job.queue]
+            results = handler.results(result, len(spans))
+            for span, each, one in zip(spans, job.run.jobs, results, strict=True):
+                _end(span, one, None if interrupted or each.lost else handler.settlement(one, each))
+        return result
+
+    worker.attributes(current_trace)
+
+
+def current_trace() -> dict[str, str]:
+    """The attribute that continues the current trace, `traceparent`; empty outside of a span."""
+    carrier: dict[str, str] = {}
+    _W3C.inject(carrier)
+    carrier.pop("tracestate", None)  # may be longer than an attribute
+    return carrier
+
+
+def _parent(job: Job) -> Context:
+    return _W3C.extract(job.attributes or {}, Context())
+
+
+def _about(job: Job) -> dict[str, str | int]:
+    """The attributes of a span, named as OpenTelemetry's conventions for messaging do."""
+    return {
+        "messaging.system": "forq",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": job.queue,
+        "messaging.message.id": job.id,
+        "forq.attempt": job.attempt,
+    }
+
+
+def _end(span: Span, result: object, settlement: Settlement | None) -> None:
+    """End a span with what becomes of its message. settlement: None if the handler was cancelled, or the lease lost."""
+    if settlement is None:
+        settlement = Settlement("interrupted", reason="the handler was cancelled, or the lease was lost")
+    span.set_attribute("forq.outcome", "dead" if settlement.final else settlement.what)
+    if settlement.what in ("nack", "interrupted"):
+        span.set_status(Status(StatusCode.ERROR, settlement.reason))
+    if isinstance(result, Exception) and not isinstance(result, Outcome):
+        span.record_exception(result)
+    span.end()
