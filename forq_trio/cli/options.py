@@ -52,9 +52,19 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def condition(text: str) -> tuple[str, Any]:
+    """An attribute and what it has to be, as `where` of a receive has it. For use as an option's type."""
+    name, value = pair(text)
+    wanted = {"not": value, "orAbsent": name.endswith("?!")} if name.endswith("!") else value
+    name = name.removesuffix("!").removesuffix("?") if isinstance(wanted, dict) else name
+    if not name:
+        raise click.BadParameter(f"{text!r} names no attribute")
+    return name, wanted
+
+
 def _distinct(
-    context: click.Context, parameter: click.Parameter, pairs: tuple[tuple[str, str], ...]
-) -> dict[str, str]:
+    context: click.Context, parameter: click.Parameter, pairs: tuple[tuple[str, Any], ...]
+) -> dict[str, Any]:
     names = dict(pairs)
     if len(names) < len(pairs):
         raise click.BadParameter("two have the same name", context, parameter)
@@ -64,6 +74,19 @@ def _distinct(
 def pairs(*names: str, help: str) -> Callable[[CommandT], CommandT]:
     """An option that is given once for each pair of a mapping, as NAME=VALUE."""
     return click.option(*names, type=pair, multiple=True, callback=_distinct, metavar="NAME=VALUE", help=help)
+
+
+def where_option(command: CommandT) -> CommandT:
+    """--where, once for each condition."""
+    return click.option(
+        "--where",
+        type=condition,
+        multiple=True,
+        callback=_distinct,
+        metavar="CONDITION",
+        help="Only messages whose attribute has a value, NAME=VALUE, or another one, NAME!=VALUE; NAME?!=VALUE is"
+        " also without it. Given several times, all must hold.",
+    )(command)
 
 
 def duration_option(*names: str, **more: Any) -> Callable[[CommandT], CommandT]:

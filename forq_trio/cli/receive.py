@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from forq_trio.cli.connection import RETRY_SECONDS, connect
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import duration_option, json_option, url_option
+from forq_trio.cli.options import duration_option, json_option, url_option, where_option
 from forq_trio.cli.output import ago, on_terminal, print_json, visible
 from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
@@ -40,6 +40,7 @@ Claim = Callable[..., list[Delivery]]
 )
 @duration_option("--lease", "lease_ms", help="How long the lease of the messages is.  [default: the queue's]")
 @click.option("--shuffle", is_flag=True, help="Receive random messages instead of the next ones.")
+@where_option
 @click.option("--follow", is_flag=True, help="Go on waiting for messages until Ctrl-C.")
 @click.option("--ack", is_flag=True, help="Acknowledge messages once they are printed.")
 @json_option
@@ -50,6 +51,7 @@ def receive(
     wait_ms: int,
     lease_ms: int | None,
     shuffle: bool,
+    where: dict[str, Any],
     follow: bool,
     ack: bool,
     as_json: bool,
@@ -64,7 +66,7 @@ def receive(
     printed = 0
     code = Exit.OK
     with connect(url, retry_seconds=_OUTLIVE_SECONDS if follow else RETRY_SECONDS) as client:
-        claim = partial(client.receive, queue, lease_ms=lease_ms, shuffle=shuffle)
+        claim = partial(client.receive, queue, lease_ms=lease_ms, shuffle=shuffle, where=where or None)
         for deliveries in _follow(claim, left) if follow else _poll(claim, left or 1, wait_ms):
             if not _hand_over(client, queue, deliveries, ack=ack, as_json=as_json):
                 code = Exit.FAILED

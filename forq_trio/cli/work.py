@@ -11,14 +11,14 @@ from click.core import ParameterSource
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure
-from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option
+from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option, where_option
 
 if TYPE_CHECKING:
     from forq_trio.worker import Job, Worker
 
 CONCURRENCY_DEFAULT = 10
 KEY_BYTES_MAX = 4_096
-_OF_A_QUEUE = ("concurrency", "lease_ms", "timeout_ms", "retry", "url")
+_OF_A_QUEUE = ("concurrency", "lease_ms", "timeout_ms", "retry", "where", "url")
 _OF_POST = ("signing_key_file", "allow_private")
 
 
@@ -49,6 +49,7 @@ def delays(text: str) -> list[float]:
     metavar="DELAYS",
     help="Delays after each failed attempt, as 5s,30s,5m; one more failure is final.  [default: the queue's]",
 )
+@where_option
 @click.option(
     "--signing-key-file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -137,6 +138,7 @@ def _worker(
             retry=options["retry"],
             lease=_seconds(options["lease_ms"]),
             timeout=_seconds(options["timeout_ms"]),
+            where=options["where"] or None,
         )(handler)
     except WorkerSetupError as problem:
         # The place in front of it is in our own files.

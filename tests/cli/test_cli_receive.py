@@ -73,6 +73,30 @@ def test_all_that_a_message_has(connected: Forq, queue: str):
     assert received["attributes"] == {"colour": "\x1bred"}
 
 
+def test_by_attributes(connected: Forq, client: ForqClient, queue: str):
+    for region, tier in (("eu", "free"), ("eu", "gold"), ("us", "gold"), ("eu", "")):
+        client.produce(
+            queue, f"{region} {tier}", attributes={"region": region} | ({"tier": tier} if tier else {})
+        )
+
+    def found(*where: str) -> list[str]:
+        options = [part for each in where for part in ("--where", each)]
+        outcome = connected("receive", queue, "--max", "9", *options)
+        receipts, contents = zip(*(line.split("\t") for line in outcome.out.splitlines()), strict=True)
+        client.release(queue, receipts)
+        return list(contents)
+
+    assert found("region=us") == ["us gold"]
+    assert found("region=eu", "tier!=free") == ["eu gold"]
+    assert found("region=eu", "tier?!=free") == ["eu gold", "eu "]
+    assert connected("receive", queue, "--where", "region=asia").code == 4
+
+
+@pytest.mark.parametrize("condition", ["region", "=eu", "!=eu", "?!=eu"])
+def test_what_is_no_condition(connected: Forq, queue: str, condition: str):
+    assert connected("receive", queue, "--where", condition).code == 2
+
+
 def test_at_random(connected: Forq, client: ForqClient, queue: str):
     """That twenty messages come in order by chance has never happened to anybody."""
     sent = [f"{number:02}" for number in range(20)]

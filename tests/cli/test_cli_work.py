@@ -67,6 +67,26 @@ def test_a_command_has_each_message_until_the_queue_is_empty(
     assert client.queue_stats(queue).total == 1
 
 
+def test_a_command_has_only_messages_that_fit(
+    forq: Forq, url: str, client: ForqClient, queue: str, tmp_path: Path
+):
+    for region in ("eu", "us"):
+        client.produce(queue, region, attributes={"region": region})
+    options = (
+        "--exec",
+        f"cat >> {tmp_path}/done",
+        "--where",
+        "region!=us",
+        "--stop-when-empty",
+        "--url",
+        url,
+    )
+    assert forq("work", queue, *options).code == 0
+    assert (tmp_path / "done").read_text() == "eu"
+    assert client.queue_stats(queue).ready == 1
+    assert forq("work", "module:app", "--where", "a=b").code == 2
+
+
 @contextmanager
 def receiving(bodies: list[bytes]) -> Iterator[str]:
     """A server for posts."""
