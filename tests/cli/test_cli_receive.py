@@ -11,6 +11,7 @@ import pytest
 from client.fake_time import Clock
 from forq_trio import ForqClient, NewMessage
 from forq_trio.cli.commands import run
+from forq_trio.cli.exits import Exit
 from support.proxy import CUT_OFF, LOST, Answer, Proxy
 
 from .conftest import NOWHERE, Forq, Stream
@@ -89,7 +90,7 @@ def test_by_attributes(connected: Forq, client: ForqClient, queue: str):
     assert found("region=us") == ["us gold"]
     assert found("region=eu", "tier!=free") == ["eu gold"]
     assert found("region=eu", "tier?!=free") == ["eu gold", "eu "]
-    assert connected("receive", queue, "--where", "region=asia").code == 4
+    assert connected("receive", queue, "--where", "region=asia").code == Exit.NOTHING
 
 
 @pytest.mark.parametrize("condition", ["region", "=eu", "!=eu", "?!=eu"])
