@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.relational import statements as sql
 
 STATEMENT = re.compile(
     r"\s*(?:--.*\n\s*)*"
@@ -35,9 +35,11 @@ def test_there_is_no_sql_in_python(modules) -> None:
 
 
 def test_every_statement_is_used(modules, root) -> None:
-    engine = [tree for name, tree in modules.items() if name.startswith("storage.sqlite")]
+    engine = [
+        tree for name, tree in modules.items() if name.startswith(("storage.relational", "storage.sqlite"))
+    ]
     used = {text for tree in engine for text in texts(tree)}
-    folder = root / "forq_trio" / "storage" / "sqlite" / "sql"
+    folder = root / "forq_trio" / "storage" / "relational" / "sql"
     unused = [
         f"{path.name}: {name}"
         for path in sorted(folder.glob("*.sql"))

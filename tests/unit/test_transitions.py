@@ -5,7 +5,7 @@ import pytest
 from forq_trio.model.messages import Status
 from forq_trio.storage import engine, transitions
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.sqlite.transaction import Transaction as SqliteTransaction
+from forq_trio.storage.relational.transaction import Transaction as SqliteTransaction
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 from oracle.engine import MemoryEngine
 from oracle.transaction import Transaction as MemoryTransaction

@@ -28,15 +28,9 @@ from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
 from forq_trio.model.messages import Delivery
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, SetAside, Snapshot
-from forq_trio.storage.sqlite.facts import facts_of
-from forq_trio.storage.sqlite.files.copy import copy_database
-from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS, changed_nothing, unavailable
-from forq_trio.storage.sqlite.files.open import open_database, open_reader
-from forq_trio.storage.sqlite.files.recognise import refusing
-from forq_trio.storage.sqlite.ids import MessageIds
-from forq_trio.storage.sqlite.load import load
-from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import (
+from forq_trio.storage.relational.ids import MessageIds
+from forq_trio.storage.relational.load import load
+from forq_trio.storage.relational.operations import (
     OPERATIONS,
     Operation,
     due,
@@ -44,11 +38,17 @@ from forq_trio.storage.sqlite.operations import (
     publishing,
     schedules,
 )
-from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
-from forq_trio.storage.sqlite.operations.group_limit import unhold, wake_limited
-from forq_trio.storage.sqlite.operations.waiting import store_waiting
-from forq_trio.storage.sqlite.reader import SqliteReader
-from forq_trio.storage.sqlite.transaction import SQL, Transaction
+from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
+from forq_trio.storage.relational.operations.group_limit import unhold, wake_limited
+from forq_trio.storage.relational.operations.waiting import store_waiting
+from forq_trio.storage.relational.reader import SqliteReader
+from forq_trio.storage.relational.transaction import SQL, Transaction
+from forq_trio.storage.sqlite.facts import facts_of
+from forq_trio.storage.sqlite.files.copy import copy_database
+from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS, changed_nothing, unavailable
+from forq_trio.storage.sqlite.files.open import open_database, open_reader
+from forq_trio.storage.sqlite.files.recognise import refusing
+from forq_trio.storage.sqlite.log import SqliteLog
 
 Served = list[tuple[int, tuple[Delivery, ...]]]
 

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from forq_trio.storage.sqlite import row
-from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.relational import row
+from forq_trio.storage.relational import statements as sql
 
 
 def test_statements_are_found_by_name() -> None:

@@ -12,9 +12,9 @@ from forq_trio.model.commands import Configure, ProduceMany
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.relational.statements import load
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.open import open_reader
-from forq_trio.storage.sqlite.statements import load
 from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, nack

@@ -6,8 +6,8 @@ import pytest
 from forq_trio.model.commands import Compact, Compacted, ProduceMany, Purge
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.relational.operations import compaction
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from forq_trio.storage.sqlite.operations import compaction
 from support.batches import run
 
 

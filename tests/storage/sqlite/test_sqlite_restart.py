@@ -24,9 +24,9 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
+from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
-from forq_trio.storage.sqlite.ids import MessageIds
 from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, contents, nack, receipts, send

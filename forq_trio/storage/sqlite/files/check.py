@@ -15,7 +15,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.migrate import pending
-from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.relational import statements as sql
 from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database
 from forq_trio.storage.sqlite.files.identity import JOURNAL_SUFFIX, LOCK_SUFFIX, SQLITE_SUFFIXES

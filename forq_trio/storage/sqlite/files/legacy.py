@@ -16,7 +16,7 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.relational import statements as sql
 from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.copy import copy_database, dated_name
 from forq_trio.storage.sqlite.files.identity import LOG_SUFFIXES

@@ -8,7 +8,7 @@ import apsw
 
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.storage.migrate import Applied, Migration, load, pending
-from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.relational import statements as sql
 
 APPLICATION_ID = int.from_bytes(b"forq")
 KNOWN = load("forq_trio.storage.sqlite")

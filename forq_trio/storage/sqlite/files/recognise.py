@@ -8,7 +8,7 @@ import apsw
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.migrate import pending
-from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.relational import statements as sql
 from forq_trio.storage.sqlite.files import migrations
 
 _SQL = sql.load("recognise")

@@ -1,0 +1,83 @@
+"""The part of a Transaction that undoes: savepoints, and messages that are set aside because they are damaged."""
+
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from forq_trio.model import limits
+from forq_trio.storage.engine import SetAside
+from forq_trio.storage.relational.cache import Cache
+from forq_trio.storage.relational.changes import Changes
+from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS
+
+
+class Isolation:
+    """What a batch needs to go on where a part of it fails.
+
+    isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: messages that
+    failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
+    """
+
+    def __init__(self, connection: apsw.Connection, cache: Cache, now_ms: int, *, isolated: bool) -> None:
+        self.connection = connection
+        self._cache = cache
+        self.now_ms = now_ms
+        self.isolated = isolated
+        self.set_aside: list[SetAside] = []
+        self.retry_later = False
+
+    def attempt(self, work: Callable[[], None]) -> Exception | None:
+        """Run `work` in a savepoint; what it raises is returned, and then nothing of it is left.
+
+        Errors of the database itself are raised: they are no fault of the work.
+        """
+        notes = self.savepoint()
+        try:
+            with self.connection:
+                work()
+        except STORAGE_ERRORS:
+            raise
+        except Exception as error:
+            self.restore(notes)
+            return error
+        return None
+
+    def put_aside(self, queue: str, seq: int, error: Exception) -> bool:
+        """A message is damaged: leave it alone for a while. False where too many are: try all again a bit later."""
+        if self._cache.set_aside.get(seq, 0) > self.now_ms:
+            return True
+        if len(self._cache.set_aside) + len(self.set_aside) >= limits.SET_ASIDE_MESSAGES_MAX:
+            self.retry_later = True
+            return False
+        self.set_aside.append(SetAside(queue, seq, f"{type(error).__name__}: {error}"))
+        return True
+
+    def sequences_set_aside(self) -> list[int]:
+        """The messages that are set aside, by sequence."""
+        earlier = [seq for seq, retry_at in self._cache.set_aside.items() if retry_at > self.now_ms]
+        return earlier + [message.sequence for message in self.set_aside]
+
+    def next_retry_ms(self) -> int:
+        """When the first message that is set aside is tried again (epoch ms)."""
+        retries = [retry_at for retry_at in self._cache.set_aside.values() if retry_at > self.now_ms]
+        return min(retries, default=self.now_ms + limits.SET_ASIDE_RETRY_MS)
+
+    def savepoint(self) -> dict[str, Any]:
+        """What `restore` needs to undo the notes (not the statements) made after this."""
+        return {name: _copy(value) for name, value in vars(self).items() if name not in _SHARED}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+
+_SHARED = ("connection", "ids", "allowances", "_cache")
+
+
+def _copy(value: Any) -> Any:
+    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts and `Changes` of them."""
+    if isinstance(value, dict):
+        return {key: _copy(each) for key, each in value.items()}
+    if isinstance(value, set | list | Changes):
+        return value.copy()
+    return value

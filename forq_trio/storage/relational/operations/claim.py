@@ -1,0 +1,224 @@
+"""Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first.
+
+Splitting the claim into a SELECT and an UPDATE by key is safe because there is no other writer, and costs half of one
+UPDATE ... RETURNING, which builds two temporary tables.
+
+Where not every ready message may be handed out (claim_filter.py), the SELECT is repeated for the messages that are
+still wanted: those that were filtered out are no longer ready then.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from random import getrandbits
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Claim, RedrivePolicy
+from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
+from forq_trio.storage.relational.operations.claim_filter import (
+    Terms,
+    attempts_of,
+    bytes_of,
+    select_allowed,
+    select_ready,
+)
+from forq_trio.storage.relational.operations.group_limit import GroupLimit
+from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
+from forq_trio.storage.relational.row import ReadyRow, read_attributes
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import beginning_with, share, slices, waited_ms
+from forq_trio.storage.transitions import PROCESSING, READY
+
+Deliveries = tuple[Delivery, ...]
+Receivers = Mapping[str, Sequence[Receiver]]
+
+_CLAIM_STEPS = (Step.DELIVER, Step.FILTER, Step.SET_ASIDE)
+
+
+def claim(
+    tx: Transaction, claims: Sequence[Claim], receivers: Receivers
+) -> tuple[list[Deliveries | Deferred], list[tuple[int, Deliveries]]]:
+    """Serve, queue by queue, the receivers that wait where something became ready, then the batch's own claims."""
+    outcomes: list[Deliveries | Deferred] = [()] * len(claims)
+    served: list[tuple[int, Deliveries]] = []
+    own: dict[str, list[int]] = {}
+    for index, command in enumerate(claims):
+        own.setdefault(command.queue, []).append(index)
+    used_up = tx.allowances.used_up
+    for queue in queues_to_claim(tx, claims, receivers):
+        ready = claimable(tx, queue)
+        if not ready:
+            wake_queue(tx, queue)
+            continue
+        if not tx.claim_first_next and any(map(used_up, _CLAIM_STEPS)):
+            tx.claim_first_next = queue
+        waiting = receivers.get(queue, ())[:ready]
+        picks = any(receiver.claim.where for receiver in waiting)
+        if picks:
+            waiting = receivers[queue]  # what does not match the first ones may match the others
+        mine = own.get(queue, [])
+        wanted = [*(receiver.claim for receiver in waiting), *(claims[index] for index in mine)]
+        shares = _claim_queue(tx, queue, wanted, ready)
+        found = [
+            (receiver.id, deliveries)
+            for receiver, deliveries in zip(waiting, shares[: len(waiting)], strict=True)
+            if deliveries
+        ]
+        served += found
+        left = claimable(tx, queue) > 0
+        cut_short = left and (queue in tx.scans.cut or any(map(used_up, _CLAIM_STEPS)))
+        is_full_round = len(found) == limits.RECEIVERS_OFFERED_MAX
+        is_full_offer = len(waiting) >= limits.RECEIVERS_OFFERED_MAX // 2
+        if cut_short or (left and (is_full_round or (found and is_full_offer and picks))):
+            tx.wake_next.add(queue)
+        for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
+            outcomes[index] = deliveries or (DEFERRED if cut_short else ())
+        if not all(shares) or len(waiting) < len(receivers.get(queue, ())) or is_full_round:
+            wake_queue(tx, queue)
+    return outcomes, served
+
+
+def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receivers) -> list[str]:
+    """The queues with claims, or with parked receivers and new ready messages, in their order."""
+    queues = {command.queue for command in claims}
+    if receivers:
+        queues.update(queue for queue in tx.woken if queue in receivers)
+    return beginning_with(sorted(queues), tx.claim_first)
+
+
+def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:
+    """Lease messages of one queue to these claims, in their order."""
+    rules = tx.rules(queue)
+    limit = GroupLimit(tx, queue)
+    if any(command.where for command in claims):
+        return _claim_by_attributes(tx, limit, claims)
+    sizes = share(ready, [command.max_messages for command in claims])
+    results: list[Deliveries] = []
+    start = 0
+    for key, group in groupby(claims, key=_terms):
+        terms = Terms(*key)
+        stop = start + len(list(group))
+        lease_ms = rules.lease_ms if terms.lease_ms is None else terms.lease_ms
+        deliveries = _lease(tx, limit, sum(sizes[start:stop]), terms, lease_ms)
+        results += [tuple(part) for part in slices(deliveries, sizes[start:stop])]
+        start = stop
+    return results
+
+
+def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Claim]) -> list[Deliveries]:
+    """The same, one claim after the other: how many messages each one takes is not known before."""
+    queue = limit.queue
+    rules = tx.rules(queue)
+    wheres = {command.where for command in claims if command.where}
+    most = max(limits.CLAIM_SCAN_MAX // len(wheres), 1)
+    steps = {where: Allowance(most, limits.STEP_BYTES_MAX // len(wheres)) for where in wheres}
+    results: list[Deliveries] = []
+    for command in claims:
+        terms = Terms(*_terms(command), where=command.where)
+        lease_ms = rules.lease_ms if terms.lease_ms is None else terms.lease_ms
+        count = min(command.max_messages, claimable(tx, queue))
+        results.append(tuple(_lease(tx, limit, count, terms, lease_ms, steps.get(command.where))))
+    if any(step.used_up for step in steps.values()) and not all(results):
+        tx.scans.cut.add(queue)
+    return results
+
+
+def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:
+    return command.lease_ms, command.shuffle, command.redrive_policy
+
+
+def _lease(
+    tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int, scan: Allowance | None = None
+) -> list[Delivery]:
+    """Lease up to `count` messages of a queue. scan: what a claim by attributes may look at."""
+    delivering = tx.allowances.of(Step.DELIVER)
+    if count == 0 or delivering.used_up:
+        return []
+    if terms.takes_anything and limit.passes_all and not tx.isolated:
+        rows = select_ready(tx, limit.queue, min(count, delivering.messages), delivering.bytes)
+        if max(map(attempts_of, rows), default=0) < tx.rules(limit.queue).max_attempts:
+            delivering.charge(len(rows), sum(map(bytes_of, rows)))
+            return _deliver(tx, limit.queue, rows, lease_ms)
+    deliveries: list[Delivery] = []
+    while rows := select_allowed(tx, limit, count - len(deliveries), terms, scan):
+        deliveries += _deliver_each(tx, limit, rows, lease_ms)
+    return deliveries
+
+
+def _deliver_each(
+    tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow], lease_ms: int
+) -> list[Delivery]:
+    """`_deliver`; in an isolated batch a message that cannot be handed out, to no claim at all, is set aside alone."""
+    if not tx.isolated:
+        return _deliver(tx, limit.queue, rows, lease_ms)
+    deliveries: list[Delivery] = []
+
+    def deliver(row: ReadyRow, lease_ms: int) -> None:
+        deliveries.extend(_deliver(tx, limit.queue, [row], lease_ms))
+
+    for row in rows:
+        error = tx.attempt(partial(deliver, row, lease_ms))
+        if error is None:
+            continue
+        if tx.attempt(partial(deliver, row, limits.LEASE_MS_DEFAULT)) is None:
+            raise error  # it is the claim; what it did is undone
+        limit.set_aside(row, error)
+    return deliveries
+
+
+def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: int) -> list[Delivery]:
+    """Lease these ready messages. There may be none: the redrive policy of another claim removed them."""
+    if not rows:
+        return []
+    now_ms = tx.now_ms
+    lease_until = now_ms + lease_ms
+    grouped = tx.grouped(queue)
+    deliveries = []
+    leases = []
+    waits = tx.measured(WAIT, queue)
+    for (
+        seq,
+        message_id,
+        content,
+        attempts,
+        received_at,
+        priority,
+        first_received_at,
+        attributes,
+        group_id,
+        process_after,
+        position,
+        _,
+        key,
+        kind,
+    ) in rows:
+        token = getrandbits(RECEIPT_TOKEN_BITS)
+        attempts += 1
+        if first_received_at is None:
+            first_received_at = now_ms
+        leases.append((attempts, first_received_at, now_ms, now_ms, lease_until, token, seq))
+        waits.append(waited_ms(process_after, received_at, now_ms))
+        if grouped:
+            tx.reach_round(queue, priority, position)
+        delivery = Delivery(
+            message_id,
+            content,
+            receipt_text(seq, token),
+            attempts,
+            seq,
+            received_at,
+            lease_until,
+            priority,
+            first_received_at,
+            (attributes and read_attributes(attributes)) or {},
+            group_id or None,
+            key,
+            kind if key and kind else "",
+        )
+        deliveries.append(delivery)
+    tx.run("lease", leases)
+    tx.transition(CONSUMED, queue, READY, PROCESSING, rows, due_ms=lease_until)
+    spend(tx, queue, rows)
+    return deliveries

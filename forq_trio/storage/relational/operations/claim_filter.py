@@ -1,0 +1,174 @@
+"""The claim filter: random messages, messages below the limit of their group, messages not delivered too often.
+
+`select_allowed` reads some candidates and returns those to hand out. The others are filtered out (held, moved or
+deleted) and no longer ready, so the next call continues after them.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from forq_trio.model.commands import RedrivePolicy
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS
+from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
+from forq_trio.model.where import Where
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.engine import CLEANED_UP
+from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove, target_of
+from forq_trio.storage.relational.operations.group_limit import GroupLimit
+from forq_trio.storage.relational.operations.shuffle import draw
+from forq_trio.storage.relational.operations.where import matching
+from forq_trio.storage.relational.row import ATTEMPTS, BYTES, GROUP_ID, SEQ, ReadyRow, Row, rows_of
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
+
+_LOOK_AHEAD = 100
+"""How many candidates to read after one was filtered out: many may be of its group."""
+
+attempts_of = itemgetter(ATTEMPTS)
+bytes_of = itemgetter(BYTES)
+
+
+class Terms(NamedTuple):
+    """What a claim asks for besides a number of messages. lease_ms: None means the queue's.
+
+    step: what is charged for them; bytes_of: with how many bytes, by row.
+    """
+
+    lease_ms: int | None
+    shuffle: bool
+    redrive_policy: RedrivePolicy | None
+    step: str = Step.DELIVER
+    bytes_of: Callable[[ReadyRow], int] = bytes_of
+    where: Where = ()
+
+    @property
+    def takes_anything(self) -> bool:
+        return not self.shuffle and self.redrive_policy is None and not self.where
+
+
+def select_allowed(
+    tx: Transaction, limit: GroupLimit, count: int, terms: Terms, scan: Allowance | None = None
+) -> list[ReadyRow]:
+    """Up to `count` rows to hand out; none when no other can be, or an allowance is used up.
+
+    scan: what a claim by attributes may look at.
+    """
+    delivering, filtering = tx.allowances.of(terms.step), tx.allowances.of(Step.FILTER)
+    accepted: list[ReadyRow] = []
+    look_ahead = 0
+    stopped = tx.allowances.used_up(Step.SET_ASIDE)
+    while not (accepted or stopped or delivering.used_up) and count > 0:
+        candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms, scan)
+        if not candidates:
+            break
+        held: list[ReadyRow] = []
+        for row in candidates:
+            if len(accepted) == count or delivering.used_up:
+                break
+            exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, tx.rules(limit.queue))
+            if exhausted_one is None and (before := limit.held_before(row, count - len(accepted))):
+                stopped = filtering.used_up
+                limit.bring_forward(before, filtering)
+                break
+            if exhausted_one is None and limit.admits(row[GROUP_ID]):
+                delivering.charge(1, terms.bytes_of(row))
+                accepted.append(row)
+                continue
+            if filtering.used_up:
+                stopped = True
+                break
+            filtering.charge(1, row[BYTES])
+            if exhausted_one is None:
+                held.append(row)
+            else:
+                _remove(tx, limit, row, *exhausted_one)
+        limit.hold(held)
+        look_ahead = _LOOK_AHEAD
+    return accepted
+
+
+def _candidates(
+    tx: Transaction, queue: str, count: int, terms: Terms, scan: Allowance | None
+) -> list[ReadyRow]:
+    bytes_max = tx.allowances.of(terms.step).bytes + tx.allowances.of(Step.FILTER).bytes
+    if scan is not None:
+        return matching(tx, queue, terms.where, count, bytes_max, scan)
+    if not terms.shuffle:
+        return select_ready(tx, queue, count, bytes_max)
+    aside = set(tx.sequences_set_aside())
+    drawn = draw(tx.query, queue, tx.ready(queue), count)
+    rows = (row for seq in drawn if seq not in aside for row in tx.query("select_drawn", seq))
+    return _up_to(rows, bytes_max)
+
+
+def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:
+    """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
+    rows = tx.cursor_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
+    read = _up_to(rows, bytes_max)
+    rows.close()
+    return read
+
+
+def _up_to(rows: Any, bytes_max: int) -> list[ReadyRow]:
+    """The first rows, up to the one that reaches `bytes_max`: the content of the others is not read."""
+    read: list[ReadyRow] = []
+    for row in rows:
+        read.append(row)
+        bytes_max -= row[BYTES]
+        if bytes_max <= 0:
+            break
+    return read
+
+
+def _may_be_exhausted(attempts: Any, policy: RedrivePolicy | None, rules: QueueRules) -> bool:
+    """False for the usual message, without a look at its own bounds."""
+    if not isinstance(attempts, int):
+        return False
+    if attempts_used_up(attempts, None, rules):
+        return True
+    return policy is not None and attempts >= (1 if policy.max_attempts is None else policy.max_attempts)
+
+
+def _find_exhausted(
+    tx: Transaction, row: ReadyRow, policy: RedrivePolicy | None, rules: QueueRules
+) -> tuple[Row, Exhausted] | None:
+    """The message and where it goes, if it was delivered too often; None if it may be handed out.
+
+    None also for one that is damaged: it fails where it is handed out.
+    """
+    if not _may_be_exhausted(row[ATTEMPTS], policy, rules):
+        return None
+    (message,) = rows_of(tx.query("find_by_sequence", str([row[SEQ]])))
+    ((default_max_receives,),) = tx.query("find_default_max_receives", message.seq)
+    try:
+        own = target_of(tx, message)
+        away = exhausted(message, own, default_max_receives, policy, rules, partial(_takes, tx))
+    except TypeError:
+        return None
+    return None if away is None else (message, away)
+
+
+def _remove(tx: Transaction, limit: GroupLimit, row: ReadyRow, message: Row, away: Exhausted) -> None:
+    """Move or delete a message that was delivered too often; one for which that fails is set aside."""
+    if not tx.isolated:
+        _dead_letter(tx, message, away)
+        return
+    error = tx.attempt(partial(_dead_letter, tx, message, away))
+    if error is not None:
+        limit.set_aside(row, error)
+
+
+def _dead_letter(tx: Transaction, message: Row, away: Exhausted) -> None:
+    if away.target == NO_DEAD_LETTERS:
+        remove(tx, [message], CLEANED_UP, away.reason)
+    else:
+        dead_letter_or_delete(tx, [message], away.reason, REASON_MAX_ATTEMPTS, away.target)
+        tx.wake_next.add(away.target)
+
+
+def _takes(tx: Transaction, queue: str, messages_max: int | None) -> bool:
+    if tx.admit(queue) is not None:
+        return False
+    return messages_max is None or tx.counted(queue).total < messages_max

@@ -1,0 +1,322 @@
+"""Consumers: a step leases, settles or drops some pages; storage/consumers.py has the rules."""
+
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import TypeVar
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.commands import (
+    DropPages,
+    ForgetConsumer,
+    LeaseMessages,
+    NoteConsumerUse,
+    OpenConsumer,
+    SettleLease,
+)
+from forq_trio.model.consumers import Consumer, Settling, consumer_key
+from forq_trio.model.errors import ForqError, LeasesFull
+from forq_trio.storage import consumers as rules
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.consumers import Line, encode_lines
+from forq_trio.storage.engine import CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
+from forq_trio.storage.relational.operations.claim_filter import (
+    Terms,
+    attempts_of,
+    select_allowed,
+    select_ready,
+)
+from forq_trio.storage.relational.operations.due import end_leases
+from forq_trio.storage.relational.operations.group_limit import GroupLimit
+from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
+from forq_trio.storage.relational.operations.returned import give_back
+from forq_trio.storage.relational.operations.settle import remove_acked
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.row import (
+    ATTEMPTS,
+    ATTRIBUTES,
+    CONTENT,
+    GROUP_ID,
+    ID,
+    POSITION,
+    PRIORITY,
+    PROCESS_AFTER,
+    RECEIVED_AT,
+    SEQ,
+    ReadyRow,
+    Row,
+    read_attributes,
+    rows_of,
+)
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import after_release, uncounted, waited_ms
+from forq_trio.storage.transitions import PROCESSING, READY
+
+Leased = tuple[ReadyRow, Line]
+CommandT = TypeVar("CommandT")
+OutcomeT = TypeVar("OutcomeT")
+
+read_consumer = msgspec.json.Decoder(Consumer).decode
+_encode = msgspec.json.Encoder().encode
+_NOTHING: tuple[Sequence[ReadyRow], bytes] = (), b""
+
+
+def _refusing(
+    operation: Callable[[Transaction, CommandT], OutcomeT],
+) -> Callable[[Transaction, CommandT], OutcomeT | ForqError]:
+    """Make the error with which an operation refuses, before it changes anything, its outcome."""
+
+    @wraps(operation)
+    def outcome(tx: Transaction, command: CommandT) -> OutcomeT | ForqError:
+        try:
+            return operation(tx, command)
+        except ForqError as error:
+            return error
+
+    return outcome
+
+
+@_refusing
+@operation_on_each(OpenConsumer)
+def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
+    return _save(
+        tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_number_of, tx))
+    )
+
+
+def _number_of(tx: Transaction, key: str) -> int | None:
+    found = tx.query("find_consumer_number", key)
+    return found[0][0] if found else None
+
+
+@_refusing
+@operation_on_each(LeaseMessages)
+def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+    """Pages of a lease, as many as the allowance lets."""
+    if tx.allowances.used_up(Step.LEASE):
+        return DEFERRED
+    consumer = _lease_page(tx, command)
+    while (
+        not isinstance(consumer, Deferred)
+        and rules.filling(consumer)
+        and not tx.allowances.used_up(Step.LEASE)
+    ):
+        more = _lease_page(tx, command)
+        if isinstance(more, Deferred):
+            break
+        consumer = more
+    return consumer
+
+
+def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+    queue = command.queue
+    filling = rules.lease_to_fill(tx.consumers, command, tx.now_ms)
+    if filling is None:
+        return tx.consumers[consumer_key(queue, command.name)]
+    is_full = rules.is_full(tx.consumer_totals)
+    if is_full:
+        evicting = rules.evicting(tx.consumers)
+        if evicting is not None:
+            _drop(tx, evicting)
+            return DEFERRED
+        if not filling.pages:
+            raise LeasesFull
+    rows, body = _NOTHING
+    token = rules.page_token()
+    most = 0 if is_full else min(claimable(tx, queue), command.max_messages - filling.messages)
+    if most:
+        rows, body = _take(tx, queue, most, token)
+        cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
+        if not rows and cut_short and claimable(tx, queue):
+            return DEFERRED
+    elif not is_full:
+        wake_queue(tx, queue)
+    if rows:
+        sequences = str([row[SEQ] for row in rows])
+        tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
+    return _save(tx, rules.with_page(tx.consumers, command, filling, len(rows), len(body), tx.now_ms))
+
+
+def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[Sequence[ReadyRow], bytes]:
+    """Lease up to so many ready messages in claim order, as the allowance of a step lets; the rows, and their lines."""
+    leasing = tx.allowances.of(Step.LEASE)
+    limit = GroupLimit(tx, queue)
+    count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
+    if count <= 0:
+        return _NOTHING
+    if limit.passes_all and not tx.isolated:
+        rows = select_ready(tx, queue, count, leasing.bytes)
+        if max(map(attempts_of, rows), default=0) < tx.rules(queue).max_attempts:
+            body = rules.first_lines(encode_lines([_line(queue, row) for row in rows]), leasing.bytes)
+            del rows[body.count(b"\n") :]
+            leasing.charge(len(rows), len(body))
+            _mark_leased(tx, queue, rows, token)
+            return rows, body
+    leased: list[Leased] = []
+    terms = Terms(None, False, None, Step.LEASE, partial(_line_bytes, queue))
+    while rows := select_allowed(tx, limit, count - len(leased), terms):
+        allowed = _lines(tx, limit, rows)
+        _mark_leased(tx, queue, [row for row, _ in allowed], token)
+        leased += allowed
+    return [row for row, _ in leased], encode_lines([line for _, line in leased])
+
+
+def _mark_leased(tx: Transaction, queue: str, rows: Sequence[ReadyRow], token: int) -> None:
+    """Note that these ready messages are leased, with this token in their receipts."""
+    now_ms = tx.now_ms
+    lease_until = now_ms + limits.CONSUMER_LEASE_MS
+    if not rows:
+        return
+    waits = tx.measured(WAIT, queue)
+    waits += [_waited_ms(row, now_ms) for row in rows]
+    if tx.grouped(queue):
+        for row in rows:
+            tx.reach_round(queue, row[PRIORITY], row[POSITION])
+    tx.query("lease_page", now_ms, lease_until, token, str([row[SEQ] for row in rows]))
+    tx.transition(CONSUMED, queue, READY, PROCESSING, rows, due_ms=lease_until)
+    spend(tx, queue, rows)
+
+
+def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow]) -> list[Leased]:
+    """The lines of these messages; in an isolated batch one that is damaged is set aside alone."""
+    if not tx.isolated:
+        return [(row, _line(limit.queue, row)) for row in rows]
+    leased: list[Leased] = []
+    for row in rows:
+        done: list[Leased] = []
+        error = tx.attempt(lambda row=row, done=done: done.append(_checked(limit.queue, row)))  # type: ignore[misc]
+        if error is None:
+            leased += done
+        else:
+            limit.set_aside(row, error)
+    return leased
+
+
+def _checked(queue: str, row: ReadyRow) -> Leased:
+    """A row and its line; fails if it is damaged."""
+    _waited_ms(row, 0)
+    return row, _line(queue, row)
+
+
+def _waited_ms(row: ReadyRow, now_ms: int) -> int:
+    return waited_ms(row[PROCESS_AFTER], row[RECEIVED_AT], now_ms)
+
+
+def _line(queue: str, row: ReadyRow) -> Line:
+    """The line of a message, with this delivery counted."""
+    return Line(
+        row[ID],
+        queue,
+        row[SEQ],
+        row[CONTENT],
+        row[RECEIVED_AT],
+        row[ATTEMPTS] + 1,
+        row[PRIORITY],
+        row[GROUP_ID] or None,
+        read_attributes(row[ATTRIBUTES] or None),
+    )
+
+
+def _line_bytes(queue: str, row: ReadyRow) -> int:
+    try:
+        return rules.line_bytes(_line(queue, row))
+    except (ValueError, TypeError, msgspec.MsgspecError):
+        return 0  # it is damaged, and set aside
+
+
+@_refusing
+@operation_on_each(SettleLease)
+def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+    """Settle pages of a lease, as many as the allowance lets."""
+    allowance = tx.allowances.of(Step.SETTLE_LEASE)
+    if allowance.used_up:
+        return DEFERRED
+    consumer = rules.lease_to_settle(tx.consumers, command, tx.now_ms)
+    if consumer is None:
+        return tx.consumers[consumer_key(command.queue, command.name)]
+    while consumer.open is not None and not allowance.used_up:
+        consumer = _settle_page(tx, command, consumer, allowance)
+    return _drop(tx, consumer)
+
+
+def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allowance: Allowance) -> Consumer:
+    assert consumer.open is not None
+    page = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
+    ((token, sequences),) = tx.query("find_leased_page", *page)
+    found = rows_of(tx.query("find_by_sequence", sequences))
+    still_leased = [row for row in found if row.receipt == token and row.queue == command.queue]
+    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, sum([row.bytes for row in still_leased]))
+    match consumer.settling:
+        case Settling.RELEASE:
+            _release(tx, still_leased)
+        case Settling.EXPIRE:
+            end_leases(tx, still_leased)
+        case _:
+            remove_acked(tx, still_leased)
+    if consumer.being_given_back:
+        tx.query("drop_page", *page)
+    return rules.after_settled_page(consumer)
+
+
+def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
+    """Give messages back as if they had never been leased."""
+    returned = after_release(0, tx.now_ms)
+    tx.run(
+        "give_back",
+        [give_back(tx, RELEASED, row, returned, uncounted(row.attempts)) for row in still_leased],
+    )
+
+
+@operation_on_each(DropPages)
+def drop(tx: Transaction, command: DropPages) -> Consumer | None:
+    consumer = tx.consumers.get(consumer_key(command.queue, command.name))
+    if consumer is None:
+        return None
+    return _drop(tx, rules.without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
+
+
+@_refusing
+@operation_on_each(ForgetConsumer)
+def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
+    consumer = rules.to_forget(tx.consumers, command)
+    if consumer is None:
+        return None
+    consumer = _drop(tx, consumer)
+    if consumer.open is not None or consumer.dropping:
+        return consumer
+    tx.query("forget_consumer", command.queue, command.name)
+    del tx.consumers[consumer.key]
+    if consumer.leased:
+        tx.query("save_consumer_number", consumer.key, consumer.leased)
+    dropped = [number for (number,) in tx.query("drop_consumer_numbers", limits.CONSUMER_NUMBERS_MAX)]
+    totals = tx.consumer_totals = rules.with_forgotten(tx.consumer_totals, consumer, dropped)
+    tx.query("save_forgotten_consumers", totals.forgotten_generation, totals.forgotten_number)
+    return None
+
+
+@operation_on_each(NoteConsumerUse)
+def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
+    consumer = tx.consumers.get(consumer_key(command.queue, command.name))
+    if consumer is not None:
+        _save(tx, msgspec.structs.replace(consumer, used_at=tx.now_ms))
+
+
+def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
+    """Delete some pages that are no longer to be read, and store the consumer."""
+    allowance = tx.allowances.of(Step.DROP)
+    consumer, pages = rules.dropped(consumer, allowance.messages)
+    allowance.charge(len(pages), 0)
+    tx.run("drop_page", [(consumer.queue, consumer.name, number, page) for number, page in pages])
+    return _save(tx, consumer)
+
+
+def _save(tx: Transaction, consumer: Consumer) -> Consumer:
+    known = tx.consumers.get(consumer.key)
+    if known != consumer:
+        tx.query("save_consumer", consumer.queue, consumer.name, _encode(consumer).decode())
+        tx.consumers[consumer.key] = consumer
+        totals = tx.consumer_totals
+        size = totals.pages_bytes + consumer.stored_bytes - (0 if known is None else known.stored_bytes)
+        tx.consumer_totals = msgspec.structs.replace(totals, pages_bytes=size)
+    return consumer

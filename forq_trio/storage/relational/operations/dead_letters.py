@@ -1,0 +1,160 @@
+"""Failed, expired and evicted messages: moved to their dead-letter queue, or deleted."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from forq_trio.model.messages import Status
+from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queue_settings import NO_DEAD_LETTERS
+from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
+from forq_trio.storage.relational.operations.logs import keep
+from forq_trio.storage.relational.row import Row, read_waiting
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import dead_letter_target, moved_position
+
+
+def dead_letter_or_delete(
+    tx: Transaction, messages: Sequence[Row], event_reason: str, reason: str, target: str | None = None
+) -> None:
+    """Move messages to their dead-letter queues, or delete those that have none.
+
+    target: the queue to move them to instead, "" to delete them. event_reason: the reason of the event; reason: of the
+    column `failure_reason`.
+    """
+    removed: list[Row] = []
+    moved: list[tuple[object, ...]] = []
+    for message in messages:
+        goes_to = target
+        if goes_to is None:
+            goes_to = target_of(tx, message)
+        if goes_to in (NO_DEAD_LETTERS, message.queue):
+            removed.append(message)
+        else:
+            (alone,) = without_waiting(tx, [message])
+            moved.append(_move(tx, alone, goes_to, event_reason, reason))
+    remove(tx, removed, CLEANED_UP, event_reason)
+    tx.run("dead_letter", moved)
+
+
+def target_of(tx: Transaction, message: Row) -> str:
+    """The dead-letter queue of a message; its own one only if that exists or may be made."""
+    own = message.dead_letter_queue
+    if own and tx.admit(own) is not None:
+        own = None
+    return dead_letter_target(message.queue, own, tx.rules(message.queue))
+
+
+def remove(
+    tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "", *, alone: bool = True
+) -> None:
+    """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event.
+
+    alone: what waits behind their keys is delivered now; else it is removed with them.
+    """
+    if not messages:
+        return
+    keyed = [message.seq for message in messages if message.kind is not None]
+    if keyed:
+        messages = without_waiting(tx, messages, goes_on=alone)
+    keep(tx, messages, change, event_reason)
+    if keyed:
+        tx.query("delete_keys", str(keyed))
+    tx.delete([message.seq for message in messages])
+    if len(messages) == 1:
+        (one,) = messages
+        tx.transition(change, one.queue, one.status, None, messages, size=one.bytes, reason=event_reason)
+        return
+    alike: dict[tuple[str, int], list[Row]] = {}
+    for message in messages:
+        alike.setdefault((message.queue, message.status), []).append(message)
+    for (queue, status), each in alike.items():
+        size = sum([message.bytes for message in each])
+        tx.transition(change, queue, status, None, each, size=size, reason=event_reason)
+
+
+def remove_for_user(tx: Transaction, messages: Sequence[Row]) -> None:
+    """Delete messages because somebody asked for it."""
+    remove(tx, messages, CLEANED_UP, "deleted_by_user")
+
+
+def drop(tx: Transaction, messages: Sequence[Row]) -> None:
+    """`remove_for_user`, with what waits behind their keys."""
+    remove(tx, messages, CLEANED_UP, "deleted_by_user", alone=False)
+
+
+def without_waiting(tx: Transaction, messages: Sequence[Row], *, goes_on: bool = True) -> Sequence[Row]:
+    """These messages as they are alone: what waits behind their keys becomes messages (`waiting.store_waiting`).
+
+    goes_on: False if it is removed instead.
+    """
+    keyed = [message.seq for message in messages if message.kind is not None]
+    if not keyed:
+        return messages
+    found = {
+        seq: (key, read_waiting(waiting)) for seq, key, waiting in tx.query("read_all_waiting", str(keyed))
+    }
+    alone = []
+    for message in messages:
+        if message.seq in found:
+            key, waiting = found[message.seq]
+            if goes_on:
+                tx.waiting.append((message.queue, (str(message.kind), key), waiting))
+            message = resized(tx, message, -waiting.size)
+            tx.query("save_waiting", 0, None, message.seq)
+        alone.append(message)
+    return alone
+
+
+def resized(tx: Transaction, message: Row, size: int) -> Row:
+    """The message with so many bytes more waiting behind it; less than 0: fewer."""
+    tx.resize(message.queue, size)
+    tx.query("resize_message", message.bytes + size, message.seq)
+    return replace(message, bytes=message.bytes + size)
+
+
+def transfer(
+    tx: Transaction, message: Row, target: str, ttl_ms: int | None, change: str, event_reason: str = ""
+) -> tuple[bool, int, int]:
+    """Note that a message moves to `target` and is ready there; returns its is_dlq, position and expires_after.
+
+    ttl_ms: how long it lives there; None means the target's. change: MOVED_TO_DLQ or REQUEUED.
+    """
+    rules = tx.rules(target)
+    expires_after = tx.now_ms + (rules.ttl_ms if ttl_ms is None else ttl_ms)
+    tx.transition(
+        change,
+        message.queue,
+        message.status,
+        Status.READY,
+        (message,),
+        size=message.bytes,
+        due_ms=expires_after,
+        to=target,
+        reason=event_reason,
+    )
+    position = moved_position(message.seq, message.position, rules.order, tx.now_ms)
+    return is_dead_letter_queue(target), position, expires_after
+
+
+def _move(tx: Transaction, message: Row, target: str, event_reason: str, reason: str) -> tuple[object, ...]:
+    """Note a move to `target`; returns the bindings of `dead_letter`.
+
+    A message's own dead-letter queue is used once; "" (delete it) stays.
+    """
+    now_ms = tx.now_ms
+    is_dlq, position, expires_after = transfer(tx, message, target, None, MOVED_TO_DLQ, event_reason)
+    return (
+        target,
+        is_dlq,
+        position,
+        now_ms,
+        reason,
+        message.queue,
+        message.attempts,
+        now_ms,
+        None if message.dead_letter_queue else message.dead_letter_queue,
+        now_ms,
+        expires_after,
+        message.seq,
+    )

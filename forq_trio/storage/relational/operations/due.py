@@ -1,0 +1,123 @@
+"""Due messages: delays end, leases end, messages expire; messages that failed; and the sweeps.
+
+The engine runs `settle_due` at the start of each batch that comes after a due time, and the due timer makes
+one come. The periodic sweeps of contract F13 read the same index again as a safety net.
+"""
+
+from collections.abc import Callable, Sequence
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Removed, Sweep, SweepKind
+from forq_trio.model.messages import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status
+from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.storage.allowance import Allowance, Step, within
+from forq_trio.storage.engine import STALE_RECOVERED
+from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete
+from forq_trio.storage.relational.operations.isolation import settle_each
+from forq_trio.storage.relational.operations.rate_limit import next_wake, settle_wakes
+from forq_trio.storage.relational.operations.returned import give_back
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.row import Row, rows_of
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import after_lease_end
+from forq_trio.storage.transitions import PROMOTED
+
+
+def settle_due(tx: Transaction) -> None:
+    """Settle due messages, as the allowance lets, in rounds: one that became ready may have expired meanwhile."""
+    allowance = tx.allowances.of(Step.DUE)
+    while not allowance.used_up and (due := _select_due(tx, allowance.messages)):
+        settle_each(tx, within(allowance, due), _settle)
+    settle_wakes(tx)
+    tx.due_settled = True
+
+
+def _select_due(tx: Transaction, limit: int) -> list[Row]:
+    return rows_of(tx.query_but_set_aside("select_due", "select_due_but", tx.now_ms, limit=limit))
+
+
+def next_due(tx: Transaction) -> int | None:
+    """The next due time, or when a message that is set aside is tried again; the earlier one, None for neither."""
+    times = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", limit=1)] + next_wake(tx)
+    if tx.sequences_set_aside():
+        times.append(tx.next_retry_ms())
+    return min(times, default=None)
+
+
+def _settle(tx: Transaction, due: Sequence[Row]) -> None:
+    dead_letter_or_delete(
+        tx, [message for message in due if message.expired(tx.now_ms)], "expired", REASON_EXPIRED
+    )
+    end_leases(tx, [message for message in due if message.status == Status.PROCESSING])
+    promoted = []
+    for message in due:
+        if message.status == Status.DELAYED and not message.expired(tx.now_ms):
+            promoted.append((tx.now_ms, message.seq))
+            due_ms = message.expires_after
+            tx.transition(PROMOTED, message.queue, message.status, Status.READY, (message,), due_ms=due_ms)
+    tx.run("promote", promoted)
+
+
+def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
+    """Make messages whose lease ended ready again, their receipts still current; or failed at the last attempt."""
+    rows = []
+    for message in due:
+        rules = tx.rules(message.queue)
+        returned = after_lease_end(message.attempts, message.max_attempts, tx.now_ms, rules)
+        receipt = None if returned.status is Status.FAILED else message.receipt
+        failures = message.failures_with(tx.now_ms, LEASE_ENDED)
+        rows.append(
+            give_back(
+                tx, STALE_RECOVERED, message, returned, message.attempts, failures=failures, receipt=receipt
+            )
+        )
+    tx.run("give_back", rows)
+
+
+def settle_failed(tx: Transaction) -> None:
+    """Move or delete messages that failed in this batch, as the allowance lets; a sweep takes those that are left."""
+    if not tx.failed:
+        return
+    found = {row.seq: row for row in rows_of(tx.query("find_by_sequence", str(tx.failed)))}
+    failed = [found[seq] for seq in tx.failed if seq in found and found[seq].status == Status.FAILED]
+    taken = within(tx.allowances.of(Step.FAILED), failed)
+    tx.failed_queued = settle_each(tx, taken, _dead_letter_failed) < len(failed)
+
+
+@operation_on_each(Sweep)
+def sweep(tx: Transaction, command: Sweep) -> Removed:
+    tx.due_settled = True
+    kind, bound = command.kind, limits.SWEEP_BATCH_MAX
+    settle: Callable[[Transaction, Sequence[Row]], None] = _settle
+    if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
+        found = _select_failed(tx, kind is SweepKind.FAILED_DLQ, bound)
+        settle = _dead_letter_failed
+    else:
+        found = _select_due_of(tx, kind, bound)
+    swept = within(Allowance(bound), found)
+    settled = settle_each(tx, swept, settle)
+    more = (len(found) == bound or len(swept) < len(found)) and not tx.retry_later
+    if kind is SweepKind.EXPIRED:
+        for statement in ("expire_dedup", "expire_buckets"):
+            tx.query(statement, tx.now_ms, bound)
+            more = more or tx.connection.changes() == bound
+    return Removed(settled, more)
+
+
+def _dead_letter_failed(tx: Transaction, failed: Sequence[Row]) -> None:
+    dead_letter_or_delete(tx, failed, "failed", REASON_MAX_ATTEMPTS)
+
+
+def _select_failed(tx: Transaction, dead_letters: bool, bound: int) -> list[Row]:
+    return rows_of(
+        tx.query_but_set_aside("select_failed", "select_failed_but", int(dead_letters), limit=bound)
+    )
+
+
+def _select_due_of(tx: Transaction, kind: SweepKind, bound: int) -> list[Row]:
+    """The due messages that this sweep is for."""
+    due = _select_due(tx, bound)
+    if kind is SweepKind.STALE:
+        return [message for message in due if message.status == Status.PROCESSING]
+    dead = kind is SweepKind.EXPIRED_DLQ
+    return [m for m in due if m.expired(tx.now_ms) and is_dead_letter_queue(m.queue) == dead]

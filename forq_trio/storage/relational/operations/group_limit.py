@@ -1,0 +1,187 @@
+"""A queue's limits on the messages of one group: how many are in process, and its rate (storage/engine.py's rule 8).
+
+A claim that meets a message above a limit sets it to held: the message leaves the claim index, so that no later claim
+meets it again. It becomes ready again (`unhold`) when another one of its group is settled, when its group has a token,
+or when a limit is changed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from forq_trio.model import limits
+from forq_trio.model.messages import Status
+from forq_trio.storage.allowance import Allowance, Step, within
+from forq_trio.storage.relational.cache import Group
+from forq_trio.storage.relational.operations.rate_limit import next_token_ms, tokens, wake
+from forq_trio.storage.relational.row import GROUP_ID, POSITION, PRIORITY, SEQ, ReadyRow
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.transitions import HELD_BACK, UNHELD
+
+Place = tuple[int, ...]
+"""The smaller one comes first in the claim order."""
+
+
+class Held(NamedTuple):
+    """A held message. place: where it is in the claim order, where that matters."""
+
+    seq: int
+    bytes: int
+    place: Place = ()
+
+
+class GroupLimit:
+    """How many messages of each group a queue may deliver in a batch, by its group limit and its rate.
+
+    in_flight_max, rate: None where there is none.
+    """
+
+    def __init__(self, tx: Transaction, queue: str) -> None:
+        rules = tx.rules(queue)
+        self.queue = queue
+        self.in_flight_max = rules.group_in_flight_max
+        self.rate = rules.group_rate
+        self._tx = tx
+        self._is_unholding = tx.unhold_cursor(queue) is not None
+        self._left: dict[str, int] = {}
+        self._held: dict[str, tuple[int, Sequence[Held]]] = {}  # how many were read, and those that there are
+
+    @property
+    def admits_all(self) -> bool:
+        """True if groups are not limited."""
+        return self.in_flight_max is None and self.rate is None
+
+    @property
+    def passes_all(self) -> bool:
+        """True if groups are not limited, and none still waits for its held messages to become ready."""
+        return self.admits_all and not self._is_unholding
+
+    def admits(self, group_id: str | None) -> bool:
+        """True if one more message of this group may be handed out; it is counted then."""
+        if self.admits_all or not group_id:
+            return True
+        left = self._left_now(group_id)
+        self._left[group_id] = max(0, left - 1)
+        return left > 0
+
+    def _left_now(self, group_id: str) -> int:
+        left = self._left.get(group_id)
+        if left is None:
+            left = self._left[group_id] = self.left(group_id, limits.RATE_COUNT_MAX)
+        return left
+
+    def held_before(self, row: ReadyRow, most: int) -> Sequence[Held]:
+        """The messages to hand out before this ready one, at most so many: held ones of its group.
+
+        A group is freed for its first token: if no claim took it, more tokens have come, and perhaps more messages.
+        Nor do all held messages become ready in the batch in which their group is freed or the limit is changed.
+        """
+        group_id = row[GROUP_ID]
+        if not group_id or not self._tx.counted(self.queue).held:
+            return ()
+        is_behind = self._is_unholding or self._tx.is_left((self.queue, group_id))
+        if self.rate is None and not is_behind:
+            return ()
+        left = min(self._left_now(group_id), most)
+        if left <= 0:
+            return ()
+        read, held = self._held.get(group_id, (0, ()))
+        if read < left:
+            held = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
+            self._held[group_id] = left, held
+        try:
+            return [each for each in held[:left] if each.place < (-row[PRIORITY], row[POSITION], row[SEQ])]
+        except TypeError:
+            return ()  # it is damaged: it fails where it is handed out
+
+    def bring_forward(self, held: Sequence[Held], allowance: Allowance) -> None:
+        """Make the messages that `held_before` found ready, as the allowance lets; the next batch goes on."""
+        self._tx.wake_next.add(self.queue)
+        _make_ready(self._tx, self.queue, held, allowance)
+        self._held.clear()
+
+    def left(self, group_id: str, most: int) -> int:
+        """How many messages of a group may be handed out now, if it is not more than `most`."""
+        group = self.queue, group_id
+        if self.in_flight_max is not None:
+            most = min(most, self.in_flight_max - count_in_process(self._tx, group, self.in_flight_max))
+        return most if self.rate is None else min(most, tokens(self._tx, group, self.rate))
+
+    def set_aside(self, row: ReadyRow, error: Exception) -> None:
+        """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
+        allowance = self._tx.allowances.of(Step.SET_ASIDE)
+        allowance.charge(1 if self._tx.put_aside(self.queue, row[SEQ], error) else allowance.messages, 0)
+        if row[GROUP_ID]:
+            self._tx.freed.add((self.queue, row[GROUP_ID]))
+
+    def hold(self, rows: Sequence[ReadyRow]) -> None:
+        """Set these ready messages to held."""
+        if not rows:
+            return
+        tx = self._tx
+        tx.run("hold", [(tx.now_ms, row[SEQ]) for row in rows])
+        tx.transition(HELD_BACK, self.queue, Status.READY, Status.HELD, rows)
+        self.note_limited(*(row[GROUP_ID] for row in rows))
+
+    def note_limited(self, *group_ids: str | None) -> None:
+        """Messages of these groups may be held for want of a token."""
+        if self.rate is not None:
+            self._tx.limited.update((self.queue, group_id) for group_id in group_ids if group_id)
+
+
+def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
+    """How many messages of a group are processing, counted up to `bound`."""
+    ((count,),) = tx.query("count_in_process", *group, bound)
+    return int(count)
+
+
+def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
+    """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
+    allowance = tx.allowances.of(Step.UNHOLD_GROUP)
+    for group in groups:
+        queue, group_id = group
+        limit = GroupLimit(tx, queue)
+        if limit.admits_all or tx.counted(queue).held == 0:
+            continue
+        free = 0 if allowance.used_up else limit.left(group_id, allowance.messages + 1)
+        held = _held(tx, "select_held_of_group", *group, max(free, 0))
+        if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
+            tx.put_back(group)
+        elif free <= 0:
+            limit.note_limited(group_id)
+    allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
+    for queue in tx.queues_unholding():
+        if allowance.used_up:
+            break
+        held = _held(tx, "select_held", queue, tx.unhold_cursor(queue), allowance.messages + 1)
+        ready = _make_ready(tx, queue, held, allowance)
+        tx.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
+
+
+def wake_limited(tx: Transaction) -> None:
+    """At the end of a batch: groups with held messages are freed when they have a token, at once if they have one."""
+    for group in tx.limited:
+        queue, group_id = group
+        limit = GroupLimit(tx, queue)
+        if (
+            limit.rate is None
+            or not tx.counted(queue).held
+            or not _held(tx, "select_held_of_group", *group, 1)
+        ):
+            continue
+        if not tokens(tx, group, limit.rate):
+            wake(tx, group, next_token_ms(tx, group, limit.rate))
+        elif limit.left(group_id, 1):
+            wake(tx, group, tx.now_ms)
+
+
+def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:
+    return [Held(seq, size, tuple(place)) for seq, size, *place in tx.query(statement, *bindings)]
+
+
+def _make_ready(tx: Transaction, queue: str, held: Sequence[Held], allowance: Allowance) -> Sequence[Held]:
+    """Make held messages ready, the first ones as far as the allowance lets; returns these."""
+    ready = within(allowance, held)
+    if ready:
+        tx.run("unhold", [(tx.now_ms, message.seq) for message in ready])
+        tx.transition(UNHELD, queue, Status.HELD, Status.READY, ready)
+    return ready

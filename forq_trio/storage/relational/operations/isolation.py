@@ -1,0 +1,24 @@
+"""Work on messages in an isolated batch: one that fails is set aside alone, and the others are done."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from forq_trio.storage.relational.row import Row
+from forq_trio.storage.relational.transaction import Transaction
+
+
+def settle_each(
+    tx: Transaction, messages: Sequence[Row], settle: Callable[[Transaction, Sequence[Row]], None]
+) -> int:
+    """Settle these messages; returns how many were. In an isolated batch one that cannot be is set aside alone."""
+    if not tx.isolated:
+        settle(tx, messages)
+        return len(messages)
+    settled = 0
+    for message in messages:
+        error = tx.attempt(partial(settle, tx, [message]))
+        if error is None:
+            settled += 1
+        else:
+            tx.put_aside(message.queue, message.seq, error)
+    return settled

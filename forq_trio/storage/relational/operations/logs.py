@@ -1,0 +1,86 @@
+"""The two logs: messages that go for good are copied into the history, and the old end of a log is removed in steps."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimEvents, TrimHistory
+from forq_trio.storage.logs import believable_until, one_step, outcome_of, outlived, retention_steps
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.row import Row
+from forq_trio.storage.relational.transaction import Transaction
+
+
+class _Finished(NamedTuple):
+    id: int
+    queue: str
+    bytes: int
+    finished_at: int
+
+
+def keep(tx: Transaction, messages: Sequence[Row], change: str, event_reason: str) -> None:
+    """Copy messages that are about to be removed, if the history is on. change: ACKED or CLEANED_UP."""
+    if not tx.history.log.enabled:
+        return
+    outcome, reason = outcome_of(change, event_reason)
+    rows = [
+        (history_id, outcome, reason, tx.now_ms, number, total, message.seq)
+        for message, (history_id, number, total) in zip(messages, tx.history.add(messages), strict=True)
+    ]
+    tx.run("keep_finished", rows)
+
+
+@operation_on_each(TrimEvents)
+def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
+    """The newest event stays."""
+    log = tx.event_log
+    if log.first >= log.last:
+        return Removed(0, more=False)
+    bound = limits.EVENTS_TRIMMED_MAX * retention_steps(log.bytes, command.bytes_max)
+    before_first_min = log.bytes_to_last - command.bytes_max
+    believable = believable_until(command.before_ms, tx.now_ms)
+    kept = tx.query("first_event_to_keep", bound, command.before_ms, before_first_min, log.last, believable)
+    first: int = kept[0][0] if kept else log.first + bound
+    if first <= log.first:
+        return Removed(0, more=False)
+    tx.query("delete_events", first)
+    ((first, before_first),) = tx.query("first_event")
+    tx.event_log = log._replace(first=first, bytes_before_first=before_first)
+    return Removed(first - log.first, more=not kept)
+
+
+@operation_on_each(TrimHistory)
+def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
+    size = tx.history.log.bytes
+    steps = retention_steps(size, command.bytes_max)
+    rows = tx.query("oldest_finished", steps * limits.HISTORY_STEP_MESSAGES + 1)
+    oldest = [_Finished(*row) for row in rows]
+    wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
+    removed = one_step(wanted, steps)
+    if removed:
+        _forget(tx, removed, removed[-1].id + 1)
+    return Removed(len(removed), len(removed) < len(wanted))
+
+
+@operation_on_each(PurgeHistory)
+def purge_history(tx: Transaction, command: PurgeHistory) -> Purged:
+    up_to = tx.history.log.last if command.up_to is None else command.up_to
+    bound = limits.HISTORY_STEP_MESSAGES + 1
+    oldest = [_Finished(*row) for row in tx.query("oldest_finished_of_queue", command.queue, up_to, bound)]
+    removed = one_step(oldest)
+    if removed:
+        _forget(tx, removed, tx.history.log.first)
+    return Purged(len(removed), up_to if len(removed) < len(oldest) else None)
+
+
+def _forget(tx: Transaction, removed: Sequence[_Finished], first: int) -> None:
+    """Remove these. first: the first id of the history afterwards, if it has any."""
+    for message in removed:
+        tx.history.remove(message.queue, message.bytes)
+    tx.query("forget_finished", str([message.id for message in removed]))
+    log = tx.history.log
+    if not tx.query("oldest_finished", 1):
+        first = log.last + 1
+    removed_bytes = log.bytes_before_first + sum([message.bytes for message in removed])
+    tx.history.log = log._replace(first=first, bytes_before_first=removed_bytes)
+    tx.query("save_history_ends", first - 1, log.last)

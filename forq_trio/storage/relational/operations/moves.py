@@ -1,0 +1,150 @@
+"""Commands on single messages by their ids: redrive, delete, cancel, and resubmit a copy."""
+
+from collections.abc import Sequence
+from json import dumps
+
+from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
+from forq_trio.model.errors import Overloaded, ServiceError
+from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
+from forq_trio.storage.relational.operations.dead_letters import (
+    remove,
+    remove_for_user,
+    transfer,
+    without_waiting,
+)
+from forq_trio.storage.relational.operations.redrives import take_step
+from forq_trio.storage.relational.operations.send import send
+from forq_trio.storage.relational.operations.table import operation, operation_on_each
+from forq_trio.storage.relational.operations.waiting import give_key_back
+from forq_trio.storage.relational.row import Row, read_attributes, rows_of
+from forq_trio.storage.relational.transaction import Transaction
+
+
+@operation_on_each(Redrive)
+def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | Overloaded | Deferred:
+    allowance = tx.allowances.of(Redrive)
+    if allowance.used_up:
+        return DEFERRED
+    if command.target and (refusal := tx.admit(command.target)):
+        return refusal
+    found = _named(tx, allowance, command.queue, command.message_ids)
+    rows: list[tuple[object, ...]] = []
+    keyed: list[tuple[str, str, int]] = []
+    results = []
+    for message_id in command.message_ids:
+        message = found.get(message_id)
+        target = None if message is None else command.target or message.source_queue
+        moved = message is not None and target is not None and target != message.queue
+        if message is not None and moved:
+            (alone,) = without_waiting(tx, [found.pop(message_id)])
+            rows.append(_redriven(tx, alone, str(target)))
+            if message.kind is not None:
+                keyed.append((str(target), message.kind, message.seq))
+        results.append(moved)
+    tx.run("redrive", rows)
+    for each in keyed:
+        give_key_back(tx, *each)
+    take_step(tx, command.step, len(rows))
+    return tuple(results)
+
+
+def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
+    """Note a redrive; returns the bindings of `redrive`."""
+    is_dlq, position, expires_after = transfer(tx, message, target, message.ttl_ms, REQUEUED)
+    return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
+
+
+@operation_on_each(Delete)
+def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | Deferred:
+    allowance = tx.allowances.of(Delete)
+    if allowance.used_up:
+        return DEFERRED
+    found = _named(tx, allowance, command.queue, command.message_ids)
+    removed = [found.pop(message_id, None) for message_id in command.message_ids]
+    present = [message for message in removed if message is not None]
+    remove_for_user(tx, present)
+    take_step(tx, command.step, len(present))
+    return tuple(message is not None for message in removed)
+
+
+@operation(Cancel)
+def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferred | None]:
+    allowance = tx.allowances.of(Cancel)
+    ids = dumps([command.message_id for command in commands])
+    found = {message.id: message for message in rows_of(tx.query("find_by_id", ids))}
+    outcomes: list[Status | Deferred | None] = []
+    removed = []
+    for command in commands:
+        if allowance.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        message = found.get(command.message_id)
+        if message is None or message.queue != command.queue:
+            outcomes.append(None)
+            continue
+        outcomes.append(Status(message.status))
+        if message.status != Status.PROCESSING:
+            allowance.charge(1, message.bytes)
+            removed.append(found.pop(message.id))
+    remove(tx, removed, CLEANED_UP, "cancelled")
+    return outcomes
+
+
+def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Sequence[str]) -> dict[str, Row]:
+    """By id, those of these messages that are in `queue` and not processing; they are charged."""
+    found = {
+        message.id: message
+        for message in rows_of(tx.query("find_by_id", dumps(message_ids)))
+        if message.queue == queue and message.status != Status.PROCESSING
+    }
+    allowance.charge(len(found), sum([message.bytes for message in found.values()]))
+    return found
+
+
+@operation_on_each(Resubmit)
+def resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | Deferred | None:
+    copying = tx.allowances.of(Resubmit)
+    if copying.used_up or tx.allowances.used_up(Step.EVICT):
+        return DEFERRED
+    found = rows_of(tx.query("find_by_id", dumps([command.message_id])))
+    if not found or found[0].queue != command.queue:
+        return None
+    original = found[0]
+    copying.charge(1, original.bytes)
+    target = command.target or original.source_queue
+    if target is None or (command.remove and original.status == Status.PROCESSING):
+        return None
+    ((priority, default_max_receives, attributes, content),) = tx.query("read_message", original.seq)
+    copy = NewMessageWithDefaultBound(
+        content if command.content is None else command.content,
+        priority=priority,
+        ttl_ms=original.ttl_ms,
+        attributes=read_attributes(attributes) if command.attributes is None else command.attributes,
+        group=original.group_id or None,
+        max_attempts=original.max_attempts,
+        dead_letter_queue=original.dead_letter_queue,
+        default_max_receives=default_max_receives,
+    )
+    stored: list[Produced] = []
+
+    def replace() -> None:
+        if command.remove:
+            # Before the send: the original must neither take the space of its copy nor be evicted for it.
+            remove_for_user(tx, [original])
+            tx.forget_positions()
+        sent = send(tx, target, (copy,))
+        assert not isinstance(sent, Deferred)  # the allowance was checked before
+        if isinstance(sent, ServiceError):
+            raise sent
+        tx.write_inserts()
+        stored.extend(sent)
+
+    # In a savepoint: a copy that is refused undoes the removal, and nothing else of the batch.
+    error = tx.attempt(replace)
+    if error is None:
+        return stored[0]
+    if isinstance(error, ServiceError):
+        return error
+    raise error

@@ -1,0 +1,42 @@
+"""Outboxes: messages and the position of their outbox are stored in one transaction (storage/engine.py's rule 22)."""
+
+from forq_trio.model.commands import RelayMessages
+from forq_trio.model.errors import ForqError
+from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal
+from forq_trio.storage.engine import DEFERRED, Deferred
+from forq_trio.storage.outboxes import check_outboxes, check_owner
+from forq_trio.storage.relational.operations.send import send
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.transaction import Transaction
+
+
+@operation_on_each(RelayMessages)
+def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | ForqError | Deferred:
+    found = tx.query("find_outbox", command.outbox)
+    position, made_by = found[0] if found else (0, command.key.name)
+    forbidden = check_owner(made_by, command.key)
+    if forbidden is not None:
+        return forbidden
+    if position != command.after or not command.messages:
+        return OutboxPosition(position)
+    if not found:
+        count, of_key = tx.query("count_outboxes", command.key.name)[0]
+        refusal = check_outboxes(count, of_key, command.key)
+        if refusal is not None:
+            return refusal
+    newest = tx.last_seq
+    refused = None
+    for each in command.messages:
+        stored = send(tx, each.queue, (each.message,), newest)
+        if isinstance(stored, Deferred):
+            if position == command.after:
+                return DEFERRED
+            break
+        if isinstance(stored, ForqError):
+            refused = OutboxRefusal.of(each.id, stored)
+            break
+        position = each.id
+    tx.write_inserts()
+    if position != command.after:
+        tx.query("save_outbox", command.outbox, position, command.key.name, tx.now_ms)
+    return OutboxPosition(position, refused)

@@ -1,0 +1,95 @@
+"""Commands on a queue as a whole: change settings, pause, purge, forget."""
+
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Configure, ForgetQueue, NameQueues, Pause, Purge, Purged
+from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
+from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.storage.allowance import Allowance, within
+from forq_trio.storage.relational.operations.dead_letters import drop
+from forq_trio.storage.relational.operations.isolation import settle_each
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.row import rows_of
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import check_dead_letters_end
+
+
+@operation_on_each(Configure)
+def configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting | Overloaded:
+    queue = command.queue
+    old = tx.settings(queue)
+    new = QueueSettings(paused=old.paused) if command.change is None else old.changed(command.change)
+    refusal = _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
+    if refusal is not None:
+        return refusal
+    if (new.group_in_flight_max, new.rate) != (old.group_in_flight_max, old.rate) and tx.counted(queue).held:
+        tx.move_unhold_cursor(queue, 0)
+    if (new.in_flight_max, new.rate) != (old.in_flight_max, old.rate):
+        tx.woken.add(queue)
+    if new.rate != old.rate:
+        tx.rates_full_at[queue] = 0
+    tx.set(queue, new)
+    return new
+
+
+def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) -> Overloaded | None:
+    """Overloaded if new settings, or the dead-letter queue that they name, would be one too many."""
+    refusal = None if new == QueueSettings() else tx.admit_settings(queue)
+    target = new.dead_letter_queue
+    if refusal is None and target and target != old.dead_letter_queue:
+        refusal = tx.admit(target)
+    return refusal
+
+
+def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> InvalidSetting | None:
+    """InvalidSetting if dead letters would go round in a circle with these settings, else None."""
+    rules = tx.rules_with(queue, settings)
+    try:
+        check_dead_letters_end(
+            queue, lambda name: (rules if name == queue else tx.rules(name)).dead_letter_queue
+        )
+    except InvalidSetting as error:
+        return error
+    return None
+
+
+@operation_on_each(NameQueues)
+def name(tx: Transaction, command: NameQueues) -> tuple[ForqError | None, ...]:
+    return tuple([tx.name(queue, command.made_by) for queue in command.queues])
+
+
+@operation_on_each(Pause)
+def pause(tx: Transaction, command: Pause) -> Overloaded | None:
+    queue, paused = command.queue, command.paused
+    settings = tx.settings(queue)
+    if settings.paused == paused:
+        return None
+    refusal = tx.admit_settings(queue) if paused else None
+    if refusal is None:
+        tx.set(queue, replace(settings, paused=paused))
+        if not paused:
+            tx.woken.add(queue)
+    return refusal
+
+
+@operation_on_each(Purge)
+def purge(tx: Transaction, command: Purge) -> Purged:
+    bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
+    up_to = tx.newest_before if command.up_to is None else command.up_to
+    found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
+    purged = within(Allowance(bound), found)
+    removed = settle_each(tx, purged, drop)
+    return Purged(removed, up_to if len(found) > len(purged) and removed else None)
+
+
+@operation_on_each(ForgetQueue)
+def forget(tx: Transaction, command: ForgetQueue) -> bool | InvalidSetting:
+    queue = command.queue
+    if tx.counted(queue).total:
+        return False
+    circle = _find_circle(tx, queue, QueueSettings())
+    if circle is not None:
+        return circle
+    tx.forget(queue)
+    return True

@@ -1,0 +1,116 @@
+"""How many messages the limits of a queue allow now, and the tokens of its rate (storage/engine.py's rules 7 and 18).
+
+A bucket is one number, when it is full again: until then it lacks a token for every period_ms / count. That moment is
+counted in parts of a millisecond, `count` to each, so it is a whole number and nothing is ever rounded. A bucket
+without a row is full.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from forq_trio.model import limits
+from forq_trio.model.queue_settings import Rate, RatePer
+from forq_trio.storage.relational.cache import Group
+from forq_trio.storage.relational.row import GROUP_ID, ReadyRow
+from forq_trio.storage.relational.transaction import Transaction
+
+_WHOLE_QUEUE = ""
+
+
+def claimable(tx: Transaction, queue: str) -> int:
+    """How many messages of a queue could be delivered now, if their groups' limits permit."""
+    ready = tx.ready(queue)
+    if ready <= 0:
+        return 0
+    rules = tx.rules(queue)
+    if rules.paused:
+        return 0
+    if rules.in_flight_max is not None:
+        ready = min(ready, in_flight_left(tx, queue, rules.in_flight_max))
+    if ready and (rate := rules.queue_rate) is not None:
+        ready = min(ready, tokens(tx, (queue, _WHOLE_QUEUE), rate))
+    return ready
+
+
+def in_flight_left(tx: Transaction, queue: str, in_flight_max: int) -> int:
+    """How many more messages of a queue may be processing at once."""
+    return max(0, in_flight_max - tx.counted(queue).processing)
+
+
+def tokens(tx: Transaction, bucket: Group, rate: Rate) -> int:
+    """How many tokens a bucket has now."""
+    return max(0, _tokens(_full_at(tx, bucket, rate), rate, tx.now_ms))
+
+
+def spend(tx: Transaction, queue: str, rows: Sequence[ReadyRow]) -> None:
+    """Take the tokens of messages that were just handed out."""
+    rate = tx.rules(queue).rate
+    if rate is None or not rows:
+        return
+    if rate.per is RatePer.QUEUE:
+        _take(tx, (queue, _WHOLE_QUEUE), rate, len(rows))
+        return
+    taken = Counter([row[GROUP_ID] for row in rows if row[GROUP_ID]])
+    for group_id, number in taken.items():
+        _take(tx, (queue, group_id), rate, number)
+        tx.limited.add((queue, group_id))
+    if taken:  # two for each new one: so rows do not gather until the sweep
+        tx.query("expire_buckets", tx.now_ms, 2 * len(taken))
+
+
+def wake_queue(tx: Transaction, queue: str) -> None:
+    """A claim waits for messages of a queue: if tokens are missing, wake the queue when the next one comes."""
+    rules = tx.rules(queue)
+    rate = rules.queue_rate
+    if rate is None or rules.paused or tx.ready(queue) <= 0:
+        return
+    bucket = queue, _WHOLE_QUEUE
+    if not tokens(tx, bucket, rate):
+        wake(tx, bucket, next_token_ms(tx, bucket, rate))
+
+
+def settle_wakes(tx: Transaction) -> None:
+    """Wake the queues, and free the groups, whose awaited tokens have come."""
+    for queue, group_id in tx.query("take_wakes", tx.now_ms, limits.DUE_BATCH_MAX) if tx.has_buckets else ():
+        if group_id == _WHOLE_QUEUE:
+            tx.woken.add(queue)
+        else:
+            tx.freed.add((queue, group_id))
+
+
+def next_wake(tx: Transaction) -> list[int]:
+    """When the next awaited token comes; no rows for never."""
+    return [at for (at,) in tx.query("next_wake")] if tx.has_buckets else []
+
+
+def _full_at(tx: Transaction, bucket: Group, rate: Rate) -> int:
+    """When the bucket is full again, in parts of a millisecond; the present if it is full."""
+    found = tx.query("find_bucket", *bucket, rate.count, rate.period_ms) if tx.has_buckets else ()
+    now = tx.now_ms * rate.count
+    return max(now, found[0][0]) if found else now
+
+
+def _tokens(full_at: int, rate: Rate, now_ms: int) -> int:
+    return (now_ms * rate.count + rate.count * rate.period_ms - full_at) // rate.period_ms
+
+
+def _take(tx: Transaction, bucket: Group, rate: Rate, number: int) -> None:
+    full_at = _full_at(tx, bucket, rate) + number * rate.period_ms
+    full_ms = -(-full_at // rate.count)
+    tx.query("save_bucket", *bucket, rate.count, rate.period_ms, full_at, full_ms)
+    tx.has_buckets = True
+    if rate.per is RatePer.QUEUE:
+        tx.rates_full_at[bucket[0]] = full_ms
+
+
+def next_token_ms(tx: Transaction, bucket: Group, rate: Rate) -> int:
+    """When an empty bucket has a token (epoch ms)."""
+    full_at = _full_at(tx, bucket, rate)
+    return -(-(full_at - (rate.count - 1) * rate.period_ms) // rate.count)
+
+
+def wake(tx: Transaction, bucket: Group, at_ms: int) -> None:
+    """Wake the queue, or free the group, of this bucket at this time."""
+    tx.query("save_wake", *bucket, at_ms)
+    if tx.due_ms is None or at_ms < tx.due_ms:
+        tx.due_ms = at_ms

@@ -1,0 +1,216 @@
+"""Schedules, and their runs that are due; storage/schedules.py has the rules.
+
+They may be many, so they are not in the cache: only how many there are, and when the next run is due.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
+from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound, ServiceError
+from forq_trio.model.messages import Produced
+from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.engine import Deferred, SetAside
+from forq_trio.storage.relational.operations.send import send
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.schedules import (
+    StoredSchedule,
+    advance,
+    by_hand,
+    check_share,
+    paused,
+    refused,
+    saved,
+    sent,
+    skipped,
+    totals_with,
+)
+
+_read_definition = msgspec.json.Decoder(NewSchedule).decode
+_read_run = msgspec.json.Decoder(SavedRun).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read_schedule(row: Sequence[Any]) -> StoredSchedule:
+    """The schedule of a row with the columns `schedule`."""
+    name, definition, *members = row
+    return StoredSchedule(name, _read_definition(definition), *members)
+
+
+def read_runs(rows: Sequence[tuple[str | None]]) -> tuple[SavedRun, ...]:
+    """The runs of these rows; None stands for none."""
+    return tuple(_read_run(run) for (run,) in rows if run is not None)
+
+
+def _find(tx: Transaction, name: str) -> tuple[int, StoredSchedule] | None:
+    found = tx.query("find_schedule", name)
+    return (found[0][0], read_schedule(found[0][1:])) if found else None
+
+
+def _told(tx: Transaction, schedule_id: int, stored: StoredSchedule) -> Schedule:
+    runs = read_runs(tx.query("runs_of_schedule", schedule_id, 1))
+    return stored.told(runs[0] if runs else None)
+
+
+@operation_on_each(SaveSchedule)
+def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
+    found = _find(tx, command.name)
+    if found is not None and command.only_new:
+        return ScheduleExists()
+    if found is None and (refusal := check_share(tx.schedules, command.by)) is not None:
+        return refusal
+    after = saved(found and found[1], command, tx.now_ms)
+    name, _, *members = msgspec.structs.astuple(after)
+    ((schedule_id,),) = tx.query("save_schedule", name, _encode(after.new).decode(), *members)
+    if found is None:
+        tx.schedules = totals_with(tx.schedules, command.by, 1)
+    tx.schedules_changed = True
+    return _told(tx, schedule_id, after)
+
+
+@operation_on_each(PauseSchedule)
+def pause(tx: Transaction, command: PauseSchedule) -> Schedule | ForqError:
+    found = _find(tx, command.name)
+    if found is None:
+        return ScheduleNotFound()
+    schedule_id, before = found
+    after = paused(before, command.by, tx.now_ms, pause=command.paused)
+    _change(tx, schedule_id, after)
+    return _told(tx, schedule_id, after)
+
+
+@operation_on_each(DeleteSchedule)
+def delete(tx: Transaction, command: DeleteSchedule) -> bool:
+    found = _find(tx, command.name)
+    if found is None:
+        return False
+    schedule_id, stored = found
+    tx.query("forget_runs", schedule_id, stored.runs)
+    tx.query("delete_schedule", schedule_id)
+    tx.schedules = totals_with(tx.schedules, stored.made_by, -1)
+    tx.schedules_changed = True
+    return True
+
+
+@operation_on_each(RunSchedule)
+def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError | Deferred:
+    found = _find(tx, command.name)
+    if found is None:
+        return ScheduleNotFound()
+    schedule_id, stored = found
+    produced = _send(tx, stored)
+    if not isinstance(produced, Produced):
+        return produced
+    _note(tx, schedule_id, replace(stored, last_sequence=produced.sequence), by_hand(tx.now_ms, produced))
+    return produced
+
+
+def run_due(tx: Transaction) -> None:
+    """Carry out the runs that are due, as far as the allowance goes.
+
+    In an isolated batch a schedule that cannot be read, or run, is tried again later, and the others run.
+    """
+    allowance = tx.allowances.of(Step.RUNS)
+    more = True
+    while more and not allowance.used_up:
+        tx.schedules_changed = True
+        if not tx.isolated:
+            more = _run_next(tx, allowance)
+            continue
+        did: list[bool] = []
+        error = tx.attempt(lambda did=did: did.append(_run_next(tx, allowance)))  # type: ignore[misc]
+        if error is None:
+            more = did[0]
+        else:
+            schedule_id, name = tx.query("due_schedule_key", tx.now_ms)[0]
+            tx.query("retry_schedule", tx.now_ms + limits.SET_ASIDE_RETRY_MS, schedule_id)
+            tx.set_aside.append(SetAside("", 0, f"schedule {name}: {type(error).__name__}: {error}"))
+            allowance.charge(1, 0)
+
+
+def _run_next(tx: Transaction, allowance: Allowance) -> bool:
+    """Do what is next for the schedule that is due for the longest time; False if there is none, or it has to wait."""
+    found = tx.query("due_schedule", tx.now_ms)
+    if not found:
+        return False
+    schedule_id, stored = found[0][0], read_schedule(found[0][1:])
+    step = advance(stored, tx.now_ms)
+    after, results = step.after, [] if step.missed is None else [step.missed]
+    size = 0
+    if step.nominal is not None:
+        at = step.nominal, tx.now_ms, step.late_ms
+        pending = _pending(tx, stored)
+        if pending is not None:
+            results.append(skipped(*at, pending, stored.last_sequence))
+        else:
+            outcome = _send(tx, stored)
+            if isinstance(outcome, Deferred):
+                return False
+            if isinstance(outcome, Produced):
+                after = replace(after, last_sequence=outcome.sequence)
+                results.append(sent(*at, outcome))
+                size = message_bytes(stored.new.content, stored.new.attributes)
+            else:
+                results.append(refused(*at, outcome))
+    _note(tx, schedule_id, after, *results)
+    tx.runs += results
+    allowance.charge(step.cost, size)
+    return True
+
+
+def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
+    """The id of the schedule's last message, where a run is skipped because it is still in the queue."""
+    if stored.new.while_pending == "send" or stored.last_sequence is None:
+        return None
+    found = tx.query("id_in_queue", stored.last_sequence, stored.new.queue)
+    return found[0][0] if found else None
+
+
+def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ServiceError | ForqError | Deferred:
+    """Send the message of a schedule; its queues count for the token that made it."""
+    new = stored.new
+    for queue in (new.queue, new.dead_letter_queue):
+        if queue and (refusal := tx.name(queue, stored.made_by or "")) is not None:
+            return refusal
+    outcome = send(tx, new.queue, (new.message,))
+    tx.write_inserts()
+    return outcome[0] if isinstance(outcome, list) else outcome
+
+
+def _note(tx: Transaction, schedule_id: int, after: StoredSchedule, *results: SavedRun) -> None:
+    """Store a schedule and what became of its runs; the oldest ones are forgotten."""
+    numbered = list(enumerate(results, after.runs + 1))
+    tx.run("add_run", [(schedule_id, number, _encode(run).decode()) for number, run in numbered])
+    runs = after.runs + len(results)
+    if runs > limits.RUNS_KEPT_MAX:
+        tx.query("forget_runs", schedule_id, runs - limits.RUNS_KEPT_MAX)
+    _change(tx, schedule_id, replace(after, runs=runs))
+
+
+def _change(tx: Transaction, schedule_id: int, after: StoredSchedule) -> None:
+    tx.query(
+        "change_schedule",
+        after.paused_at,
+        after.paused_by,
+        after.next_run,
+        after.due_at,
+        after.last_nominal,
+        after.catching_up,
+        after.last_sequence,
+        after.runs,
+        schedule_id,
+    )
+    tx.schedules_changed = True
+
+
+def next_due(tx: Transaction) -> int | None:
+    """When the next run is due; None for never."""
+    found = tx.query("next_schedule")
+    return found[0][0] if found else None

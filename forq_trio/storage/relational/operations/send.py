@@ -1,0 +1,218 @@
+"""Sends: one INSERT for all messages of all producers in the batch."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
+from forq_trio.model.errors import QueueFull, ServiceError
+from forq_trio.model.messages import NewMessage, Produced
+from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queue_settings import Order, QueueRules
+from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
+from forq_trio.storage.relational.operations.eviction import evict_for
+from forq_trio.storage.relational.operations.groups import position_and_group
+from forq_trio.storage.relational.operations.table import operation
+from forq_trio.storage.relational.row import write_attributes
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import due_time, message_bytes
+from forq_trio.storage.transitions import DELAYED, READY
+
+Outcome = Produced | ServiceError | Deferred
+Key = tuple[str, str]
+"""Kind and key of a message."""
+_NO_KEY = None, None
+
+
+@operation(Produce)
+def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for queue, group in groupby(commands, key=attrgetter("queue")):
+        outcomes += _send_each(tx, queue, [command.message for command in group])
+    tx.write_inserts()
+    return outcomes
+
+
+@operation(ProduceMany)
+def produce_many(
+    tx: Transaction, commands: Sequence[ProduceMany]
+) -> list[tuple[Produced, ...] | ServiceError | Deferred]:
+    outcomes: list[tuple[Produced, ...] | ServiceError | Deferred] = []
+    for command in commands:
+        stored = send(tx, command.queue, command.messages)
+        outcomes.append(tuple(stored) if isinstance(stored, list) else stored)
+    tx.write_inserts()
+    return outcomes
+
+
+@operation(ProduceEach)
+def produce_each(
+    tx: Transaction, commands: Sequence[ProduceEach]
+) -> list[tuple[Produced | ServiceError, ...] | Deferred]:
+    outcomes = [_send_across(tx, command) for command in commands]
+    tx.write_inserts()
+    return outcomes
+
+
+def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ServiceError, ...] | Deferred:
+    """Store these messages, each alone. One that would have to wait is refused if others do not."""
+    newest = tx.last_seq
+    results: list[Produced | ServiceError] = []
+    for queue, message in command.messages:
+        stored = send(tx, queue, (message,), newest, command.messages_max)
+        if not isinstance(stored, Deferred):
+            results.append(stored[0] if isinstance(stored, list) else stored)
+        elif results:
+            results.append(QueueFull())
+        else:
+            return DEFERRED
+    return tuple(results)
+
+
+def _send_each(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> Sequence[Outcome]:
+    """Store these messages, each alone; all at once where none can be refused."""
+    rules = tx.rules(queue)
+    if not is_bounded(rules) and tx.admit(queue, *_named(messages)) is None:
+        return store(tx, queue, messages, rules)
+    sent = [send(tx, queue, (message,)) for message in messages]
+    return [stored[0] if isinstance(stored, list) else stored for stored in sent]
+
+
+def send(
+    tx: Transaction,
+    queue: str,
+    messages: Sequence[NewMessage],
+    newest: int | None = None,
+    messages_max: int | None = None,
+    key: Key | None = None,
+) -> list[Produced] | ServiceError | Deferred:
+    """Store these messages, except known duplicates; or store none and return the error.
+
+    newest, messages_max: see `evict_for`. key: of the one message.
+    """
+    refusal: ServiceError | Deferred | None = tx.admit(queue, *_named(messages))
+    if refusal is not None:
+        return refusal
+    rules = tx.rules(queue)
+    if messages_max is not None or is_bounded(rules):
+        newest = tx.last_seq if newest is None else newest
+        refusal = evict_for(tx, queue, messages, rules, newest, messages_max)
+        if refusal is not None:
+            return refusal
+    return store(tx, queue, messages, rules, key)
+
+
+def _named(messages: Sequence[NewMessage]) -> list[str]:
+    """The dead-letter queues that messages name."""
+    return [message.dead_letter_queue for message in messages if message.dead_letter_queue]
+
+
+def is_bounded(rules: QueueRules) -> bool:
+    """True if a queue may be full."""
+    return rules.max_messages is not None or rules.max_bytes is not None
+
+
+def store(
+    tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: QueueRules, key: Key | None = None
+) -> list[Produced]:
+    """Give the messages ids and sequence numbers and note their rows, except those of known duplicates.
+
+    key: of the one message, None for none.
+    """
+    now_ms = tx.now_ms
+    in_order = rules.order is Order.FIFO and not tx.grouped(queue)
+    is_dlq = is_dead_letter_queue(queue)
+    next_id = tx.ids.next
+    seq = tx.last_seq
+    arrivals: dict[int, _Arrivals] = {}
+    produced = []
+    for message in messages:
+        content = message.content
+        dedup_id = message.deduplication_id
+        if dedup_id is not None and (first := tx.query("find_dedup", queue, dedup_id, now_ms)):
+            produced.append(Produced(first[0][0], first[0][1], duplicate=True))
+            continue
+        due_ms = due_time(message, now_ms, rules)
+        expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
+        seq += 1
+        message_id = next_id()
+        status = DELAYED if due_ms > now_ms else READY
+        row: tuple[Any, ...]
+        if in_order and not is_dlq and key is None and _is_plain(message):
+            message_size = len(content) if content.isascii() else len(content.encode())
+            columns = (seq, message_id, queue, status, due_ms, now_ms, expires_after)
+            row = (*columns, message.priority, message_size, content)
+            tx.plain_inserts.append(row)
+        else:
+            message_size = message_bytes(content, message.attributes)
+            position, group_id = position_and_group(
+                tx, queue, rules.order, message.group, seq, due_ms, message.priority, status
+            )
+            in_order = in_order and group_id is None
+            arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, message_size)
+            row = (*arrival, expires_after, message.priority, position, *_own(message, group_id, key))
+            tx.inserts.append(row)
+            if message.dead_letter_queue:
+                tx.make_known(message.dead_letter_queue)
+        if status not in arrivals:
+            arrivals[status] = _Arrivals()
+        clock_ms = expires_after if status == READY else min(due_ms, expires_after)
+        arrivals[status].add(row, message_size, clock_ms)
+        produced.append(Produced(message_id, seq))
+        if dedup_id is not None:
+            window_ms = message.deduplication_window_ms
+            if window_ms is None:
+                window_ms = rules.deduplication_window_ms
+            tx.query("save_dedup", queue, dedup_id, message_id, seq, now_ms + window_ms)
+    tx.last_seq = seq
+    if messages:
+        tx.scans.stir(queue, max(message.priority for message in messages) if in_order else None)
+    for status, each in arrivals.items():
+        tx.transition(PRODUCED, queue, None, status, each.rows, size=each.size, due_ms=each.due_ms)
+    return produced
+
+
+class _Arrivals:
+    """New messages of one status: their rows, their bytes, and the earliest due time of them."""
+
+    __slots__ = ("due_ms", "rows", "size")
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.size = 0
+        self.due_ms: int | None = None
+
+    def add(self, row: tuple[Any, ...], size: int, due_ms: int) -> None:
+        self.rows.append(row)
+        self.size += size
+        if self.due_ms is None or due_ms < self.due_ms:
+            self.due_ms = due_ms
+
+
+def _is_plain(message: NewMessage) -> bool:
+    """True if the message sets no member that `insert_plain` leaves out."""
+    return (
+        message.group is None
+        and message.attributes is None
+        and message.deduplication_id is None
+        and message.ttl_ms is None
+        and message.max_attempts is None
+        and message.default_max_receives is None
+        and message.dead_letter_queue is None
+    )
+
+
+def _own(message: NewMessage, group_id: str | None, key: Key | None) -> tuple[Any, ...]:
+    """The columns that `insert_plain` leaves out, and the content."""
+    return (
+        message.max_attempts,
+        message.default_max_receives,
+        message.ttl_ms,
+        group_id,
+        write_attributes(message.attributes) if message.attributes else None,
+        message.deduplication_id,
+        message.dead_letter_queue,
+        *(key or _NO_KEY),
+        message.content,
+    )

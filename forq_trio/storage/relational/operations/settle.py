@@ -1,0 +1,366 @@
+"""Settlements: ack, discard, nack, extend and release, each for all its commands of the batch at once.
+
+One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fencing of
+storage/engine.py's rule 5 and the functions of rules.py; one statement writes the decisions. Nobody writes in between:
+there is one writer.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import groupby
+from json import dumps
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, AckById, Discard, Extend, Nack, NackById, Release
+from forq_trio.model.fingerprints import fingerprint_key
+from forq_trio.model.messages import Receipt, Status
+from forq_trio.storage.allowance import Allowance
+from forq_trio.storage.engine import (
+    ACKED,
+    CLEANED_UP,
+    DEFERRED,
+    END_TO_END,
+    HANDLING,
+    NACKED,
+    RELEASED,
+    Deferred,
+)
+from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
+from forq_trio.storage.relational.cache import Group
+from forq_trio.storage.relational.operations.dead_letters import remove
+from forq_trio.storage.relational.operations.group_limit import count_in_process
+from forq_trio.storage.relational.operations.rate_limit import in_flight_left
+from forq_trio.storage.relational.operations.returned import give_back
+from forq_trio.storage.relational.operations.table import operation
+from forq_trio.storage.relational.row import Row, rows_of
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import after_lease_end, after_nack, after_release, uncounted
+from forq_trio.storage.transitions import EXTENDED, PROCESSING, SHORTENED
+
+OutcomeT = TypeVar("OutcomeT")
+
+
+class _Messages:
+    """The messages that the settlements of one kind in a batch name.
+
+    returned: the bindings of `give_back`, yet to be written. Most batches cannot use up their allowance, and keep no
+    account of it.
+    """
+
+    def __init__(self, tx: Transaction, kind: type, statement: str, names: str | int, count: int) -> None:
+        """names: what the statement takes: a JSON list of `count` sequences or ids, or the one sequence."""
+        self._tx = tx
+        self._found = {row.seq: row for row in rows_of(tx.query(statement, names))}
+        self.returned: list[tuple[Any, ...]] = []
+        self._allowance: Allowance | None = None
+        most_bytes = count * max([found.bytes for found in self._found.values()], default=0)
+        if tx.isolated or count >= limits.COMMIT_MESSAGES_MAX or most_bytes >= limits.REWRITE_BYTES_MAX:
+            self._allowance = tx.allowances.of(kind)
+
+    @property
+    def bounded(self) -> bool:
+        """True if the allowance may be used up."""
+        return self._allowance is not None
+
+    @property
+    def used_up(self) -> bool:
+        """True if what is left of the commands of this kind is to wait for the next batch."""
+        return self._allowance is not None and self._allowance.used_up
+
+    @cached_property
+    def _sequences(self) -> dict[str, int]:
+        return {found.id: found.seq for found in self._found.values()}
+
+    def by_receipt(self, queue: str | None, receipt: Receipt, message_id: str | None = None) -> Row | None:
+        """The message whose current receipt this is, else None. A failed message has no current receipt."""
+        found = self._found.get(receipt.seq)
+        if (
+            found is None
+            or found.receipt != receipt.token
+            or (found.queue != queue and queue is not None)
+            or (message_id is not None and found.id != message_id)
+        ):
+            return None
+        self._charge(found)
+        return found
+
+    def by_id(self, queue: str, message_id: str, token: int | None) -> Row | None:
+        """The message of this queue with this id if it is in process, or its claim has this token; else None."""
+        found = self._found.get(self._sequences.get(message_id, 0))
+        if found is None or found.queue != queue:
+            return None
+        if found.receipt != token if token is not None else found.status != PROCESSING:
+            return None
+        self._charge(found)
+        return found
+
+    def _charge(self, found: Row) -> None:
+        if self._allowance is not None:
+            self._allowance.charge(1, found.bytes)
+
+    def forget(self, found: Row) -> None:
+        """A message is settled: later receipts of this batch do not find it."""
+        del self._found[found.seq]
+
+    def replace(self, found: Row) -> None:
+        self._found[found.seq] = found
+
+    def write_returned(self) -> None:
+        self._tx.run("give_back", self.returned)
+        self.returned.clear()
+
+
+def _named_by_receipts(
+    tx: Transaction, commands: Sequence[Ack | Discard | Nack | Extend | Release]
+) -> _Messages:
+    seqs = [receipt.seq for command in commands for receipt in command.receipts]
+    kind = type(commands[0])
+    if len(seqs) == 1:
+        return _Messages(tx, kind, "find_one_by_sequence", seqs[0], 1)
+    return _Messages(tx, kind, "find_by_sequence", str(seqs), len(seqs))
+
+
+def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
+    ids = dumps([command.message_id for command in commands])
+    return _Messages(tx, type(commands[0]), "find_by_id", ids, len(commands))
+
+
+@operation(Ack)
+def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Deferred]:
+    messages = _named_by_receipts(tx, commands)
+    removed: list[Row] = []
+
+    def settle(command: Ack, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt, command.message_id)
+        if found is None:
+            return False
+        messages.forget(found)
+        removed.append(found)
+        return True
+
+    outcomes = _each_receipt(messages, commands, settle)
+    remove_acked(tx, removed)
+    return outcomes
+
+
+@operation(AckById)
+def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Deferred]:
+    messages = _named_by_ids(tx, commands)
+    removed: list[Row] = []
+
+    def settle(found: Row) -> None:
+        messages.forget(found)
+        removed.append(found)
+
+    outcomes = _each_id(messages, commands, settle)
+    remove_acked(tx, removed)
+    return outcomes
+
+
+def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
+    """Delete messages that their consumer acknowledged."""
+    now_ms = tx.now_ms
+    for queue, those in groupby(messages, key=attrgetter("queue")):
+        handled = [(each.received_at, each.processing_started_at) for each in those]
+        tx.measured(END_TO_END, queue).extend([max(now_ms - at, 0) for at, _ in handled])
+        started = [max(now_ms - at, 0) for _, at in handled if at is not None]
+        if started:
+            tx.measured(HANDLING, queue).extend(started)
+    remove(tx, messages, ACKED)
+
+
+@operation(Discard)
+def discard(tx: Transaction, commands: Sequence[Discard]) -> list[tuple[bool, ...] | Deferred]:
+    messages = _named_by_receipts(tx, commands)
+    removed: list[Row] = []
+    reasons: list[tuple[str, int | None, int]] = []
+
+    def settle(command: Discard, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt)
+        if found is None:
+            return False
+        messages.forget(found)
+        removed.append(found)
+        reasons.append((command.reason, fingerprint_key(command.reason), found.seq))
+        return True
+
+    outcomes = _each_receipt(messages, commands, settle)
+    if tx.history.log.enabled:  # it is copied from the message
+        tx.run("note_last_error", reasons)
+    remove(tx, removed, CLEANED_UP, DISCARDED_BY_CONSUMER)
+    return outcomes
+
+
+@operation(Nack)
+def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...] | Deferred]:
+    messages = _named_by_receipts(tx, commands)
+
+    def settle(command: Nack, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt, command.message_id)
+        if found is None:
+            return False
+        _nack(tx, messages, found, command.delay_ms, command.reason, final=command.final)
+        return True
+
+    outcomes = _each_receipt(messages, commands, settle)
+    messages.write_returned()
+    return outcomes
+
+
+@operation(NackById)
+def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool | Deferred]:
+    messages = _named_by_ids(tx, commands)
+    outcomes = _each_id(messages, commands, lambda found: _nack(tx, messages, found, None, None))
+    messages.write_returned()
+    return outcomes
+
+
+def _nack(
+    tx: Transaction,
+    messages: _Messages,
+    found: Row,
+    delay_ms: int | None,
+    reason: str | None,
+    *,
+    final: bool = False,
+) -> None:
+    messages.forget(found)
+    rules = tx.rules(found.queue)
+    returned = after_nack(
+        found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules, final=final
+    )
+    failures = found.failures_with(tx.now_ms, reason)
+    messages.returned.append(
+        give_back(tx, NACKED, found, returned, found.attempts, reason=reason, failures=failures)
+    )
+
+
+@operation(Extend)
+def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...] | Deferred]:
+    messages = _named_by_receipts(tx, commands)
+    extended: dict[int, tuple[int, ...]] = {}
+    extended_ended: dict[int, tuple[int, ...]] = {}
+    full: set[Group] = set()  # groups known to be at their limit: each is counted once, not for each receipt
+
+    def write() -> None:
+        messages.write_returned()
+        tx.run("extend", list(extended.values()))
+        tx.run("extend_ended", list(extended_ended.values()))
+        extended.clear()
+        extended_ended.clear()
+
+    def is_full(found: Row) -> bool:
+        rules = tx.rules(found.queue)
+        if rules.in_flight_max is not None and not in_flight_left(tx, found.queue, rules.in_flight_max):
+            return True
+        limit = rules.group_in_flight_max
+        if limit is None or not found.group_id:
+            return False
+        group = found.queue, found.group_id
+        if group in full:
+            return True
+        write()  # what this batch did so far counts
+        if count_in_process(tx, group, limit) < limit:
+            return False
+        full.add(group)
+        return True
+
+    def settle(command: Extend, receipt: Receipt) -> int | None:
+        found = messages.by_receipt(command.queue, receipt)
+        if found is None:
+            return None
+        if command.lease_ms > 0 and found.status != PROCESSING and is_full(found):
+            return None
+        lease_until = tx.now_ms + command.lease_ms
+        extended.pop(found.seq, None)
+        had_ended = extended_ended.pop(found.seq, None) is not None or found.status != PROCESSING
+        if command.lease_ms == 0:
+            _end_lease(tx, messages, found)
+            full.clear()
+        else:
+            tx.transition(EXTENDED, found.queue, found.status, PROCESSING, (found,), due_ms=lease_until)
+            if found.status != PROCESSING:
+                started_at = tx.now_ms if found.processing_started_at is None else found.processing_started_at
+                messages.replace(replace(found, status=PROCESSING, processing_started_at=started_at))
+            changes = extended_ended if had_ended else extended
+            changes[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
+        return lease_until
+
+    outcomes = _each_receipt(messages, commands, settle)
+    write()
+    return outcomes
+
+
+def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
+    """The consumer ends its own lease (extends it by 0): as if it had ended by itself, without a failure noted."""
+    returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
+    if returned.status is Status.FAILED:
+        messages.forget(found)
+        messages.returned.append(give_back(tx, SHORTENED, found, returned, found.attempts))
+    else:
+        messages.replace(replace(found, status=int(Status.READY), processing_started_at=None))
+        messages.returned.append(
+            give_back(tx, SHORTENED, found, returned, found.attempts, receipt=found.receipt)
+        )
+
+
+@operation(Release)
+def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...] | Deferred]:
+    messages = _named_by_receipts(tx, commands)
+
+    def settle(command: Release, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt)
+        if found is None:
+            return False
+        messages.forget(found)
+        returned = after_release(command.delay_ms, tx.now_ms)
+        messages.returned.append(give_back(tx, RELEASED, found, returned, uncounted(found.attempts)))
+        return True
+
+    outcomes = _each_receipt(messages, commands, settle)
+    messages.write_returned()
+    return outcomes
+
+
+CommandT = TypeVar("CommandT", Ack, Discard, Nack, Extend, Release)
+
+
+def _each_receipt(
+    messages: _Messages, commands: Sequence[CommandT], settle: Callable[[CommandT, Receipt], OutcomeT]
+) -> list[tuple[OutcomeT, ...] | Deferred]:
+    """The outcomes of these commands: `settle` for each receipt."""
+    if not messages.bounded:
+        return [tuple([settle(command, receipt) for receipt in command.receipts]) for command in commands]
+    outcomes: list[tuple[OutcomeT, ...] | Deferred] = []
+    for command in commands:
+        if messages.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        done: list[OutcomeT] = []
+        for receipt in command.receipts:
+            if messages.used_up:
+                break
+            done.append(settle(command, receipt))
+        settled = tuple(done)
+        outcomes.append(settled if len(done) == len(command.receipts) else Deferred(settled))
+    return outcomes
+
+
+def _each_id(
+    messages: _Messages, commands: Sequence[AckById | NackById], settle: Callable[[Row], None]
+) -> list[bool | Deferred]:
+    """The outcomes of these commands: `settle` for each message that is in process."""
+    outcomes: list[bool | Deferred] = []
+    for command in commands:
+        if messages.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        found = messages.by_id(command.queue, command.message_id, command.token)
+        if found is not None:
+            settle(found)
+        outcomes.append(found is not None)
+    return outcomes

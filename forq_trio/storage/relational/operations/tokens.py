@@ -1,0 +1,54 @@
+"""Access tokens: few, all in the cache, so that a request is checked without reading the file."""
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import astuple, replace
+
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken, Digest, Scope
+from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
+from forq_trio.model.errors import CallerError, TokenExists, TooManyTokens
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.transaction import Transaction
+
+_SCOPES = msgspec.json.Decoder(tuple[Scope, ...])
+
+
+def read_token(row: tuple[Any, ...]) -> AccessToken:
+    """The token of a row of `load_tokens`."""
+    name, scopes, queues, created_at, expires_at, last_used_at, digest = row
+    scopes = _SCOPES.decode(scopes)
+    return AccessToken(name, scopes, queues, created_at, expires_at, last_used_at, Digest(digest))
+
+
+@operation_on_each(SaveToken)
+def save(tx: Transaction, command: SaveToken) -> CallerError | None:
+    token = command.token
+    if token.name in tx.tokens:
+        return TokenExists()
+    if len(tx.tokens) >= limits.TOKENS_MAX:
+        return TooManyTokens()
+    name, scopes, *members, digest = astuple(token)
+    tx.query("save_token", name, msgspec.json.encode(scopes).decode(), *members, digest.hex)
+    tx.tokens[token.name] = token
+    return None
+
+
+@operation_on_each(RevokeToken)
+def revoke(tx: Transaction, command: RevokeToken) -> bool:
+    known = command.name in tx.tokens
+    if known:
+        tx.query("revoke_token", command.name)
+        del tx.tokens[command.name]
+    return known
+
+
+@operation_on_each(NoteTokenUse)
+def note_use(tx: Transaction, command: NoteTokenUse) -> None:
+    for name, used_at in command.used.items():
+        token = tx.tokens.get(name)
+        if token is None or (token.last_used_at is not None and token.last_used_at >= used_at):
+            continue
+        tx.query("note_token_use", used_at, name)
+        tx.tokens[name] = replace(token, last_used_at=used_at)

@@ -1,0 +1,85 @@
+"""Receive by attributes: walks the claim index past messages that do not match, and goes on there next time.
+
+Each pair of queue and conditions has a `Scan` (scans.py), the place up to which nothing matches.
+"""
+
+from forq_trio.model import limits
+from forq_trio.model.where import Where, takes
+from forq_trio.storage.allowance import Allowance
+from forq_trio.storage.relational.row import BYTES, ReadyRow, read_attributes
+from forq_trio.storage.relational.scans import Place, Scan
+from forq_trio.storage.relational.transaction import Transaction
+
+_FIRST_PRIORITY = 2**62
+
+
+def matching(
+    tx: Transaction, queue: str, where: Where, count: int, bytes_max: int, step: Allowance
+) -> list[ReadyRow]:
+    """Up to `count` ready messages that match, in claim order; not many more than these bytes.
+
+    step: what one batch may look at for these conditions. None may mean that it is used up: the next batch goes on.
+    """
+    scan = tx.scans.of(queue, where)
+    if scan.dirty and not scan.cut:
+        scan = Scan()
+    while True:
+        found, scan = _walk(tx, queue, where, scan, count, step)
+        again = not found and not scan.cut and scan.dirty
+        if again:
+            scan = Scan(cut=step.used_up)
+        if not again or step.used_up:
+            break
+    tx.scans.put(queue, where, scan)
+    rows: list[ReadyRow] = []
+    for seq in found:
+        if bytes_max <= 0:
+            break
+        rows += tx.query("select_drawn", seq)
+        bytes_max -= rows[-1][BYTES]
+    return rows
+
+
+def _walk(
+    tx: Transaction, queue: str, where: Where, scan: Scan, count: int, step: Allowance
+) -> tuple[list[int], Scan]:
+    """The sequences that match from a place on, and the scan then: before the first one that matches."""
+    aside = set(tx.sequences_set_aside())
+    found: list[int] = []
+    place = scan.place
+    at: Place | None = place
+    while len(found) < count:
+        if step.used_up:
+            return found, Scan(place, not found, scan.dirty)
+        rows = _next_rows(tx, queue, at, min(step.messages, limits.CLAIM_SCAN_PAGE))
+        if not rows:
+            break
+        for seq, priority, position, attributes in rows:
+            step.charge(1, len(attributes or ""))
+            at = (priority, position, seq)
+            if seq not in aside and _matches(where, attributes):
+                found.append(seq)
+            elif not found:
+                place = at
+            if len(found) == count or step.used_up:
+                break
+    return found, Scan(place, False, scan.dirty)
+
+
+def _next_rows(
+    tx: Transaction, queue: str, at: Place | None, count: int
+) -> list[tuple[int, int, int, str | None]]:
+    if at is None:
+        return tx.query("select_to_match", queue, _FIRST_PRIORITY, count)
+    rows = tx.query("select_to_match_at", queue, *at, count)
+    if len(rows) < count:
+        rows += tx.query("select_to_match", queue, at[0], count - len(rows))
+    return rows
+
+
+def _matches(where: Where, attributes: str | None) -> bool:
+    """True also for damaged attributes: such a message fails where it is handed out."""
+    try:
+        return takes(where, read_attributes(attributes))
+    except (ValueError, TypeError):
+        return True

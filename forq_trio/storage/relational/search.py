@@ -1,0 +1,80 @@
+"""Searches: one statement decides which messages match, and how far the search got.
+
+It reads from the newest message down to the end of the page or of the scan; no Python runs for a message that does not
+match.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+from forq_trio.model import limits
+from forq_trio.model.fingerprints import fingerprint_key
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.searches import MessageFilter
+from forq_trio.storage.relational.row import write_attributes
+from forq_trio.storage.relational.statements import Query
+
+
+class Span(NamedTuple):
+    """The messages that a search may look at: the newest `scan_max` of those between two sequences, both excluded."""
+
+    before: int
+    above: int
+    scan_max: int
+
+    @classmethod
+    def of(cls, wanted: MessageFilter, before_sequence: int | None, scan_max: int) -> Self:
+        """before_sequence: None for the newest."""
+        before = limits.SEQUENCE_MAX if before_sequence is None else before_sequence
+        above = 0 if wanted.above_sequence is None else wanted.above_sequence
+        return cls(before, above, scan_max)
+
+
+class Looked(NamedTuple):
+    """How far a search got: the members of `FoundRows`."""
+
+    searched: int
+    total: int
+    next_before: int | None
+    oldest_at: int | None
+
+
+def find(query: Query, queue: str, wanted: MessageFilter, span: Span, limit: int) -> list[int]:
+    """The sequences of the newest messages that match, at most `limit`."""
+    return [seq for (seq,) in query("find", queue, *span, *filter_bindings(wanted), wanted.status, limit)]
+
+
+def count_matching(query: Query, queue: str, wanted: MessageFilter, span: Span) -> tuple[int, int]:
+    """How many messages of the span match, and how many of these are in process."""
+    bindings = (*filter_bindings(wanted), wanted.status)
+    ((count, processing),) = query("count_matching", queue, *span, *bindings)
+    return count, processing
+
+
+def filter_bindings(wanted: MessageFilter) -> tuple[Any, ...]:
+    """What a filter asks of stored and of finished messages, as the statements take it."""
+    return (
+        wanted.reason,
+        wanted.since,
+        wanted.until,
+        wanted.error,
+        write_attributes(wanted.attributes),
+        wanted.text,
+        fingerprint_key(wanted.error_like),
+    )
+
+
+def end_of_page(matches: Sequence[int], limit: int, span: Span) -> int:
+    """The sequence above which a search read all messages of its span: a full page ends with its last message."""
+    return matches[-1] - 1 if len(matches) == limit else span.above
+
+
+def look_back(query: Query, queue: str, span: Span, end: int) -> Looked:
+    """How far a search got that read the messages of its span above the sequence `end`."""
+    ((searched, last),) = query("scanned", queue, span.before, end, span.scan_max)
+    total = sum(QueueCounts(*row).total for row in query("queue", queue))
+    if last is None:
+        return Looked(0, total, None, None)
+    ((following,),) = query("next_scanned", queue, last, span.above)
+    ((oldest_at,),) = query("came_at", last)
+    return Looked(searched, total, None if following is None else last, oldest_at)
