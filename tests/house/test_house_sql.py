@@ -35,16 +35,14 @@ def test_there_is_no_sql_in_python(modules) -> None:
 
 
 def test_every_statement_is_used(modules, root) -> None:
-    engine = [
-        tree for name, tree in modules.items() if name.startswith(("storage.relational", "storage.sqlite"))
-    ]
-    used = {text for tree in engine for text in texts(tree)}
-    folder = root / "forq_trio" / "storage" / "relational" / "sql"
+    engines = [tree for name, tree in modules.items() if name.startswith("storage.")]
+    used = {text for tree in engines for text in texts(tree)}
     unused = [
         f"{path.name}: {name}"
-        for path in sorted(folder.glob("*.sql"))
+        for package in ("relational", "sqlite")
+        for path in sorted((root / "forq_trio" / "storage" / package / "sql").glob("*.sql"))
         if path.stem not in ALL_STATEMENTS_ARE_RUN
-        for name in sql.load(path.stem)
+        for name in sql.load(path.stem, f"forq_trio.storage.{package}")
         if name not in used
     ]
     assert unused == []

@@ -3,24 +3,25 @@
 from collections.abc import Callable
 from typing import Any
 
-import apsw
-
 from forq_trio.model import limits
 from forq_trio.storage.engine import SetAside
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.changes import Changes
-from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS
+from forq_trio.storage.relational.connection import Connection
 
 
 class Isolation:
     """What a batch needs to go on where a part of it fails.
 
-    isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: messages that
+    query, run: of the connection. isolated: each command and each due message runs in a savepoint of its own
+    (`attempt`). set_aside: messages that
     failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
     """
 
-    def __init__(self, connection: apsw.Connection, cache: Cache, now_ms: int, *, isolated: bool) -> None:
+    def __init__(self, connection: Connection, cache: Cache, now_ms: int, *, isolated: bool) -> None:
         self.connection = connection
+        self.query = connection.query
+        self.run = connection.run
         self._cache = cache
         self.now_ms = now_ms
         self.isolated = isolated
@@ -34,9 +35,9 @@ class Isolation:
         """
         notes = self.savepoint()
         try:
-            with self.connection:
+            with self.connection.savepoint():
                 work()
-        except STORAGE_ERRORS:
+        except self.connection.storage_errors:
             raise
         except Exception as error:
             self.restore(notes)
@@ -71,7 +72,7 @@ class Isolation:
         vars(self).update(state)
 
 
-_SHARED = ("connection", "ids", "allowances", "_cache")
+_SHARED = ("connection", "query", "run", "ids", "allowances", "_cache")
 
 
 def _copy(value: Any) -> Any:

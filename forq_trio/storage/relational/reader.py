@@ -1,14 +1,12 @@
-"""The `Reader` of the SQLite engine: a read-only connection."""
+"""The `Reader` of engines on SQL: their read-only connections run the same named statements."""
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, closing
 from itertools import takewhile
 from typing import Any
 
-import apsw
-
 from forq_trio.model import limits
-from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.keys import OnceMore
@@ -46,10 +44,9 @@ from forq_trio.storage.relational.row import Waiting, read_keyed, read_waiting, 
 from forq_trio.storage.relational.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.relational.statements import load
 from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
-from forq_trio.storage.sqlite.files.open import open_reader
 
-_SQL = load("reader") | load("shuffle") | load("export") | load("log_reader") | load("consumers")
-_SQL |= load("schedules")
+READER_STATEMENTS = load("reader") | load("shuffle") | load("export") | load("log_reader") | load("consumers")
+READER_STATEMENTS |= load("schedules")
 _LAST_CHARACTER = "\U0010ffff"
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
@@ -59,11 +56,8 @@ _EXCERPT_BYTES = limits.PREVIEW_LENGTH_MAX * _CHARACTER_BYTES_MAX
 """Bytes of UTF-8 in which the characters before a match, and all of a preview, have space whatever they are."""
 
 
-class SqliteReader:
-    """Reader over one SQLite file: each call is one statement, or one transaction, hence one consistent snapshot."""
-
-    def __init__(self, path: str) -> None:
-        self._connection = open_reader(path)
+class SqlReader(ABC):
+    """Reader over one connection: each call is one statement, or one transaction, hence one consistent snapshot."""
 
     def queues(self) -> dict[str, QueueCounts]:
         return {queue: QueueCounts(*counts) for queue, *counts in self._query("queues")}
@@ -300,20 +294,13 @@ class SqliteReader:
         with closing(self._rows("read_pages", queue, consumer, number, first, count)) as rows:
             return pages_within(first, rows)
 
-    def interrupt(self) -> None:
-        self._connection.interrupt()
-
-    def close(self) -> None:
-        self._connection.close()
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    @abstractmethod
+    def _snapshot(self) -> AbstractContextManager[None]:
         """Run several statements in one read transaction: they see the same state."""
-        self._query("begin_reading")
-        try:
-            yield
-        finally:
-            self._connection.execute(_SQL["end_reading"])
+
+    @abstractmethod
+    def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:
+        """The rows of a named statement, read one by one. Raises ReadDeadlineExceeded, StorageUnavailable."""
 
     def _counts(self, queue: str) -> QueueCounts:
         return next((QueueCounts(*row) for row in self._query("queue", queue)), QueueCounts())
@@ -325,15 +312,6 @@ class SqliteReader:
 
     def _query(self, name: str, *bindings: Any) -> list[Any]:
         return list(self._rows(name, *bindings))
-
-    def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:
-        try:
-            with closing(self._connection.execute(_SQL[name], bindings)) as cursor:
-                yield from cursor
-        except apsw.InterruptError:
-            raise ReadDeadlineExceeded from None
-        except apsw.Error as error:
-            raise StorageUnavailable(str(error)) from error
 
 
 _message = shown_as(MessageInfo)

@@ -1,4 +1,4 @@
-"""Reads the named statements of the `.sql` files beside this module.
+"""Reads the named statements of `.sql` files.
 
 A file is a list of statements, each opened by `-- name: x` and one line with its purpose:
 
@@ -25,12 +25,12 @@ _PART = re.compile(r"\$(\w+)")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def load(name: str) -> dict[str, str]:
-    """The statements of `sql/<name>.sql` by name, without name line, description and closing semicolon.
+def load(name: str, package: str = __package__) -> dict[str, str]:
+    """The statements of a package's `sql/<name>.sql` by name, without name line, description and closing semicolon.
 
     Raises FileNotFoundError for a file that is not there and ValueError for one that breaks the rules above.
     """
-    text = files(__package__).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+    text = files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
     try:
         return parse(text)
     except ValueError as error:

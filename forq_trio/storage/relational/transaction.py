@@ -12,8 +12,6 @@ from itertools import chain, islice
 from math import inf
 from typing import Any
 
-import apsw
-
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import Overloaded
@@ -25,6 +23,7 @@ from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import EVENT_KINDS, OFFERED, REQUEUED, Event
 from forq_trio.storage.relational.cache import Cache, Group, Round
 from forq_trio.storage.relational.changes import Changes
+from forq_trio.storage.relational.connection import Connection, Rows
 from forq_trio.storage.relational.counts import Counts
 from forq_trio.storage.relational.history import HistoryChanges
 from forq_trio.storage.relational.ids import MessageIds
@@ -32,13 +31,8 @@ from forq_trio.storage.relational.isolation import Isolation
 from forq_trio.storage.relational.lifecycle import LOGGED_QUEUE, Noted, note, write
 from forq_trio.storage.relational.row import Row, Waiting, clamped, write_settings
 from forq_trio.storage.relational.scans import Scans
-from forq_trio.storage.relational.statements import load
 from forq_trio.storage.rules import check_queues
 from forq_trio.storage.transitions import FAILED, PROCESSING, READY, TRANSITIONS, frees_group
-
-SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers") | load("rates")
-SQL |= load("schedules")
-SQL |= load("keys") | load("outboxes")
 
 _COUNTED = frozenset(EVENT_KINDS)
 
@@ -65,7 +59,7 @@ class Transaction(Isolation, Counts):
 
     def __init__(
         self,
-        connection: apsw.Connection,
+        connection: Connection,
         cache: Cache,
         now_ms: int,
         ids: MessageIds,
@@ -125,28 +119,19 @@ class Transaction(Isolation, Counts):
 
     # Statements
 
-    def query(self, name: str, *bindings: Any) -> list[Any]:
-        """Run a named statement and return its rows."""
-        return self.connection.execute(SQL[name], bindings).fetchall()
-
-    def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Run a named statement once for each tuple of bindings."""
-        if rows:
-            self.connection.executemany(SQL[name], rows)
-
     def query_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> list[Any]:
         """Return the rows of the statement `name`, without messages that are set aside.
 
         If there are any, it runs `name_but` instead, which takes their sequences as the binding before `limit`.
         """
-        return self.cursor_but_set_aside(name, name_but, *bindings, limit=limit).fetchall()
+        return list(self.rows_but_set_aside(name, name_but, *bindings, limit=limit))
 
-    def cursor_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> apsw.Cursor:
+    def rows_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> Rows:
         """`query_but_set_aside`, for rows that are read one by one."""
         aside = self.sequences_set_aside()
         if aside:
-            return self.connection.execute(SQL[name_but], (*bindings, str(aside), limit))
-        return self.connection.execute(SQL[name], (*bindings, limit))
+            return self.connection.rows(name_but, *bindings, str(aside), limit)
+        return self.connection.rows(name, *bindings, limit)
 
     def write_inserts(self) -> None:
         """Write the rows of sent messages that are not written yet."""
@@ -164,9 +149,9 @@ class Transaction(Isolation, Counts):
     def delete(self, seqs: list[int]) -> None:
         """Remove these messages."""
         if len(seqs) == 1:
-            self.connection.execute(SQL["delete_message"], seqs)
+            self.query("delete_message", seqs[0])
         elif seqs:
-            self.connection.execute(SQL["delete_messages"], (str(seqs),))
+            self.query("delete_messages", str(seqs))
 
     # Queues
 

@@ -1,72 +1,32 @@
-"""The SQLite engine: one batch, one transaction, one write connection.
+"""The SQLite engine: a file, its write connection, its log; storage/relational runs the batches."""
 
-A batch runs in a fixed order (storage/engine.py's rule 9), each kind of command set-wise. If any command raises, the
-whole transaction is rolled back and the batch runs again with every command in a savepoint of its own, so that only the
-faulty one fails; the usual batch pays nothing for that. Errors of the database itself (full, unreadable, locked) fail
-the batch as a whole; files/faults.py says what is on disk then.
-
-The counts, the last sequence number and the next due time are in the cache, too (cache.py): a claim on a queue without
-ready messages, or a batch without work, runs no SQL.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
-from functools import partial
-from typing import Any
 
-from msgspec.structs import replace
-
-from forq_trio.model import limits
-from forq_trio.model.commands import (
-    Claim,
-    Command,
-    Optimize,
-    Ping,
-    in_order,
-)
-from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
-from forq_trio.model.messages import Delivery
-from forq_trio.storage.allowance import Step
-from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, SetAside, Snapshot
-from forq_trio.storage.relational.ids import MessageIds
+from forq_trio.model.commands import Optimize
+from forq_trio.model.errors import StorageLost, StorageUnavailable
+from forq_trio.storage.engine import EngineFacts, EngineSettings
+from forq_trio.storage.relational.engine import SqlEngine
 from forq_trio.storage.relational.load import load
-from forq_trio.storage.relational.operations import (
-    OPERATIONS,
-    Operation,
-    due,
-    operation_on_each,
-    publishing,
-    schedules,
-)
-from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
-from forq_trio.storage.relational.operations.group_limit import unhold, wake_limited
-from forq_trio.storage.relational.operations.waiting import store_waiting
-from forq_trio.storage.relational.reader import SqliteReader
-from forq_trio.storage.relational.transaction import SQL, Transaction
+from forq_trio.storage.relational.operations import operation_on_each
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.sqlite.compaction import OPERATIONS
+from forq_trio.storage.sqlite.connection import SqliteConnection
 from forq_trio.storage.sqlite.facts import facts_of
 from forq_trio.storage.sqlite.files.copy import copy_database
 from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS, changed_nothing, unavailable
 from forq_trio.storage.sqlite.files.open import open_database, open_reader
 from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.log import SqliteLog
+from forq_trio.storage.sqlite.reader import SqliteReader
 
-Served = list[tuple[int, tuple[Delivery, ...]]]
 
-
-@operation_on_each(Optimize)
+@operation_on_each(Optimize, OPERATIONS)
 def _optimize(tx: Transaction, _: Optimize) -> None:
     tx.query("optimize")
 
 
-@operation_on_each(Ping)
-def _ping(tx: Transaction, _: Ping) -> None:
-    tx.query("ping")
-
-
-_ORDER = in_order(OPERATIONS)
-
-
-class SqliteEngine:
+class SqliteEngine(SqlEngine):
     """Engine over one SQLite file. Used from one thread at a time; its log from any."""
 
     def __init__(
@@ -84,32 +44,15 @@ class SqliteEngine:
         self._on_closed = on_closed
         self._database = open_database(path, durability)
         self._connection = self._database.connection
-        self._ids = MessageIds()
-        self._open_transaction: Transaction | None = None
+        writer = SqliteConnection(self._connection)
         try:
             with refusing(path):
-                self._cache = load(self._connection, settings, path)
+                cache = load(writer.query, settings, path)
+            super().__init__(writer, cache, OPERATIONS)
             self.log = SqliteLog(self._database)
         except BaseException:
             self._database.close()
             raise
-
-    def execute_batch(self, batch: Batch) -> BatchResult:
-        """See storage/engine.py. Leaves a transaction open only if there is something to commit."""
-        if not self._has_work(batch):
-            return BatchResult([()] * len(batch.commands), [], self._cache.next_due_ms, [])
-        try:
-            try:
-                return self._run(batch, isolated=False)
-            except STORAGE_ERRORS:
-                raise
-            except Exception:
-                self._rollback()
-                return self._run(batch, isolated=True)
-        except STORAGE_ERRORS as error:
-            refusal = unavailable(error, self._connection)
-            self._rollback()
-            raise refusal from error
 
     def commit(self) -> bool:
         """See storage/engine.py. files/faults.py explains what is on disk after a failure."""
@@ -117,19 +60,16 @@ class SqliteEngine:
         if tx is None:
             return False
         try:
-            self._connection.execute(SQL["commit"])
+            self._writer.query("commit")
         except STORAGE_ERRORS as error:
             if not changed_nothing(error):
                 raise
-            refusal = unavailable(error, self._connection)
+            refusal = self._unavailable(error)
             self._rollback()
             raise refusal from error
         self._open_transaction = None
         tx.adopt()
         return True
-
-    def snapshot(self) -> Snapshot:
-        return self._cache
 
     def facts(self) -> EngineFacts:
         return facts_of(self._database, self.log, self.durability)
@@ -164,162 +104,15 @@ class SqliteEngine:
         self._database.close()
         self._on_closed()
 
-    def _has_work(self, batch: Batch) -> bool:
-        if self._is_due(batch.now_ms) or self._cache.unfinished:
-            return True
-        for command in batch.commands:
-            if type(command) is not Claim:
-                return True
-            counts = self._cache.counts.get(command.queue)
-            if counts is not None and counts.ready and not self._cache.rules(command.queue).paused:
-                return True
-        return False
-
-    def _is_due(self, now_ms: int) -> bool:
-        return _has_come(self._cache.next_due_ms, now_ms)
-
-    def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
-        """Run the batch in a new transaction and leave it open."""
-        self._connection.execute(SQL["begin"])
-        tx = Transaction(
-            self._connection,
-            self._cache,
-            batch.now_ms,
-            self._ids,
-            isolated=isolated,
-            shared=batch.shared,
-        )
-        self._open_transaction = tx
-        if self._is_due(batch.now_ms):
-            due.settle_due(tx)
-        if batch.moves_staged and tx.staging.in_progress:
-            publishing.advance(tx)
-        if batch.moves_staged and _has_come(tx.schedules.due_at, batch.now_ms):
-            schedules.run_due(tx)
-        outcomes: list[Any] = [None] * len(batch.commands)
-        kinds: dict[type[Command[Any]], list[int]] = {}
-        for index, command in enumerate(batch.commands):
-            kinds.setdefault(type(command), []).append(index)
-        claims = kinds.pop(Claim, [])
-        run = _run_isolated if isolated else _run_together
-        for kind in _ORDER if len(kinds) > 1 else kinds:
-            if kind in kinds:
-                tx.allowances.renew(Step.EVICT)
-                commands = [batch.commands[index] for index in kinds[kind]]
-                for index, outcome in zip(kinds[kind], run(tx, OPERATIONS[kind], commands), strict=True):
-                    outcomes[index] = outcome
-        due.settle_failed(tx)
-        store_waiting(tx)
-        _unhold(tx)
-        served: Served = []
-        if claims or batch.receivers:
-            deal = _claim_isolated if isolated else claim
-            deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
-            for index, outcome in zip(claims, deliveries, strict=True):
-                outcomes[index] = outcome
-        if tx.waiting:  # behind messages that claims moved or removed
-            tx.wake_next.update(queue for queue, _, _ in tx.waiting)
-            store_waiting(tx)
-        if tx.limited:
-            wake_limited(tx)
-        tx.save()
-        if tx.schedules_changed:
-            tx.schedules = replace(tx.schedules, due_at=schedules.next_due(tx))
-        tx.next_due_ms = self._find_next_due(tx, batch)
-        assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed
-        return BatchResult(
-            outcomes,
-            served,
-            tx.next_due_ms,
-            tx.events(),
-            tx.failed_queued,
-            tx.woken,
-            tx.durations,
-            tx.set_aside,
-            tx.logged(),
-            tx.runs,
-        )
-
-    def _find_next_due(self, tx: Transaction, batch: Batch) -> int | None:
-        """The next due time: from the index after due messages were settled, else the cached or an earlier one."""
-        if tx.retry_later:
-            return tx.now_ms + limits.DUE_RETRY_MS
-        times = [due.next_due(tx)] if tx.due_settled else [self._cache.next_due_ms, tx.due_ms]
-        if tx.unfinished():
-            times.append(
-                tx.now_ms
-            )  # not instead of an earlier one, which would be forgotten if the clock is set back
-        if tx.staging.in_progress:
-            times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
-        next_run = tx.schedules.due_at
-        if not batch.moves_staged and _has_come(next_run, tx.now_ms):
-            next_run = tx.now_ms + limits.DUE_RETRY_MS
-        times.append(next_run)
-        return min([time for time in times if time is not None], default=None)
+    def _begin(self) -> None:
+        self._writer.query("begin")
 
     def _rollback(self) -> None:
-        """Roll back the open transaction, if there is one. SQLite may have done it by itself."""
+        """SQLite may have done it by itself."""
         self._open_transaction = None
         if not self._connection.get_autocommit():
-            self._connection.execute(SQL["rollback"])
+            self._writer.query("rollback")
 
-
-def _has_come(at_ms: int | None, now_ms: int) -> bool:
-    return at_ms is not None and at_ms <= now_ms
-
-
-def _run_together(tx: Transaction, operation: Operation, commands: Sequence[Any]) -> Sequence[Any]:
-    return operation(tx, commands)
-
-
-def _run_isolated(tx: Transaction, operation: Operation, commands: Sequence[Any]) -> Sequence[Any]:
-    """Run each command alone; one that raises is undone and its error is its outcome."""
-    outcomes: list[Any] = []
-    for command in commands:
-        done: list[Any] = []
-        error = tx.attempt(lambda command=command, done=done: done.extend(operation(tx, [command])))  # type: ignore[misc]
-        if error is not None and not isinstance(error, ForqError):
-            error = CommandRefused(f"{type(error).__name__}: {error}")
-        outcomes += done if error is None else [error]
-    return outcomes
-
-
-def _unhold(tx: Transaction) -> None:
-    """Run `unhold`; in an isolated batch an error is reported as set aside, and tried again later."""
-    groups = tx.take_groups(limits.DUE_BATCH_MAX)
-    if not groups and not tx.queues_unholding():
-        return
-    if tx.isolated:
-        error = tx.attempt(partial(unhold, tx, groups))
-        if error is not None:
-            tx.set_aside.append(SetAside("", 0, f"held messages: {type(error).__name__}: {error}"))
-            tx.retry_later = True
-    else:
-        unhold(tx, groups)
-
-
-def _claim_isolated(
-    tx: Transaction, claims: Sequence[Claim], receivers: Receivers
-) -> tuple[list[Any], Served]:
-    """Run `claim` queue by queue, and one claim at a time where that fails. Receivers whose queue fails stay parked."""
-    outcomes: list[Any] = [()] * len(claims)
-    served: Served = []
-
-    def attempt(some: Sequence[int], waiting: Receivers) -> Exception | None:
-        part = [claims[index] for index in some]
-        (dealt,) = _run_isolated(tx, lambda tx, _: [claim(tx, part, waiting)], [None])
-        if isinstance(dealt, Exception):
-            return dealt
-        served.extend(dealt[1])
-        for index, outcome in zip(some, dealt[0], strict=True):
-            outcomes[index] = outcome
-        return None
-
-    for queue in queues_to_claim(tx, claims, receivers):
-        own = [index for index, command in enumerate(claims) if command.queue == queue]
-        waiting = {queue: receivers[queue]} if queue in receivers else {}
-        if attempt(own, waiting) is not None:
-            attempt([], waiting)
-            for index in own:
-                outcomes[index] = attempt([index], {}) or outcomes[index]
-    return outcomes, served
+    def _unavailable(self, error: Exception) -> StorageUnavailable:
+        assert isinstance(error, STORAGE_ERRORS)
+        return unavailable(error, self._connection)

@@ -16,7 +16,7 @@ from forq_trio.model.engine_facts import EngineFacts
 from forq_trio.model.errors import CompactionImpossible, Stopping, StorageUnavailable
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.relational.operations.compaction import STEP_PAGES
+from forq_trio.storage.sqlite.compaction import STEP_PAGES
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.system import System, open_system
 from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop, until

@@ -19,8 +19,8 @@ from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping, S
 from forq_trio.model.messages import NewMessage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.relational.reader import SqliteReader
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.telemetry.rejections import Cause
 from support.actors import until
 from support.batches import do

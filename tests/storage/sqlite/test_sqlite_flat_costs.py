@@ -25,8 +25,8 @@ from forq_trio.model.searches import ListedState, MessageFilter
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.counts import Counts
-from forq_trio.storage.relational.reader import SqliteReader
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.reader import SqliteReader
 from support.batches import do, run
 from support.vm_steps import Steps
 from support.words import ack, claim, nack, send

@@ -1,10 +1,9 @@
-"""What the SQLite engine does for each kind of command: one operation a file, functions over a Transaction.
+"""What engines on SQL do for each kind of command: one operation a file, functions over a Transaction.
 
 A file with operations is imported here: without it, an operation is missing in the table.
 """
 
 from forq_trio.storage.relational.operations import apps as apps
-from forq_trio.storage.relational.operations import compaction as compaction
 from forq_trio.storage.relational.operations import consumers as consumers
 from forq_trio.storage.relational.operations import due as due
 from forq_trio.storage.relational.operations import logs as logs
@@ -21,4 +20,5 @@ from forq_trio.storage.relational.operations import settle as settle
 from forq_trio.storage.relational.operations import tokens as tokens
 from forq_trio.storage.relational.operations.table import OPERATIONS as OPERATIONS
 from forq_trio.storage.relational.operations.table import Operation as Operation
+from forq_trio.storage.relational.operations.table import Operations as Operations
 from forq_trio.storage.relational.operations.table import operation_on_each as operation_on_each

@@ -105,7 +105,7 @@ def _candidates(
 
 def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:
     """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
-    rows = tx.cursor_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
+    rows = tx.rows_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
     read = _up_to(rows, bytes_max)
     rows.close()
     return read

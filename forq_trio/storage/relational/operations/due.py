@@ -99,8 +99,7 @@ def sweep(tx: Transaction, command: Sweep) -> Removed:
     more = (len(found) == bound or len(swept) < len(found)) and not tx.retry_later
     if kind is SweepKind.EXPIRED:
         for statement in ("expire_dedup", "expire_buckets"):
-            tx.query(statement, tx.now_ms, bound)
-            more = more or tx.connection.changes() == bound
+            more = len(tx.query(statement, tx.now_ms, bound)) == bound or more
     return Removed(settled, more)
 
 

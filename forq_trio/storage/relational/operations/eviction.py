@@ -15,7 +15,7 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove
 from forq_trio.storage.relational.row import Row
-from forq_trio.storage.relational.transaction import SQL, Transaction
+from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Space, above, may_overflow, message_bytes
 
 
@@ -120,11 +120,11 @@ def _find_victims(
 
 def _in_eviction_order(tx: Transaction, queue: str, order: Order) -> Iterator[Row]:
     """The ready messages: the lowest priority first, within it the oldest."""
-    statement = SQL["ready_newest_first" if order is Order.LIFO else "ready_newest_last"]
+    statement = "ready_newest_first" if order is Order.LIFO else "ready_newest_last"
     priority = limits.PRIORITY_MIN - 1
     while higher := tx.query("next_priority", queue, priority):
         ((priority,),) = higher
-        with closing(tx.connection.execute(statement, (queue, priority))) as rows:
+        with closing(tx.connection.rows(statement, queue, priority)) as rows:
             yield from starmap(Row, rows)
 
 

@@ -15,18 +15,6 @@ CAST(bytes AS INTEGER), key, kind;
 key, priority, position, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
 waiting IS NOT NULL;
 
--- name: begin
--- Take the write lock at once: there is no second writer to wait for.
-BEGIN IMMEDIATE;
-
--- name: commit
--- Make the batch durable.
-COMMIT;
-
--- name: rollback
--- Undo the batch.
-ROLLBACK;
-
 -- name: last_sequence
 -- The highest sequence number ever given out.
 SELECT max((SELECT last_seq FROM forgotten_sequence), coalesce((SELECT max(last_seq) FROM queue_counts), 0),
@@ -166,7 +154,8 @@ ON CONFLICT (queue, dedup_id) DO UPDATE SET id = excluded.id, seq = excluded.seq
 -- name: expire_dedup
 -- Drop deduplication ids whose window is over.
 DELETE FROM dedup WHERE (queue, dedup_id) IN (
-    SELECT queue, dedup_id FROM dedup WHERE expires_at <= ? ORDER BY expires_at LIMIT ?);
+    SELECT queue, dedup_id FROM dedup WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+RETURNING 1;
 
 -- name: select_ready
 -- The next messages of a queue in claim order.
@@ -360,15 +349,3 @@ FROM messages WHERE queue = ? AND seq <= ? ORDER BY seq LIMIT ?;
 -- name: ping
 -- A read on the write connection, inside the transaction of the batch.
 SELECT max(seq) FROM messages;
-
--- name: count_free_pages
--- Pages of the file that hold nothing.
-PRAGMA freelist_count;
-
--- name: give_pages_back
--- A row for each page that the file becomes shorter by; as many as are read.
-PRAGMA incremental_vacuum;
-
--- name: optimize
--- Refresh the planner's statistics where it is worth it.
-PRAGMA optimize;

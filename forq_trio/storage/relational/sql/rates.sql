@@ -27,7 +27,8 @@ SELECT wake_at FROM rate_buckets WHERE wake_at IS NOT NULL ORDER BY wake_at LIMI
 -- name: expire_buckets
 -- Drop buckets that are full again.
 DELETE FROM rate_buckets WHERE (queue, group_id) IN (
-    SELECT queue, group_id FROM rate_buckets WHERE full_ms <= ? AND wake_at IS NULL ORDER BY full_ms LIMIT ?);
+    SELECT queue, group_id FROM rate_buckets WHERE full_ms <= ? AND wake_at IS NULL ORDER BY full_ms LIMIT ?)
+RETURNING 1;
 
 -- name: has_buckets
 -- Whether there are any.

@@ -28,14 +28,6 @@ iif(kind IS NULL, NULL, (
           WHERE had.key = wanted.key AND had.value = wanted.value)))
   AND (?10 IS NULL OR instr(content, ?10) > 0);
 
--- name: begin_reading
--- Begin a snapshot: the next statements see one state.
-BEGIN;
-
--- name: end_reading
--- End the snapshot.
-ROLLBACK;
-
 -- name: queues
 -- All known queues by name.
 SELECT queue, $counts FROM queue_counts ORDER BY queue;

@@ -25,8 +25,8 @@ from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 BESIDE = (*SQLITE_SUFFIXES, LOCK_SUFFIX, RESERVE_SUFFIX)
 """The suffixes of the files beside a database."""
 
-_COUNT = sql.load("count")
-_CHECK = sql.load("check")
+_COUNT = sql.load("count", "forq_trio.storage.sqlite")
+_CHECK = sql.load("check", "forq_trio.storage.sqlite")
 
 
 class CheckReport(Struct, frozen=True):

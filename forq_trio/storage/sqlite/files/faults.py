@@ -24,7 +24,7 @@ import apsw
 
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 
-STORAGE_ERRORS = (
+STORAGE_ERRORS: tuple[type[apsw.Error], ...] = (
     apsw.BusyError,
     apsw.CantOpenError,
     apsw.CorruptError,

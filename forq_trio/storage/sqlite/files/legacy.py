@@ -22,7 +22,7 @@ from forq_trio.storage.sqlite.files.copy import copy_database, dated_name
 from forq_trio.storage.sqlite.files.identity import LOG_SUFFIXES
 from forq_trio.telemetry.log import LogEvent, log
 
-_SQL = sql.load("legacy")
+_SQL = sql.load("legacy", "forq_trio.storage.sqlite")
 
 
 def migrate(real_path: str, path: str) -> None:

@@ -12,7 +12,7 @@ from forq_trio.storage.relational import statements as sql
 
 APPLICATION_ID = int.from_bytes(b"forq")
 KNOWN = load("forq_trio.storage.sqlite")
-_SQL = sql.load("migrations")
+_SQL = sql.load("migrations", "forq_trio.storage.sqlite")
 
 
 def applied(connection: apsw.Connection) -> list[Applied]:

@@ -11,7 +11,7 @@ from forq_trio.storage.migrate import pending
 from forq_trio.storage.relational import statements as sql
 from forq_trio.storage.sqlite.files import migrations
 
-_SQL = sql.load("recognise")
+_SQL = sql.load("recognise", "forq_trio.storage.sqlite")
 
 _FORQ_COLUMNS = frozenset(
     (

@@ -1,0 +1,247 @@
+"""The engine of SQL databases: one batch, one transaction, one write connection.
+
+A batch runs in a fixed order (storage/engine.py's rule 9), each kind of command set-wise. If any command raises, the
+whole transaction is rolled back and the batch runs again with every command in a savepoint of its own, so that only the
+faulty one fails; the usual batch pays nothing for that. Errors of the database itself (full, unreadable, locked) fail
+the batch as a whole.
+
+The counts, the last sequence number and the next due time are in the cache, too (cache.py): where there is no other
+process, a claim on a queue without ready messages, or a batch without work, runs no SQL.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Claim, Command, Ping, in_order
+from forq_trio.model.errors import CommandRefused, ForqError, StorageUnavailable
+from forq_trio.model.messages import Delivery
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.engine import Batch, BatchResult, SetAside, Snapshot
+from forq_trio.storage.relational.cache import Cache
+from forq_trio.storage.relational.connection import Connection
+from forq_trio.storage.relational.ids import MessageIds
+from forq_trio.storage.relational.operations import (
+    Operation,
+    Operations,
+    due,
+    operation_on_each,
+    publishing,
+    schedules,
+)
+from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
+from forq_trio.storage.relational.operations.group_limit import unhold, wake_limited
+from forq_trio.storage.relational.operations.waiting import store_waiting
+from forq_trio.storage.relational.transaction import Transaction
+
+Served = list[tuple[int, tuple[Delivery, ...]]]
+
+
+@operation_on_each(Ping)
+def _ping(tx: Transaction, _: Ping) -> None:
+    tx.query("ping")
+
+
+class SqlEngine(ABC):
+    """Runs batches on a connection that an engine brings, with its operations, and a cache of what is stored."""
+
+    def __init__(self, writer: Connection, cache: Cache, operations: Operations) -> None:
+        self._writer = writer
+        self._cache = cache
+        self._operations = operations
+        self._order = in_order(operations)
+        self._ids = MessageIds()
+        self._open_transaction: Transaction | None = None
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Open a transaction; afterwards nobody else writes, and the cache is as of the last commit."""
+
+    @abstractmethod
+    def _rollback(self) -> None:
+        """Roll back the open transaction, if there is one."""
+
+    @abstractmethod
+    def _unavailable(self, error: Exception) -> StorageUnavailable:
+        """The error for callers when nothing was changed because of a storage error."""
+
+    def execute_batch(self, batch: Batch) -> BatchResult:
+        """See storage/engine.py. Leaves a transaction open only if there is something to commit."""
+        if not self._has_work(batch):
+            return BatchResult([()] * len(batch.commands), [], self._cache.next_due_ms, [])
+        storage_errors = self._writer.storage_errors
+        try:
+            try:
+                return self._run(batch, isolated=False)
+            except storage_errors:
+                raise
+            except Exception:
+                self._rollback()
+                return self._run(batch, isolated=True)
+        except storage_errors as error:
+            refusal = self._unavailable(error)
+            self._rollback()
+            raise refusal from error
+
+    def snapshot(self) -> Snapshot:
+        return self._cache
+
+    def _has_work(self, batch: Batch) -> bool:
+        if self._is_due(batch.now_ms) or self._cache.unfinished:
+            return True
+        for command in batch.commands:
+            if type(command) is not Claim:
+                return True
+            counts = self._cache.counts.get(command.queue)
+            if counts is not None and counts.ready and not self._cache.rules(command.queue).paused:
+                return True
+        return False
+
+    def _is_due(self, now_ms: int) -> bool:
+        return _has_come(self._cache.next_due_ms, now_ms)
+
+    def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
+        """Run the batch in a new transaction and leave it open."""
+        self._begin()
+        tx = Transaction(
+            self._writer,
+            self._cache,
+            batch.now_ms,
+            self._ids,
+            isolated=isolated,
+            shared=batch.shared,
+        )
+        self._open_transaction = tx
+        if self._is_due(batch.now_ms):
+            due.settle_due(tx)
+        if batch.moves_staged and tx.staging.in_progress:
+            publishing.advance(tx)
+        if batch.moves_staged and _has_come(tx.schedules.due_at, batch.now_ms):
+            schedules.run_due(tx)
+        outcomes: list[Any] = [None] * len(batch.commands)
+        kinds: dict[type[Command[Any]], list[int]] = {}
+        for index, command in enumerate(batch.commands):
+            kinds.setdefault(type(command), []).append(index)
+        claims = kinds.pop(Claim, [])
+        run = _run_isolated if isolated else _run_together
+        for kind in self._order if len(kinds) > 1 else kinds:
+            if kind in kinds:
+                tx.allowances.renew(Step.EVICT)
+                commands = [batch.commands[index] for index in kinds[kind]]
+                for index, outcome in zip(
+                    kinds[kind], run(tx, self._operations[kind], commands), strict=True
+                ):
+                    outcomes[index] = outcome
+        due.settle_failed(tx)
+        store_waiting(tx)
+        _unhold(tx)
+        served: Served = []
+        if claims or batch.receivers:
+            deal = _claim_isolated if isolated else claim
+            deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
+            for index, outcome in zip(claims, deliveries, strict=True):
+                outcomes[index] = outcome
+        if tx.waiting:  # behind messages that claims moved or removed
+            tx.wake_next.update(queue for queue, _, _ in tx.waiting)
+            store_waiting(tx)
+        if tx.limited:
+            wake_limited(tx)
+        tx.save()
+        if tx.schedules_changed:
+            tx.schedules = replace(tx.schedules, due_at=schedules.next_due(tx))
+        tx.next_due_ms = self._find_next_due(tx, batch)
+        assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed
+        return BatchResult(
+            outcomes,
+            served,
+            tx.next_due_ms,
+            tx.events(),
+            tx.failed_queued,
+            tx.woken,
+            tx.durations,
+            tx.set_aside,
+            tx.logged(),
+            tx.runs,
+        )
+
+    def _find_next_due(self, tx: Transaction, batch: Batch) -> int | None:
+        """The next due time: from the index after due messages were settled, else the cached or an earlier one."""
+        if tx.retry_later:
+            return tx.now_ms + limits.DUE_RETRY_MS
+        times = [due.next_due(tx)] if tx.due_settled else [self._cache.next_due_ms, tx.due_ms]
+        if tx.unfinished():
+            times.append(
+                tx.now_ms
+            )  # not instead of an earlier one, which would be forgotten if the clock is set back
+        if tx.staging.in_progress:
+            times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
+        next_run = tx.schedules.due_at
+        if not batch.moves_staged and _has_come(next_run, tx.now_ms):
+            next_run = tx.now_ms + limits.DUE_RETRY_MS
+        times.append(next_run)
+        return min([time for time in times if time is not None], default=None)
+
+
+def _has_come(at_ms: int | None, now_ms: int) -> bool:
+    return at_ms is not None and at_ms <= now_ms
+
+
+def _run_together(tx: Transaction, operation: Operation, commands: Sequence[Any]) -> Sequence[Any]:
+    return operation(tx, commands)
+
+
+def _run_isolated(tx: Transaction, operation: Operation, commands: Sequence[Any]) -> Sequence[Any]:
+    """Run each command alone; one that raises is undone and its error is its outcome."""
+    outcomes: list[Any] = []
+    for command in commands:
+        done: list[Any] = []
+        error = tx.attempt(lambda command=command, done=done: done.extend(operation(tx, [command])))  # type: ignore[misc]
+        if error is not None and not isinstance(error, ForqError):
+            error = CommandRefused(f"{type(error).__name__}: {error}")
+        outcomes += done if error is None else [error]
+    return outcomes
+
+
+def _unhold(tx: Transaction) -> None:
+    """Run `unhold`; in an isolated batch an error is reported as set aside, and tried again later."""
+    groups = tx.take_groups(limits.DUE_BATCH_MAX)
+    if not groups and not tx.queues_unholding():
+        return
+    if tx.isolated:
+        error = tx.attempt(partial(unhold, tx, groups))
+        if error is not None:
+            tx.set_aside.append(SetAside("", 0, f"held messages: {type(error).__name__}: {error}"))
+            tx.retry_later = True
+    else:
+        unhold(tx, groups)
+
+
+def _claim_isolated(
+    tx: Transaction, claims: Sequence[Claim], receivers: Receivers
+) -> tuple[list[Any], Served]:
+    """Run `claim` queue by queue, and one claim at a time where that fails. Receivers whose queue fails stay parked."""
+    outcomes: list[Any] = [()] * len(claims)
+    served: Served = []
+
+    def attempt(some: Sequence[int], waiting: Receivers) -> Exception | None:
+        part = [claims[index] for index in some]
+        (dealt,) = _run_isolated(tx, lambda tx, _: [claim(tx, part, waiting)], [None])
+        if isinstance(dealt, Exception):
+            return dealt
+        served.extend(dealt[1])
+        for index, outcome in zip(some, dealt[0], strict=True):
+            outcomes[index] = outcome
+        return None
+
+    for queue in queues_to_claim(tx, claims, receivers):
+        own = [index for index, command in enumerate(claims) if command.queue == queue]
+        waiting = {queue: receivers[queue]} if queue in receivers else {}
+        if attempt(own, waiting) is not None:
+            attempt([], waiting)
+            for index in own:
+                outcomes[index] = attempt([index], {}) or outcomes[index]
+    return outcomes, served

@@ -1,0 +1,44 @@
+"""The `Reader` of the SQLite engine."""
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import apsw
+
+from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
+from forq_trio.storage.relational.reader import READER_STATEMENTS, SqlReader
+from forq_trio.storage.relational.statements import load
+from forq_trio.storage.sqlite.files.open import open_reader
+
+_SQL = READER_STATEMENTS | load("reading", "forq_trio.storage.sqlite")
+
+
+class SqliteReader(SqlReader):
+    """A read-only connection to one file."""
+
+    def __init__(self, path: str) -> None:
+        self._connection = open_reader(path)
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        self._query("begin_reading")
+        try:
+            yield
+        finally:
+            self._connection.execute(_SQL["end_reading"])
+
+    def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:
+        try:
+            with closing(self._connection.execute(_SQL[name], bindings)) as cursor:
+                yield from cursor
+        except apsw.InterruptError:
+            raise ReadDeadlineExceeded from None
+        except apsw.Error as error:
+            raise StorageUnavailable(str(error)) from error
