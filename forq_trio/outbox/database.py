@@ -3,13 +3,17 @@
 The server's position and these tables change in two places, in an order that a kill cannot break. First the server
 stores messages and position in one commit. Then they are removed here. A relay that starts again asks for the position,
 removes what is up to it, and goes on behind it.
+
+Each transaction first checks that it is still the same outbox, and no older copy of it: a file may be replaced, and a
+copy may be restored into it, at any time.
 """
 
 import os
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from contextlib import suppress
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -18,7 +22,7 @@ import msgspec
 from forq_trio.model import limits
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.outboxes import OutboxRefusal, RelayedMessage
-from forq_trio.outbox.errors import NoOutbox
+from forq_trio.outbox.errors import NoOutbox, OutboxOlder, OutboxReplaced
 from forq_trio.outbox.table import SQL
 
 ResultT = TypeVar("ResultT")
@@ -28,59 +32,107 @@ _PREFIX = "sqlite:///"
 _decode = msgspec.json.Decoder(NewMessage).decode
 
 
-class Page(NamedTuple):
-    """The next messages. last_id: the highest id that was ever given."""
-
-    messages: list[RelayedMessage]
-    last_id: int
-
-
 def path_of(database: str | os.PathLike[str]) -> str:
     """The path of a database that is named by its path or as sqlite:///path."""
     return os.path.realpath(os.fspath(database).removeprefix(_PREFIX))
 
 
 class OutboxDatabase:
-    """Close it in the end. Every method raises sqlite3.Error, which is an OperationalError while it is locked."""
+    """Close it in the end. identity: the id of the outbox, as of `begin`.
+
+    Every method raises sqlite3.Error, which is an OperationalError while it is locked; NoOutbox; and, but for `begin`,
+    OutboxOlder where the given position is behind every id that was ever given, and OutboxReplaced.
+    """
 
     def __init__(self, path: str) -> None:
+        self.identity = ""
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         self._one_at_a_time = anyio.CapacityLimiter(1)
 
-    async def identity(self) -> str:
-        """The id of the outbox. Raises NoOutbox."""
-        return await self._run(_identity)
+    async def begin(self) -> None:
+        """Learn the id of the outbox."""
 
-    async def page(self, position: int, *, locked: bool) -> Page:
+        def begin(connection: sqlite3.Connection) -> None:
+            self.identity = _identity(connection)
+
+        await self._run(begin)
+
+    async def page(self, position: int, *, locked: bool) -> list[RelayedMessage]:
         """The next messages behind a position, at most OUTBOX_PAGE_MAX and OUTBOX_PAGE_BYTES_MAX, but at least one.
 
         locked: wait first until no other connection writes. A transaction whose writes were noticed has then ended.
         """
-        return await self._run(lambda connection: _page(connection, position, locked=locked))
+        begin = "BEGIN IMMEDIATE" if locked else "BEGIN"
+        return await self._transaction(begin, position, lambda connection: _page(connection, position))
 
     async def remove(self, position: int) -> None:
         """Remove the messages up to a position, which the server has."""
-        await self._run(lambda connection: connection.execute(SQL["remove_relayed"], (position,)))
+        await self._transaction(
+            "BEGIN IMMEDIATE",
+            position,
+            lambda connection: connection.execute(SQL["remove_relayed"], (position,)),
+        )
 
     async def set_aside(self, refusal: OutboxRefusal) -> None:
-        """Set a message aside with its reason, in one transaction."""
-        await self._run(lambda connection: _set_aside(connection, refusal))
+        """Set a message aside with its reason."""
+
+        def set_aside(connection: sqlite3.Connection) -> None:
+            connection.execute(SQL["set_aside"], (refusal.id, refusal.code, refusal.message))
+            connection.execute(SQL["remove_one"], (refusal.id,))
+
+        await self._transaction("BEGIN IMMEDIATE", refusal.id, set_aside)
 
     async def close(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             await anyio.to_thread.run_sync(connection.close, limiter=self._one_at_a_time)
 
+    async def _transaction(
+        self, begin: str, position: int, work: Callable[[sqlite3.Connection], ResultT]
+    ) -> ResultT:
+        def transaction(connection: sqlite3.Connection) -> ResultT:
+            connection.execute(begin)
+            try:
+                if _identity(connection) != self.identity:
+                    raise OutboxReplaced
+                last = connection.execute(SQL["last_id"]).fetchone()
+                if position > (0 if last is None else last[0]):
+                    raise OutboxOlder
+                result = work(connection)
+                connection.execute("COMMIT")
+                return result
+            except BaseException:
+                with suppress(sqlite3.Error):  # a failed commit may have rolled back
+                    connection.execute("ROLLBACK")
+                raise
+
+        return await self._run(transaction)
+
     async def _run(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run `work` in a thread; a cancellation waits for its end."""
 
         def connected() -> ResultT:
+            file = _file(self._path)
+            if self._connection is not None and file != self._file:
+                self._connection.close()
+                self._connection = None
+                raise OutboxReplaced
             if self._connection is None:
-                self._connection = _connect(self._path)
+                self._connection, self._file = _connect(self._path), file
             return work(self._connection)
 
         return await anyio.to_thread.run_sync(connected, limiter=self._one_at_a_time)
+
+
+def _file(path: str) -> tuple[int, int] | None:
+    """Which file has the path now; None for none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -101,21 +153,16 @@ def _identity(connection: sqlite3.Connection) -> str:
     return str(found[0])
 
 
-def _page(connection: sqlite3.Connection, position: int, *, locked: bool) -> Page:
-    connection.execute("BEGIN IMMEDIATE" if locked else "BEGIN")
-    try:
-        messages: list[RelayedMessage] = []
-        size = 0
-        now_ms = time.time_ns() // 1_000_000
-        for id, queue, text in connection.execute(SQL["next_page"], (position, limits.OUTBOX_PAGE_MAX)):
-            size += len(text) if text.isascii() else len(text.encode())
-            if messages and size > limits.OUTBOX_PAGE_BYTES_MAX:
-                break
-            messages.append(RelayedMessage(id, queue, _due(_decode(text), now_ms)))
-        last = connection.execute(SQL["last_id"]).fetchone()
-        return Page(messages, 0 if last is None else last[0])
-    finally:
-        connection.execute("ROLLBACK")
+def _page(connection: sqlite3.Connection, position: int) -> list[RelayedMessage]:
+    messages: list[RelayedMessage] = []
+    size = 0
+    now_ms = time.time_ns() // 1_000_000
+    for id, queue, text in connection.execute(SQL["next_page"], (position, limits.OUTBOX_PAGE_MAX)):
+        size += len(text) if text.isascii() else len(text.encode())
+        if messages and size > limits.OUTBOX_PAGE_BYTES_MAX:
+            break
+        messages.append(RelayedMessage(id, queue, _due(_decode(text), now_ms)))
+    return messages
 
 
 def _due(message: NewMessage, now_ms: int) -> NewMessage:
@@ -123,14 +170,3 @@ def _due(message: NewMessage, now_ms: int) -> NewMessage:
     if message.process_after is None or message.process_after > now_ms:
         return message
     return msgspec.structs.replace(message, process_after=None)
-
-
-def _set_aside(connection: sqlite3.Connection, refusal: OutboxRefusal) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        connection.execute(SQL["set_aside"], (refusal.id, refusal.code, refusal.message))
-        connection.execute(SQL["remove_one"], (refusal.id,))
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise

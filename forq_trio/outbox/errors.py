@@ -9,6 +9,12 @@ class NoOutbox(ForqError):
     code = "outbox.missing"
 
 
+class OutboxReplaced(NoOutbox):
+    """The database was replaced by another one while the relay had it open"""
+
+    code = "outbox.replaced"
+
+
 class OutboxOlder(ForqError):
     """The server has messages of this outbox that the database has not given yet: it is an older copy. Call
     forq_trio.outbox.new_identity; messages that were relayed after the copy was made may then be sent once more"""

@@ -7,18 +7,18 @@ that is no longer the stored one stores nothing. While nothing is written it run
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from functools import partial
 from typing import Any, Protocol, Self
 
 import anyio
-from anyio.abc import TaskStatus
 
 from forq_trio.model.errors import CallerError, ForqProtocolError, ServiceError, error_of
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
 from forq_trio.outbox.changes import Changes, watch
 from forq_trio.outbox.database import OutboxDatabase, path_of
-from forq_trio.outbox.errors import OutboxOlder
+from forq_trio.outbox.errors import NoOutbox
 
 _FIRST_PAUSE_SECONDS = 0.1
 _PAUSE_SECONDS_MAX = 5.0
@@ -45,8 +45,8 @@ class Relay:
     relayed, set_aside, looks: how many messages were moved while it runs, how many it has set aside, and how often it
     has read the outbox. last_problem: why it waits before it tries again, None if all goes well.
 
-    While the server or the database cannot do it, the relay tries again, after 0.1 to 5 seconds. Raises NoOutbox and
-    OutboxOlder; and what the source raises for a key that may not send at all. Cancelled, it ends behind its statement;
+    While the server or the database cannot do it, the relay tries again, after 0.1 to 5 seconds. A database that is
+    replaced is opened again. Raises NoOutbox, if there is none at the start, and OutboxOlder; and what the source raises for a key that may not send at all. Cancelled, it ends behind its statement;
     nothing is lost or sent twice.
     """
 
@@ -66,7 +66,6 @@ class Relay:
         self._source = source
         self._on_set_aside = on_set_aside
         self._watch_with = watch_with or watch
-        self._identity = ""
         self._position = 0
         self._woken = anyio.Event()
         self._beside: AbstractAsyncContextManager[None]
@@ -81,38 +80,18 @@ class Relay:
 
     @asynccontextmanager
     async def _running_beside(self) -> AsyncIterator[None]:
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(self.run)
-            try:
+        with closing(self._watch_with(self._path)) as changes:
+            async with _beside(partial(self._listen, changes)), _beside(self._relay_for_ever):
                 yield
-            except Exception as error:  # raised below as it is, in no group
-                failure = error
-            tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
 
     def wake(self) -> None:
         """Look now, from the event loop's thread; it is not needed: each write wakes the relay by itself."""
         self._woken.set()
 
-    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Relay until cancelled. task_status: of `TaskGroup.start`; it has started once it notices writes."""
-        changes = self._watch_with(self._path)
-        task_status.started()
-        problem: Exception | None = None
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._listen, changes)
-                try:
-                    await self._relay_for_ever()
-                except Exception as error:  # raised below as it is, in no group
-                    problem = error
-                tasks.cancel_scope.cancel()
-        finally:
-            changes.close()
-        if problem is not None:
-            raise problem
+    async def run(self) -> None:
+        """Relay until cancelled."""
+        async with self:
+            await anyio.sleep_forever()
 
     async def relay_all(self) -> int:
         """Move what is committed now, and return how many messages; for jobs and tests.
@@ -148,7 +127,11 @@ class Relay:
                         begun = True
                     moved = await self._relay_page(database, locked=False)
                     moved = moved or await self._relay_page(database, locked=True)
-                except (ServiceError, ForqProtocolError, sqlite3.OperationalError) as problem:
+                except (ServiceError, ForqProtocolError, sqlite3.OperationalError, NoOutbox) as problem:
+                    if isinstance(problem, NoOutbox):
+                        if not database.identity:
+                            raise
+                        begun = False
                     self.last_problem = problem
                     await anyio.sleep(pause)
                     if not isinstance(problem, sqlite3.OperationalError):  # a lock was waited for already
@@ -164,31 +147,21 @@ class Relay:
 
     async def _begin(self, database: OutboxDatabase) -> None:
         """Learn the outbox's id and the stored position, and remove what an earlier relay has moved."""
-        self._identity = await database.identity()
-        stored = await self._source.outbox_position(self._identity)
-        self._position = stored.position
-        await self._check_age(database)
-        if self._position:
-            await database.remove(self._position)
-
-    async def _check_age(self, database: OutboxDatabase) -> None:
-        """Raise OutboxOlder if the server has messages with ids that were never given here."""
-        if self._position > (await database.page(self._position, locked=False)).last_id:
-            raise OutboxOlder
+        await database.begin()
+        self._position = (await self._source.outbox_position(database.identity)).position
+        await database.remove(self._position)
 
     async def _relay_page(self, database: OutboxDatabase, *, locked: bool) -> bool:
         """Move a page; False if there was none. locked: see `OutboxDatabase.page`."""
-        page = await database.page(self._position, locked=locked)
+        messages = await database.page(self._position, locked=locked)
         self.looks += 1
-        if not page.messages:
+        if not messages:
             return False
         before = self._position
-        stored = await self._source.relay_outbox(self._identity, before, page.messages)
+        stored = await self._source.relay_outbox(database.identity, before, messages)
         self._position = stored.position
-        if stored.position > page.last_id:
-            await self._check_age(database)  # another relay may have moved what was written since
         if stored.position != before:
-            self.relayed += sum(before < each.id <= stored.position for each in page.messages)
+            self.relayed += sum(before < each.id <= stored.position for each in messages)
             await database.remove(stored.position)
         if stored.refused is not None:
             await self._refused(database, stored.refused, moved=stored.position != before)
@@ -203,3 +176,26 @@ class Relay:
             self._on_set_aside(refusal)
         elif not moved:
             raise error
+
+
+@asynccontextmanager
+async def _beside(task: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Run a task while the body runs. If it fails, the body is cancelled. Errors come out as they are, in no group."""
+    failures: list[Exception] = []
+
+    async def run() -> None:
+        try:
+            await task()
+        except Exception as error:
+            failures.append(error)
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        try:
+            yield
+        except Exception as error:
+            failures.append(error)
+        tasks.cancel_scope.cancel()
+    if failures:
+        raise failures[0]

@@ -3,6 +3,7 @@
 SQLite has one writer at a time, and an id is given while the write lock is held. So ids grow in the order of commit.
 """
 
+import functools
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -47,8 +48,8 @@ SQL = _load()
 def create_table(connection: Any) -> None:
     """Create the tables of the outbox where they are missing, in the transaction of `connection`.
 
-    connection: a `sqlite3.Connection`, an `apsw.Connection`, or a `Connection` or `Session` of SQLAlchemy on SQLite;
-    TypeError for any other.
+    connection: a `sqlite3.Connection` (also that of Django), an `apsw.Connection`, or a `Connection` or `Session` of
+    SQLAlchemy on SQLite; TypeError for any other.
     """
     run = _runner(connection)
     for name in _CREATE:
@@ -98,13 +99,26 @@ def new_identity(connection: Any) -> None:
 
 def _runner(connection: Any) -> Run:
     """How a statement is run on this connection."""
-    if isinstance(connection, sqlite3.Connection):
-        return connection.execute
+    kind = type(connection).__name__
+    if hasattr(connection, "run_sync"):
+        raise TypeError(f"for asyncio: await {kind}.run_sync(lambda each: outbox.send(each, ...))")
     if hasattr(connection, "last_insert_rowid"):
         return lambda sql, bindings: connection.execute(sql, tuple(bindings))
-    if not hasattr(connection, "exec_driver_sql") and callable(getattr(connection, "connection", None)):
-        connection = connection.connection()
+    inner = getattr(connection, "connection", None)
+    if isinstance(inner, sqlite3.Connection):
+        connection = inner
+    elif callable(inner) and not hasattr(connection, "exec_driver_sql"):
+        connection = inner()
+    if isinstance(connection, sqlite3.Connection):
+        return functools.partial(_run_plainly, connection)
     dialect = getattr(getattr(connection, "dialect", None), "name", None)
     if dialect == "sqlite" and hasattr(connection, "exec_driver_sql"):
         return lambda sql, bindings: connection.exec_driver_sql(sql, tuple(bindings))
-    raise TypeError(f"an outbox needs a connection to SQLite, not {type(connection).__name__}")
+    raise TypeError(f"an outbox needs a connection to SQLite, not {kind}")
+
+
+def _run_plainly(connection: sqlite3.Connection, sql: str, bindings: Sequence[Any]) -> sqlite3.Cursor:
+    """Rows are tuples, whatever the application has them made to."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    return cursor.execute(sql, bindings)

@@ -10,6 +10,8 @@ import apsw
 import pytest
 import sqlalchemy
 import sqlalchemy.orm
+from django.db.backends.sqlite3.base import DatabaseWrapper
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from forq_trio import ContentTooLarge, OutOfRange, ProduceToDeadLetterQueue, outbox
 
@@ -99,6 +101,33 @@ def test_what_is_not_valid_is_refused_in_the_application(queue, content, options
 def test_another_connection_is_a_mistake():
     with pytest.raises(TypeError, match="SQLite, not str"):
         outbox.send("shop.db", "q", "x")
+
+
+@pytest.mark.parametrize("kind", [AsyncSession, AsyncConnection])
+def test_a_connection_for_asyncio_is_told_of_run_sync(kind):
+    with pytest.raises(TypeError, match=f"{kind.__name__}.run_sync"):
+        outbox.send(object.__new__(kind), "q", "x")
+
+
+def test_what_wraps_a_connection_of_sqlite3_is_taken():
+    """A cursor, and the connection of Django."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        outbox.create_table(connection.cursor())
+        connection.commit()
+        assert outbox.send(connection.cursor(), "q", "x") == 1
+        django = DatabaseWrapper({})
+        django.connection = connection
+        assert outbox.send(django, "q", "x") == 2
+
+
+def test_rows_may_be_what_the_application_wants():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = lambda cursor, row: {"id": row[0]}
+        outbox.create_table(connection)
+        refused = (1, "q", '{"content": "x"}', "code", "reason")
+        connection.execute("INSERT INTO forq_outbox_set_aside VALUES (?, ?, ?, ?, ?)", refused)
+        (aside,) = outbox.set_aside(connection)
+        assert (aside.id, aside.message.content, aside.reason) == (1, "x", "reason")
 
 
 def test_an_id_is_never_given_twice():

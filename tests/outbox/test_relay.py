@@ -1,7 +1,7 @@
 """The relay moves what was committed, in order and exactly once, whatever happens in between."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 
 import anyio
@@ -11,6 +11,9 @@ import trio.testing
 
 from forq_trio import Broker, OutboxPosition, QueueFull, Stopping, open_broker, outbox
 from forq_trio.outbox import NoOutbox, OutboxOlder, Relay
+
+
+SECONDS_MAX = 20
 
 
 class Signal:
@@ -120,14 +123,14 @@ async def test_a_lost_answer_loses_and_doubles_nothing(shop, path, broker, carri
 async def test_a_relay_that_runs_tries_again(shop, path, broker):
     write(shop, "1")
     async with Relay(path, Flaky(broker, carried_out=True)):
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS_MAX):
             assert (await broker.receive("q", wait_ms=20_000))[0].content == "1"
 
 
 async def test_two_relays_at_once_double_nothing(shop, path, broker):
     write(shop, *map(str, range(30)))
     async with Relay(path, broker), Relay(path, broker):
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS_MAX):
             got = []
             while len(got) < 30:
                 got += [each.content for each in await broker.receive("q", max_messages=100, wait_ms=9_000)]
@@ -181,6 +184,81 @@ async def test_an_older_copy_of_the_database_is_noticed(shop, path, broker, tmp_
     assert await taken(broker) == ["1", "2"]
 
 
+async def next_content(broker: Broker) -> str:
+    with trio.fail_after(SECONDS_MAX):
+        (delivery,) = await broker.receive("q", wait_ms=20_000)
+    await broker.ack("q", delivery)
+    return delivery.content
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(SECONDS_MAX):
+        while not condition():
+            await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_an_older_copy_is_noticed_while_the_relay_runs(shop, path, broker):
+    """It is copied into the same file, and gives the same ids again."""
+    with closing(sqlite3.connect(":memory:")) as copy:
+        shop.backup(copy)
+        with pytest.raises(OutboxOlder):
+            async with Relay(path, broker) as relay:
+                write(shop, "1", "2")
+                assert [await next_content(broker), await next_content(broker)] == ["1", "2"]
+                await until(lambda: left(shop) == 0)
+                copy.backup(shop)
+                outbox.send(shop, "q", "again 1")
+                shop.commit()
+                relay.wake()
+                with trio.fail_after(SECONDS_MAX):
+                    await trio.sleep_forever()
+        assert left(shop) == 1
+        outbox.new_identity(shop)
+        shop.commit()
+        assert await Relay(path, broker).relay_all() == 1
+
+
+async def test_a_new_identity_is_noticed_while_the_relay_runs(shop, path, broker):
+    with closing(sqlite3.connect(":memory:")) as copy:
+        shop.backup(copy)
+        async with Relay(path, broker):
+            write(shop, "1")
+            assert await next_content(broker) == "1"
+            await until(lambda: left(shop) == 0)
+            outbox.new_identity(copy)
+            copy.commit()
+            copy.backup(shop)
+            write(shop, "2")
+            assert await next_content(broker) == "2"
+
+
+async def test_a_database_that_is_replaced_is_opened_again(shop, path, broker):
+    async with Relay(path, broker) as relay:
+        write(shop, "1")
+        assert await next_content(broker) == "1"
+        await until(lambda: left(shop) == 0)
+        shop.close()
+        for each in path.parent.glob("shop.db*"):
+            each.unlink()
+        relay.wake()
+        await until(lambda: isinstance(relay.last_problem, NoOutbox))
+        with closing(sqlite3.connect(path.with_name("other.db"))) as other:
+            outbox.create_table(other)
+            write(other, "2")
+        path.with_name("other.db").rename(path)
+        assert await next_content(broker) == "2"
+        with closing(sqlite3.connect(path)) as other:
+            write(other, "3")
+            assert await next_content(broker) == "3"
+
+
+async def test_what_ends_a_relay_comes_out_of_its_block_as_it_is(path, broker):
+    with pytest.raises(NoOutbox):
+        async with Relay(path, broker):
+            with trio.fail_after(SECONDS_MAX):
+                await trio.sleep_forever()
+
+
 async def test_a_database_without_an_outbox_is_a_mistake(path, broker):
     with pytest.raises(NoOutbox, match="there is no database"):
         await Relay(path, broker).relay_all()
@@ -192,14 +270,14 @@ async def test_a_database_without_an_outbox_is_a_mistake(path, broker):
 async def test_a_write_wakes_the_relay_and_nothing_else_does(shop, path, broker):
     signal = Signal()
     async with Relay(path, broker, watch_with=signal) as relay:
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS_MAX):
             while relay.looks < 2:  # one as it is, one behind all writers
                 await trio.testing.wait_all_tasks_blocked()
         write(shop, "1")
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert (relay.looks, await taken(broker)) == (2, [])
         signal.changed()
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS_MAX):
             assert (await broker.receive("q", wait_ms=20_000))[0].content == "1"
 
 
@@ -207,9 +285,9 @@ async def test_a_commit_is_noticed_by_the_real_watch(shop, path, broker):
     async with Relay(path, broker) as relay:
         for number in range(3):
             write(shop, str(number))
-            with trio.fail_after(20):
+            with trio.fail_after(SECONDS_MAX):
                 assert (await broker.receive("q", wait_ms=20_000))[0].content == str(number)
-        with trio.fail_after(20):  # its own writes wake it, too, but it comes to rest
+        with trio.fail_after(SECONDS_MAX):  # its own writes wake it, too, but it comes to rest
             looks = -1
             while looks != relay.looks:
                 looks = relay.looks
@@ -220,7 +298,7 @@ async def test_a_transaction_that_is_long_in_coming_is_waited_for(shop, path, br
     """Its writes are noticed before it commits, and nothing may tell of the commit itself."""
     signal = Signal()
     async with Relay(path, broker, watch_with=signal) as relay:
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS_MAX):
             while relay.looks < 2:
                 await trio.testing.wait_all_tasks_blocked()
             outbox.send(shop, "q", "1")
