@@ -24,7 +24,7 @@ from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.slots import SharedSlots, Slots
-from forq_trio.worker.source import Source, open_source, passes
+from forq_trio.worker.source import Source, open_source, patiently
 from forq_trio.worker.watchdog import watched
 
 logger = logging.getLogger("forq_trio.worker")
@@ -107,6 +107,8 @@ class Worker:
         Raises WorkerSetupError, with the handler's file and line, for what is not valid, and for a second handler of
         the queue.
         """
+        if not isinstance(queue, str):
+            raise TypeError('write @app.on with the name of a queue: @app.on("emails")')
         options = HandlerOptions(
             concurrency=concurrency,
             retry=retry,
@@ -214,8 +216,6 @@ class Worker:
         Delayed messages, and those that were nacked for later, stay. Raises RuntimeError while the worker runs.
         """
         self._check()
-        if self._loops:
-            raise RuntimeError("the worker runs: drain is for one that does not")
         async with self._open() as source:
             before = self._finished()
             await self._serve(source, True)
@@ -280,15 +280,16 @@ class Worker:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Source]:
+        """The source, for one run. A `stop` holds for this run, also one from before it."""
         if self._opened is not None:
-            yield self._opened
-            return
+            raise RuntimeError("the worker runs already")
         async with open_source(self._source, self._secret) as source:
             self._opened = source
             try:
                 yield source
             finally:
                 self._opened = None
+                self._stopping = anyio.Event()
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
         """Run the loops; if they stop when their queues are empty, until all of them have found nothing."""
@@ -359,22 +360,18 @@ class Worker:
 
     async def _rules(self, handler: Handler[..., Any], source: Source) -> tuple[int, int | None]:
         """The queue's lease and its bound on attempts; the default and None where they may not be read."""
-        pause = 0.1
-        while not self._stopping.is_set():
-            try:
-                rules = (await source.settings(handler.queue)).effective
-                return rules.lease_ms, rules.max_attempts
-            except CallerError:
-                break
-            except ForqError as error:
-                if not passes(error):
-                    raise
-                logger.warning(
-                    "%s: its settings could not be read, again in %g s: %s", handler.queue, pause, error
-                )
-            await anyio.sleep(pause)
-            pause = min(2 * pause, 5.0)
-        return limits.LEASE_MS_DEFAULT, None
+        try:
+            configuration = await patiently(
+                source,
+                lambda: source.settings(handler.queue),
+                f"{handler.queue}: its settings could not be read",
+                until=lambda: -math.inf if self._stopping.is_set() else math.inf,
+            )
+        except ForqError as error:
+            if not isinstance(error, CallerError) and not self._stopping.is_set():
+                raise
+            return limits.LEASE_MS_DEFAULT, None
+        return configuration.effective.lease_ms, configuration.effective.max_attempts
 
     def _check(self) -> None:
         if not self.handlers:

@@ -2,8 +2,10 @@
 
 import inspect
 import math
+import re
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from types import CodeType
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -105,7 +107,7 @@ class Handler(Generic[P, R]):
                 delay_ms = math.ceil(result.delay * 1_000)
                 return Settlement("nack", delay_ms, storable(result.reason or "retry"))
             return self._retried(result, result.reason or "retry", job)
-        if isinstance(result, Exception):
+        if isinstance(result, BaseException):
             if isinstance(result, self.options.dead):
                 return Settlement("nack", reason=reason_of(result), final=True)
             return self._retried(result, reason_of(result), job)
@@ -118,7 +120,7 @@ class Handler(Generic[P, R]):
             delays = delays.get(Exception)
         return None if delays is None else len(delays)
 
-    def _retried(self, error: Exception, reason: str, job: Job) -> Settlement:
+    def _retried(self, error: BaseException, reason: str, job: Job) -> Settlement:
         delays = self._delays(error)
         if delays is None:
             return Settlement("nack", reason=storable(reason))
@@ -126,7 +128,7 @@ class Handler(Generic[P, R]):
             return Settlement("nack", reason=storable(reason), final=True)
         return Settlement("nack", math.ceil(delays[job.attempt - 1] * 1_000), storable(reason))
 
-    def _delays(self, error: Exception) -> Delays | None:
+    def _delays(self, error: BaseException) -> Delays | None:
         retry = self.options.retry
         if not isinstance(retry, Mapping):
             return retry
@@ -171,15 +173,19 @@ class Handler(Generic[P, R]):
             raise self.refuse(f"{name}: exception types, not {types!r}")
 
     def _parameters(self) -> tuple[Payload, bool]:
-        """The payload by the annotation of the first parameter, and whether there is a second one."""
+        """The payload by the annotation of the first parameter, and whether the second one is for the Job."""
+        written = written_in(self.function)
+        if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
+            raise self.refuse("a handler has no yield: calling it would do nothing")
         try:
             parameters = list(inspect.signature(self.function).parameters.values())
         except (TypeError, ValueError) as error:
             raise self.refuse(f"it cannot be called: {error}") from None
-        wanted = [each for each in parameters if each.default is each.empty]
-        if not len(parameters) >= 1 or len(wanted) > 2:
+        positional = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
+        wanted = [each for each in parameters if each.default is each.empty and not _any_number(each)]
+        if not positional or wanted != positional[: min(2, len(wanted))]:
             raise self.refuse("a handler takes a payload, and a Job if it wants one")
-        first = parameters[0]
+        first = positional[0]
         annotation = self._annotation(first)
         if self.options.batch is not None:
             inner = typing.get_args(annotation)
@@ -188,9 +194,9 @@ class Handler(Generic[P, R]):
             annotation = inner[0]
         try:
             payload = Payload(annotation)
-        except TypeError as error:
+        except Exception as error:
             raise self.refuse(f"payloads cannot be read as {annotation!r}: {error}") from None
-        return payload, len(parameters) >= 2
+        return payload, any(map(_is_for_job, positional[1:2]))
 
     def _annotation(self, parameter: inspect.Parameter) -> Any:
         if parameter.annotation is parameter.empty:
@@ -200,7 +206,7 @@ class Handler(Generic[P, R]):
         if not isinstance(parameter.annotation, str):
             return parameter.annotation
         try:
-            own = getattr(self.function, "__globals__", {})
+            own = getattr(written_in(self.function), "__globals__", {})
             hints = {parameter.name: parameter.annotation}
             stub = type("Hints", (), {"__annotations__": hints})
             return typing.get_type_hints(stub, globalns=own, include_extras=True)[parameter.name]
@@ -210,10 +216,30 @@ class Handler(Generic[P, R]):
 
 def place_of(function: Callable[..., Any]) -> str:
     """The file and line of a function."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    code = getattr(written_in(function), "__code__", None)
     if not isinstance(code, CodeType):
         return "<handler>"
     return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def written_in(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that somebody wrote: inside of wrappers, partials, methods, and objects that can be called."""
+    function = inspect.unwrap(function)
+    if isinstance(function, partial):
+        return written_in(function.func)
+    own = getattr(type(function), "__call__", None)  # noqa: B004  it is read, not asked for
+    return inspect.unwrap(own) if inspect.isfunction(own) else function
+
+
+def _any_number(parameter: inspect.Parameter) -> bool:
+    return parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+
+
+def _is_for_job(parameter: inspect.Parameter) -> bool:
+    """Whether a second parameter is for the Job: not if it has a default, and the type of something else."""
+    if parameter.empty in (parameter.default, parameter.annotation):
+        return True
+    return re.search(r"\bJob\b", str(parameter.annotation)) is not None
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -32,6 +32,7 @@ class Leases:
         self._due: dict[str, float] = {}
         self._changed = anyio.Event()
         self._sleeps_until = math.inf
+        self._asking = anyio.Lock()
 
     def end_of_new(self) -> float:
         """When a lease ends whose message was received now, on the event loop's clock."""
@@ -55,9 +56,12 @@ class Leases:
 
     async def shorten(self, job: Job, seconds: float) -> None:
         """Let a job's lease end so soon, and extend it no more. Raises what `extend` raises."""
+        ends_at = anyio.current_time() + seconds
         job.extended = False
         self._due.pop(job.receipt, None)
-        await self._extend([job], math.ceil(seconds * 1_000))
+        async with self._asking:  # a heartbeat under way would extend it again
+            left = max(0.0, ends_at - anyio.current_time())
+            await self._extend([job], math.ceil(left * 1_000))
         self._look_again()
 
     async def run(self) -> None:
@@ -95,7 +99,8 @@ class Leases:
             again_at = anyio.current_time() + self.lease_ms / 3_000
             with anyio.move_on_after(self.lease_ms / 6_000) as waited:
                 try:
-                    await self._extend(part, self.lease_ms)
+                    async with self._asking:
+                        await self._extend([job for job in part if job.receipt in self._due], self.lease_ms)
                 except ForqError as error:
                     logger.warning("%s: leases could not be extended: %s", self._queue, error)
                     again_at = anyio.current_time() + self.lease_ms / 12_000

@@ -7,6 +7,7 @@ Draining cancels the claim only: what runs goes on. Cancelling the loop cancels 
 back uncounted.
 """
 
+import inspect
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,12 +27,10 @@ from forq_trio.worker.leases import Leases
 from forq_trio.worker.outcomes import RELEASE, Settlement, reason_of, storable, text_of
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
-from forq_trio.worker.source import Source, ends_all, passes
+from forq_trio.worker.source import Source, patiently
 
 logger = logging.getLogger("forq_trio.worker")
 
-PAUSE_SECONDS_MIN = 0.1
-PAUSE_SECONDS_MAX = 5.0
 RELEASE_SECONDS = 2.0
 """For how long a cancelled worker tries to give its messages back."""
 
@@ -153,25 +152,18 @@ class QueueLoop:
             asked = self._slots.worth_asking(full=len(runs) == asked)
 
     async def _receive(self, most: int, wait_ms: int) -> list[Delivery]:
-        """Claim up to `most` messages; while the source does not answer, again with growing pauses."""
-        pause = PAUSE_SECONDS_MIN
-        while True:
-            try:
-                return await self._source.receive(
-                    self.queue,
-                    max_messages=most,
-                    wait_ms=wait_ms,
-                    lease_ms=self.leases.lease_ms,
-                    where=self.handler.options.where,
-                )
-            except ForqError as error:
-                if ends_all(error, self._source) or not passes(error):
-                    raise
-                logger.warning(
-                    "%s: messages could not be received, again in %g s: %s", self.queue, pause, error
-                )
-            await anyio.sleep(pause)
-            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+        """Claim up to `most` messages."""
+        return await patiently(
+            self._source,
+            lambda: self._source.receive(
+                self.queue,
+                max_messages=most,
+                wait_ms=wait_ms,
+                lease_ms=self.leases.lease_ms,
+                where=self.handler.options.where,
+            ),
+            f"{self.queue}: messages could not be received",
+        )
 
     def _jobs(self, deliveries: Sequence[Delivery]) -> list[Job]:
         ends_at = self.leases.end_of_new()
@@ -192,7 +184,7 @@ class QueueLoop:
         self.stats.running += len(jobs)
         try:
             await self._settle(await self._handle(jobs), settler)
-        except anyio.get_cancelled_exc_class():
+        except BaseException:
             with anyio.move_on_after(RELEASE_SECONDS, shield=True):
                 await self._release([job.receipt for job in jobs if not job.lost])
             raise
@@ -253,11 +245,13 @@ class QueueLoop:
         try:
             with run.scope:
                 result = await self._through_middleware(run, payloads)
-        except anyio.get_cancelled_exc_class():  # noqa: ASYNC103  a handler's own: asyncio lets it cancel any task
-            await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if it is the worker's
-            result = RuntimeError("the handler was cancelled, but not by its worker")
-        except Exception as error:
+        except BaseException as error:
+            if _ends_program(error):
+                raise
+            await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the worker is cancelled
             result = error
+            if isinstance(error, anyio.get_cancelled_exc_class()):  # asyncio lets anybody cancel a task
+                result = RuntimeError("the handler was cancelled, but not by its worker")
             logger.warning(
                 "%s: attempt %d of %s failed: %s", self.queue, jobs[0].attempt, jobs[0].id, reason_of(error)
             )
@@ -287,23 +281,30 @@ class QueueLoop:
         arguments = given if handler.takes_job else given[:1]
         if not handler.in_thread:
             return await handler.function(*arguments)
-        return await self._call_in_thread(run, arguments)
+        for result in await self._call_in_thread(run, arguments):
+            return (
+                await result if inspect.isawaitable(result) else result
+            )  # a plain function around an async one
+        return None
 
-    async def _call_in_thread(self, run: Run, arguments: list[Any]) -> object:
-        """Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result."""
+    async def _call_in_thread(self, run: Run, arguments: list[Any]) -> list[object]:
+        """The result, in a list; an empty one if the thread is left to itself.
+
+        Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result.
+        """
         run.in_thread = True
         with anyio.CancelScope(shield=True) as scope:
             self._thread_scopes.add(scope)
             try:
                 return await anyio.to_thread.run_sync(
-                    self.handler.function, *arguments, limiter=self._threads, abandon_on_cancel=True
+                    lambda: [self.handler.function(*arguments)], limiter=self._threads, abandon_on_cancel=True
                 )
             finally:
                 self._thread_scopes.discard(scope)
         for job in run.jobs:  # its thread goes on: nobody else gets the message before the lease has ended
             logger.error("%s: %s is left to its thread, until its lease ends", self.queue, job.id)
             job.lost = True
-        return None
+        return []
 
     def _note_lost(self, job: Job) -> None:
         job.lost = True
@@ -329,3 +330,11 @@ class QueueLoop:
             self.stats.count(settlement)
         else:
             self._note_lost(job)
+
+
+def _ends_program(error: BaseException) -> bool:
+    """Whether an error is none of the handler's: Ctrl-C, or the end of its task by the garbage collection."""
+    ends = (KeyboardInterrupt, GeneratorExit)
+    return isinstance(error, ends) or (
+        isinstance(error, BaseExceptionGroup) and error.subgroup(ends) is not None
+    )

@@ -1,20 +1,19 @@
 """Payloads by the annotation of a handler: the content of a message as a value, and a value as content."""
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-import msgspec.inspect
+from msgspec import inspect
 
 
 class Payload:
     """How contents of one type are read and written.
 
-    str is the content itself, bytes its UTF-8; a pydantic model is read and written by pydantic; anything else is JSON
-    by msgspec: Struct, dataclass, TypedDict, dict, list, numbers, times.
+    str is the content itself, bytes its UTF-8; what has a pydantic model in it is read and written by pydantic;
+    anything else is JSON by msgspec: Struct, dataclass, TypedDict, dict, list, numbers, times.
 
-    Raises TypeError for a type that none of them knows.
+    Raises TypeError for a type that none of them knows, and what they raise for one that they cannot read.
     """
 
     def __init__(self, of: Any) -> None:
@@ -34,26 +33,58 @@ Codec = tuple[Callable[[str], Any], Callable[[Any], str]]
 
 
 def _codec(of: Any) -> Codec:
-    if of is str:
-        return _text, _text
-    if of is bytes:
+    kind = inspect.type_info(of)
+    plain = kind.type if isinstance(kind, inspect.Metadata) else kind
+    if isinstance(plain, inspect.StrType):
+        return (lambda content: msgspec.convert(content, of),) * 2
+    if isinstance(plain, inspect.BytesType):
         return str.encode, bytes.decode
-    if inspect.isclass(of) and hasattr(of, "model_validate_json") and hasattr(of, "model_dump_json"):
-        return of.model_validate_json, lambda value: str(value.model_dump_json())
-    if isinstance(msgspec.inspect.type_info(of), msgspec.inspect.CustomType):
-        raise TypeError("msgspec does not know this type")
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(of)
-    encoder = msgspec.json.Encoder()
+    classes = list(_classes(kind, set()))
+    if any(hasattr(each, "__pydantic_validator__") for each, _ in classes):
+        return _by_pydantic(of)
+    for each, known in classes:
+        if not known:
+            raise TypeError(f"msgspec does not know {each!r}")
+    read: msgspec.json.Decoder[Any] = msgspec.json.Decoder(of)
+    return read.decode, _checked(msgspec.json.encode, read.decode)
+
+
+def _by_pydantic(of: Any) -> Codec:
+    from pydantic import TypeAdapter
+
+    adapter = TypeAdapter(of)
+    adapter.rebuild()  # raises where a name in it is not defined
+
+    def write(value: Any) -> bytes:
+        return bytes(adapter.dump_json(adapter.validate_python(value), by_alias=True))
+
+    return adapter.validate_json, _checked(write, adapter.validate_json)
+
+
+def _checked(write: Callable[[Any], bytes], read: Callable[[bytes], Any]) -> Callable[[Any], str]:
+    """Write values, and read them once: what does not fit is found by its sender."""
 
     def encode(value: Any) -> str:
-        content = encoder.encode(value)
-        decoder.decode(content)  # what does not fit is found by its sender
+        content = write(value)
+        read(content)
         return content.decode()
 
-    return decoder.decode, encode
+    return encode
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a str is wanted, not {type(value).__name__}")
-    return value
+def _classes(node: Any, seen: set[int]) -> Iterator[tuple[type, bool]]:
+    """The classes that a type is made of, each with whether msgspec knows it."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, tuple):
+        parts = node
+    elif isinstance(node, (inspect.Type, inspect.Field)):
+        parts = tuple(getattr(node, name) for name in node.__struct_fields__)
+        found = getattr(node, "cls", None)
+        if isinstance(found, type):
+            yield found, not isinstance(node, inspect.CustomType)
+    else:
+        return
+    for part in parts:
+        yield from _classes(part, seen)

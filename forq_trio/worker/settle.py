@@ -10,12 +10,9 @@ from forq_trio.model.errors import ForqError
 from forq_trio.wire.receipts import ReceiptResult
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.outcomes import Settlement
-from forq_trio.worker.source import Source, passes
+from forq_trio.worker.source import Source, patiently
 
 logger = logging.getLogger("forq_trio.worker")
-
-PAUSE_SECONDS_MIN = 0.1
-PAUSE_SECONDS_MAX = 2.0
 
 
 class _Request:
@@ -63,22 +60,19 @@ class Settler:
         del self._gathered[settlement]
 
     async def _send(self, settlement: Settlement, request: _Request) -> None:
-        pause = PAUSE_SECONDS_MIN
         receipts = [job.receipt for job in request.jobs]
-        while True:
-            try:
-                results = await self._request(settlement, receipts)
-            except ForqError as error:
-                ends_at = max(job.ends_at for job in request.jobs)
-                if not passes(error) or anyio.current_time() + pause >= ends_at:
-                    what, number = settlement.what, len(receipts)
-                    logger.error("%s: %s of %d failed: %s", self._queue, what, number, error)
-                    return
-            else:
-                request.current.update(result.receipt for result in results if result.ok)
-                return
-            await anyio.sleep(pause)
-            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+        problem = f"{self._queue}: {settlement.what} of {len(receipts)} failed"
+        try:
+            results = await patiently(
+                self._source,
+                lambda: self._request(settlement, receipts),
+                problem,
+                until=lambda: max(job.ends_at for job in request.jobs),
+            )
+        except ForqError as error:
+            logger.error("%s: %s", problem, error)
+        else:
+            request.current.update(result.receipt for result in results if result.ok)
 
     async def _request(self, settlement: Settlement, receipts: list[str]) -> list[ReceiptResult]:
         source, queue = self._source, self._queue

@@ -1,9 +1,13 @@
 """What a worker needs of a broker or a client: the methods that both have, alike."""
 
+import logging
+import math
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
+
+import anyio
 
 from forq_trio.model.errors import (
     ForqError,
@@ -21,6 +25,13 @@ from forq_trio.wire.receipts import ReceiptResult
 if TYPE_CHECKING:
     from forq_trio.broker.broker import Broker
     from forq_trio.client.aio import AsyncForqClient
+
+logger = logging.getLogger("forq_trio.worker")
+
+R = TypeVar("R")
+
+PAUSE_SECONDS_MIN = 0.1
+PAUSE_SECONDS_MAX = 5.0
 
 
 class Source(Protocol):
@@ -82,6 +93,30 @@ def passes(error: ForqError) -> bool:
 def ends_all(error: ForqError, source: Source) -> bool:
     """Whether a source will never answer again: a broker that has stopped. A server comes back."""
     return isinstance(error, Stopping) and not hasattr(source, "aclose")
+
+
+async def patiently(
+    source: Source,
+    call: Callable[[], Awaitable[R]],
+    problem: str,
+    *,
+    until: Callable[[], float] = lambda: math.inf,
+) -> R:
+    """The answer of a call, which is made again with growing pauses while the source does not answer.
+
+    Raises the error of a call that would fail again, and of any where the next one would be later than `until`, on the
+    event loop's clock.
+    """
+    pause = PAUSE_SECONDS_MIN
+    while True:
+        try:
+            return await call()
+        except ForqError as error:
+            if ends_all(error, source) or not passes(error) or anyio.current_time() + pause >= until():
+                raise
+            logger.warning("%s, again in %g s: %s", problem, pause, error)
+        await anyio.sleep(pause)
+        pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
 
 @asynccontextmanager

@@ -107,7 +107,7 @@ AT_HOME = {
     "cronsim": ("schedules",),
     "hpack": ("http",),
     "certifi": ("client",),
-    "pydantic": ("config",),
+    "pydantic": ("config", "worker.payloads"),
     "pydantic_settings": ("config",),
     "click": ("cli",),
     "rich": ("cli",),

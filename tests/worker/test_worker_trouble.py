@@ -12,7 +12,7 @@ import trio
 
 from forq_trio import AsyncForqClient, open_broker
 from forq_trio.model.errors import Forbidden, ForqUnreachable, Overloaded
-from forq_trio.worker import DeadLetter, Discard, Retry, Worker
+from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
 from support.actors import all_idle
 from support.real_server import SECRET, environment, real_server
 
@@ -73,7 +73,7 @@ async def test_a_queue_that_may_not_be_read_ends_the_worker(face) -> None:
 
 PROGRAM = """
 import logging, sys, anyio
-from forq_trio.worker import DeadLetter, Discard, Retry, Worker
+from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
 
 app = Worker("sqlite:///queue.db", drain_seconds=float(sys.argv[1]))
 
@@ -182,3 +182,118 @@ def test_a_handler_that_was_cancelled_from_inside_has_failed() -> None:
             return app.stats["q"].failed, app.stats["q"].handled
 
     assert asyncio.run(main()) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "problem", [SystemExit(3), BaseException("odd"), BaseExceptionGroup("", [SystemExit(3)])]
+)
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_a_handler_that_wants_to_end_the_program_has_failed(face, problem, in_thread) -> None:
+    """A message whose handler calls `sys.exit` would end one worker after the other."""
+    app = Worker(face.methods)
+
+    async def handle(content: str) -> None:
+        raise problem
+
+    def handle_in_thread(content: str) -> None:
+        raise problem
+
+    app.on("q", retry=[60])(handle_in_thread if in_thread else handle)
+    await app.send("q", "a")
+    assert await app.drain() == 1
+    assert app.stats["q"].failed == 1
+
+
+async def test_an_error_beside_a_cancellation_does_not_end_the_worker(face) -> None:
+    """A nursery raises both together; the message was not given back, and the worker ended with the error."""
+    app, begun = Worker(face.methods, drain_seconds=1), trio.Event()
+
+    async def fails_when_cancelled() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("from the clean-up")
+
+    @app.on("q")
+    async def handle(content: str) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fails_when_cancelled)
+            begun.set()
+            await trio.sleep_forever()
+
+    await app.send("q", "a")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(app.serve)
+        await begun.wait()
+        app.stop()
+        await all_idle()
+        await face.advance(1_000)
+    (message,) = await face.methods.peek("q")
+    assert (message.status, message.attempts) == ("ready", 0)
+
+
+async def test_a_worker_that_was_stopped_can_be_used_again(face) -> None:
+    app, seen = Worker(face.methods), []
+
+    @app.on("q")
+    async def handle(content: str) -> None:
+        seen.append(content)
+
+    async with app:
+        await all_idle()
+    await app.send("q", "a")
+    assert await app.drain() == 1
+    assert seen == ["a"]
+
+
+async def test_a_worker_runs_once_at_a_time(face, nursery) -> None:
+    app = Worker(face.methods)
+    app.on("q")(_nothing)
+    nursery.start_soon(app.serve)
+    await all_idle()
+    for again in (app.serve, app.drain, app.__aenter__):
+        with pytest.raises(RuntimeError, match="runs"):
+            await again()
+    app.stop()
+
+
+async def _nothing(content: str) -> None: ...
+
+
+async def test_a_deadline_is_not_undone_by_a_heartbeat_under_way(face, nursery) -> None:
+    ask, answer, jobs = trio.Event(), trio.Event(), []
+    extend = face.methods.extend
+
+    class Slow(Failing):
+        async def extend(self, queue, receipts, lease_ms):
+            if lease_ms == 30_000:
+                ask.set()
+                await answer.wait()
+            return await extend(queue, receipts, lease_ms)
+
+    app, begun = Worker(Slow(face.methods)), trio.Event()
+
+    @app.on("q", lease=30)
+    async def handle(content: str, job: Job) -> None:
+        jobs.append(job)
+        begun.set()
+        await trio.sleep_forever()
+
+    await app.send("q", "a")
+    nursery.start_soon(app.serve)
+    await begun.wait()
+    await all_idle()
+    await face.advance(10_000)
+    await ask.wait()
+    nursery.start_soon(jobs[0].set_deadline, 5)
+    await all_idle()
+    answer.set()
+    while jobs[0].extended or jobs[0].seconds_left > 5:
+        await trio.lowlevel.checkpoint()
+    for _ in range(20):
+        await trio.lowlevel.checkpoint()
+    assert jobs[0].seconds_left <= 5
+    message = await face.methods.message("q", jobs[0].id)
+    assert message.lease_until == jobs[0].received_at + 15_000
+    app.stop()
+    nursery.cancel_scope.cancel()

@@ -1,0 +1,192 @@
+"""Handlers of every shape and with every kind of annotation."""
+
+import functools
+from dataclasses import dataclass
+from typing import Annotated, NewType
+
+import msgspec
+import pydantic
+import pydantic.dataclasses
+import pytest
+
+from forq_trio.worker import Job, Worker, WorkerSetupError
+from worker import postponed
+
+
+@pytest.mark.parametrize("shape", postponed.HANDLERS)
+async def test_a_handler_is_whatever_can_be_called(face, shape) -> None:
+    app = Worker(face.methods)
+    handler = app.on("emails")(postponed.HANDLERS[shape])
+    assert handler.place.startswith(postponed.__file__ + ":")
+    await face.methods.produce("emails", '{"to": "anna"}')
+    postponed.SEEN.clear()
+    await app.drain()
+    assert [(shape, "anna", 1)] == postponed.SEEN
+
+
+def elsewhere(function):
+    """A decorator of another module whose wrapper is seen instead of the function."""
+    wrapper = eval("lambda function: lambda *given: function(*given)", {})(function)
+    return functools.update_wrapper(wrapper, function)
+
+
+async def test_a_wrapped_handler_is_read_where_it_was_written(face) -> None:
+    app = Worker(face.methods)
+    app.on("emails")(elsewhere(postponed.in_a_thread))
+    await app.send("emails", postponed.Mail("anna"))
+    postponed.SEEN.clear()
+    await app.drain()
+    assert postponed.SEEN == [("thread", "anna", 1)]
+
+
+async def test_a_plain_wrapper_of_an_async_function_is_awaited(face) -> None:
+    """Its coroutine was never awaited, and the message was gone."""
+    seen = []
+
+    async def handle(mail: str) -> None:
+        seen.append(mail)
+
+    app = Worker(face.methods)
+    app.on("emails")(functools.update_wrapper(lambda mail: handle(mail), handle))
+    await app.send("emails", "anna")
+    await app.drain()
+    assert seen == ["anna"]
+
+
+def generator(mail: dict):
+    yield mail
+
+
+async def async_generator(mail: dict):
+    yield mail
+
+
+async def by_name(mail: dict, *, job: Job) -> None: ...
+
+
+async def in_order(*mails: dict) -> None: ...
+
+
+@pytest.mark.parametrize("function", [generator, async_generator, by_name, in_order])
+def test_what_would_do_nothing_is_refused_with_its_line(function) -> None:
+    line = f"{__file__}:{function.__code__.co_firstlineno}: "
+    with pytest.raises(WorkerSetupError) as refused:
+        Worker().on("emails")(function)
+    assert str(refused.value).startswith(line)
+
+
+def test_a_queue_is_named_before_the_handler() -> None:
+    with pytest.raises(TypeError, match="on"):
+        Worker().on(generator)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", ["job", "annotated", "option"])
+async def test_a_parameter_with_a_default_gets_the_job_only_if_it_is_one(face, shape) -> None:
+    seen = []
+
+    async def job(mail: str, job=None) -> None:
+        seen.append(type(job))
+
+    async def annotated(mail: str, job: Job | None = None) -> None:
+        seen.append(type(job))
+
+    async def option(mail: str, dry: bool = False) -> None:
+        seen.append(type(dry))
+
+    app = Worker(face.methods)
+    app.on("emails")({"job": job, "annotated": annotated, "option": option}[shape])
+    await app.send("emails", "anna")
+    await app.drain()
+    assert seen == [bool if shape == "option" else Job]
+
+
+class Address(pydantic.BaseModel):
+    street: str = pydantic.Field(alias="Street", min_length=2)
+
+
+class Other(pydantic.BaseModel):
+    number: int = 0
+
+
+@pydantic.dataclasses.dataclass
+class Parcel:
+    weight: int = pydantic.Field(gt=0)
+
+
+@dataclass
+class Plain:
+    to: str
+
+
+Name = NewType("Name", str)
+Short = Annotated[str, msgspec.Meta(max_length=5)]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "content", "misfit"),
+    [
+        (Address, Address(Street="Main"), '{"Street":"Main"}', '{"Street":"M"}'),
+        (Address | None, None, "null", '{"Street":"M"}'),
+        (list[Address], [Address(Street="Main")], '[{"Street":"Main"}]', '[{"Street":1}]'),
+        (Parcel, Parcel(weight=2), '{"weight":2}', '{"weight":0}'),
+        (Plain | None, Plain("a"), '{"to":"a"}', '{"to":1}'),
+        (Annotated[Plain, "a note"], Plain("a"), '{"to":"a"}', "[]"),
+        (int | str, "a", '"a"', "1.5"),
+        (Short, "short", "short", "longer than five"),
+        (Name, "any text", "any text", None),
+    ],
+)
+async def test_payloads_are_written_as_they_are_read(face, annotation, value, content, misfit) -> None:
+    app, seen = Worker(face.methods), []
+
+    async def handle(payload) -> None:
+        seen.append(payload)
+
+    handle.__annotations__["payload"] = annotation
+    app.on("q", concurrency=1)(handle)
+    sent = await app.send("q", value)
+    assert (await face.methods.message("q", sent.id)).content == content
+    if misfit is not None:
+        await face.methods.produce("q", misfit)
+    await app.drain()
+    assert seen == [value]
+    assert app.stats["q"].dead == (misfit is not None)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Address, {"Street": "M"}),
+        (Address, Other()),
+        (Address, "Main"),
+        (Parcel, {"weight": 0}),
+        (Short, "longer"),
+    ],
+)
+async def test_what_the_handler_would_not_take_is_not_sent(face, annotation, value) -> None:
+    app = Worker(face.methods)
+
+    async def handle(payload) -> None: ...
+
+    handle.__annotations__["payload"] = annotation
+    app.on("q")(handle)
+    with pytest.raises((TypeError, ValueError)):
+        await app.send("q", value)
+    assert await face.methods.queues() == []
+
+
+class Unfinished(msgspec.Struct):
+    to: "Nowhere"  # noqa: F821
+
+
+class UnfinishedModel(pydantic.BaseModel):
+    to: "Nowhere"  # noqa: F821
+
+
+@pytest.mark.parametrize("annotation", [Unfinished, UnfinishedModel])
+def test_a_type_that_cannot_be_read_is_refused_at_the_start(annotation) -> None:
+    async def handle(payload) -> None: ...
+
+    handle.__annotations__["payload"] = annotation
+    with pytest.raises(WorkerSetupError, match="Nowhere"):
+        Worker().on("q")(handle)
