@@ -46,8 +46,8 @@ class Relay:
     has read the outbox. last_problem: why it waits before it tries again, None if all goes well.
 
     While the server or the database cannot do it, the relay tries again, after 0.1 to 5 seconds. A database that is
-    replaced is opened again. Raises NoOutbox, if there is none at the start, and OutboxOlder; and what the source raises for a key that may not send at all. Cancelled, it ends behind its statement;
-    nothing is lost or sent twice.
+    replaced is opened again. Raises OutboxOlder; NoOutbox, if there is none at the start; what the source raises for a
+    key that may not send at all. Cancelled, it ends behind its statement; nothing is lost or sent twice.
     """
 
     def __init__(

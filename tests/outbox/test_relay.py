@@ -1,8 +1,9 @@
 """The relay moves what was committed, in order and exactly once, whatever happens in between."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 
 import anyio
 import pytest
@@ -11,7 +12,6 @@ import trio.testing
 
 from forq_trio import Broker, OutboxPosition, QueueFull, Stopping, open_broker, outbox
 from forq_trio.outbox import NoOutbox, OutboxOlder, Relay
-
 
 SECONDS_MAX = 20
 
@@ -191,6 +191,17 @@ async def next_content(broker: Broker) -> str:
     return delivery.content
 
 
+async def relay_beside(
+    path: Path, broker: Broker, body: Callable[[Relay], Awaitable[None]] | None = None
+) -> None:
+    """Relay until that fails."""
+    with trio.fail_after(SECONDS_MAX):
+        async with Relay(path, broker) as relay:
+            if body is not None:
+                await body(relay)
+            await trio.sleep_forever()
+
+
 async def until(condition: Callable[[], bool]) -> None:
     with trio.fail_after(SECONDS_MAX):
         while not condition():
@@ -201,17 +212,17 @@ async def test_an_older_copy_is_noticed_while_the_relay_runs(shop, path, broker)
     """It is copied into the same file, and gives the same ids again."""
     with closing(sqlite3.connect(":memory:")) as copy:
         shop.backup(copy)
+
+        async def restore(relay: Relay) -> None:
+            write(shop, "1", "2")
+            assert [await next_content(broker), await next_content(broker)] == ["1", "2"]
+            await until(lambda: left(shop) == 0)
+            copy.backup(shop)
+            write(shop, "again 1")
+            relay.wake()
+
         with pytest.raises(OutboxOlder):
-            async with Relay(path, broker) as relay:
-                write(shop, "1", "2")
-                assert [await next_content(broker), await next_content(broker)] == ["1", "2"]
-                await until(lambda: left(shop) == 0)
-                copy.backup(shop)
-                outbox.send(shop, "q", "again 1")
-                shop.commit()
-                relay.wake()
-                with trio.fail_after(SECONDS_MAX):
-                    await trio.sleep_forever()
+            await relay_beside(path, broker, restore)
         assert left(shop) == 1
         outbox.new_identity(shop)
         shop.commit()
@@ -254,9 +265,7 @@ async def test_a_database_that_is_replaced_is_opened_again(shop, path, broker):
 
 async def test_what_ends_a_relay_comes_out_of_its_block_as_it_is(path, broker):
     with pytest.raises(NoOutbox):
-        async with Relay(path, broker):
-            with trio.fail_after(SECONDS_MAX):
-                await trio.sleep_forever()
+        await relay_beside(path, broker)
 
 
 async def test_a_database_without_an_outbox_is_a_mistake(path, broker):
