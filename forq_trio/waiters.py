@@ -26,7 +26,6 @@ from math import inf
 from typing import Any, Generic, cast
 
 import trio
-from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
@@ -75,11 +74,10 @@ class Call(Generic[OutcomeT]):
         return not self.abandoned
 
     def go_on(self, done: tuple[Any, ...]) -> None:
-        """Keep these outcomes, and leave the other receipts to the next batch."""
+        """Keep these outcomes, and leave the other parts to the next batch."""
         if done:
-            command: Any = self.command
             self._done += done
-            self.command = replace(command, receipts=command.receipts[len(done) :])
+            self.command = self.command.part(len(done))
 
     async def wait(self) -> OutcomeT:
         """Return the outcome or raise it. For one task, once; cancelled, the call is abandoned."""

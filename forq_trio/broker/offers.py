@@ -57,6 +57,7 @@ class Offers(BrokerBase):
         """Offer up to 1,000 messages in one commit, one after the other: a key may come twice.
 
         Results in the order of the messages; for a refused one the error that `offer` would raise. Raises like `offer`.
+        Where they replace more than 1 MiB it is several commits: after an error the first ones may be stored.
         """
         check_producible(queue)
         check_range("number of messages", len(messages), 0, limits.OFFER_BATCH_MAX, "messages")

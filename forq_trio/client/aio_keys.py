@@ -44,7 +44,8 @@ class AsyncKeys(AsyncConnection):
     async def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]:
         """Up to 1,000 offers (4 MiB) in one commit, as if one after the other; each is refused alone.
 
-        Results in the order of the offers; for a refused one the error that `offer` would raise.
+        Results in the order of the offers; for a refused one the error that `offer` would raise. Where they replace
+        more than 1 MiB it is several commits.
         """
         answer = await self._call(key_api.OFFER_MESSAGES, protocol.offers_of(messages), queue=queue)
         return protocol.read_offer_results(answer.results, len(messages))

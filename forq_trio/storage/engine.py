@@ -47,7 +47,8 @@ The rules of every engine; the conformance suite checks them on each:
    hold, move or delete, those that the settling and moving commands of one kind name, those that leases of consumers
    get, and those that they settle; and stages that publications name. What is left is done in the next batch: a command
    that did not run has the outcome DEFERRED, as has a claim or a lease that got nothing although messages are ready.
-   A settlement by receipts stops at any of them; `Deferred.done` then has the outcomes of those before.
+   A settlement by receipts stops at any of them, as do offers that replace contents; `Deferred.done` then has the
+   outcomes of those before.
    The queues with claims begin, in name order, with the first one that the batch before came to with an allowance used
    up. No batch makes more than COMMIT_CHANGES_MAX changes.
 13. Publish only numbers the stages; later batches move messages. Each batch works on the stages with the lowest
@@ -195,8 +196,8 @@ EVENT_KINDS = (
 class Deferred(Struct, frozen=True, gc=False):
     """The outcome of a command that is to run again in the next batch, because an allowance of this one was used up.
 
-    It did not run, or it is a claim that got nothing. done: the outcomes of its first receipts, where it settles some;
-    it is to run again with the others.
+    It did not run, or it is a claim that got nothing. done: the outcomes of its first parts (`Traits.parts`), where it
+    has some; it is to run again with the others.
     """
 
     done: tuple[Any, ...] = ()

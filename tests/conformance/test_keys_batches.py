@@ -2,10 +2,12 @@
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.model.commands import OfferMany, Produce
 from forq_trio.model.errors import KeyExists, QueueFull
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Overflow
+from forq_trio.storage.engine import DEFERRED, Deferred
 
 from .keyed import offer, offer_all, offering, outcomes, pending, read
 from .script import T0, configure, contents, counted, do, drain, receive, receive_one, run, send
@@ -127,3 +129,28 @@ def test_a_batch_of_long_contents_is_stored_whole(engine):
     many = [offering(f"k{n}", "x" * 100_000) for n in range(100)]
     assert outcomes(do(engine, OfferMany("q", tuple(many)))) == ["created"] * 100
     assert engine.snapshot().counts["q"].bytes == 10_000_000
+
+
+REPLACED = [("ready", {}), ("waiting", {"mode": "onceMore"})]
+
+
+@pytest.mark.parametrize(("what", "options"), REPLACED, ids=[what for what, _ in REPLACED])
+def test_the_bytes_that_the_offers_of_a_batch_replace_are_bounded(engine, monkeypatch, what, options):
+    for key in "abcde":
+        offer(engine, key, "four")
+    if what == "waiting":
+        receive(engine, 5)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
+    many = tuple(offering(key, "new", **options) for key in "abcde")
+    first, second = run(engine, OfferMany("q", many), OfferMany("q", many[3:])).outcomes
+    assert isinstance(first, Deferred)
+    assert len(outcomes(first.done)) == 3
+    assert second == DEFERRED
+    assert len(do(engine, OfferMany("q", many[3:]))) == 2
+
+
+def test_offers_that_replace_nothing_are_one_step(engine, monkeypatch):
+    offer(engine, "a", "x" * 100)
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
+    many = [offering("a", mode="createIfAbsent"), offering("b", "x" * 100), offering("c", "x" * 100)]
+    assert outcomes(offer_all(engine, *many)) == ["ignored", "created", "created"]

@@ -22,20 +22,19 @@ from oracle.transaction import Transaction
 
 @operation(OfferMany)
 def offer_many(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...] | Deferred:
-    """One that would have to wait is refused if others do not."""
+    """One that would have to wait, and those after it, are left to the next batch."""
     newest = tx.state.last_seq
     outcomes: list[Offered | ForqError] = []
+    allowance = tx.allowances.of(OfferMany)
     for offering in command.offerings:
         store_waiting(tx)
         try:
-            offered = _offer(tx, command.queue, offering, newest)
+            offered = DEFERRED if allowance.used_up else _offer(tx, command.queue, offering, newest)
         except ServiceError as error:
             outcomes.append(error)
             continue
         if isinstance(offered, Deferred):
-            if not outcomes:
-                return DEFERRED
-            offered = QueueFull()
+            return Deferred(tuple(outcomes))
         if isinstance(offered, Offered):
             tx.counted[engine.OFFERED, command.queue, offered.outcome] += 1
         outcomes.append(offered)
@@ -50,6 +49,7 @@ def _offer(tx: Transaction, queue: str, offering: Offering, newest: int) -> Offe
         return KeyExists()
     if offering.mode == "createIfAbsent":
         return _ignore(tx, row, offering)
+    tx.allowances.of(OfferMany).charge(1, row.bytes)
     if row.status is Status.PROCESSING and offering.mode in ("debounce", "onceMore"):
         return _let_wait(tx, row, offering)
     return _change(tx, row, offering)

@@ -6,9 +6,10 @@ class of commands without traits cannot be defined.
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 OutcomeT = TypeVar("OutcomeT")
 
@@ -67,7 +68,7 @@ class Traits(Struct, frozen=True, gc=False):
 
     order: None for a command of the writer itself, which is in no batch. weighs: how many messages it can change;
     stores: how many bytes of content it stores; at the most, as a number or a function of the command. Their sums bound
-    a batch (inbox.py).
+    a batch (inbox.py). parts: the member of which a batch may do the first ones, and leave the others to the next one.
     """
 
     order: Order | None
@@ -76,6 +77,7 @@ class Traits(Struct, frozen=True, gc=False):
     stores: int | Callable[[Any], int] = 0
     work: Work = Work.SHORT
     noted: Noted | None = None
+    parts: str = "receipts"
 
 
 class Command(Struct, Generic[OutcomeT], frozen=True, gc=False):
@@ -92,6 +94,10 @@ class Command(Struct, Generic[OutcomeT], frozen=True, gc=False):
         """How many messages it can change."""
         weighs = self.traits.weighs
         return weighs if isinstance(weighs, int) else weighs(self)
+
+    def part(self, start: int, stop: int | None = None) -> Self:
+        """The command with these of its parts alone."""
+        return replace(self, **{self.traits.parts: getattr(self, self.traits.parts)[start:stop]})
 
     def content_bytes(self) -> int:
         """How many bytes of content it stores, at the most."""

@@ -19,10 +19,11 @@ def _count(command: "OfferMany") -> int:
 class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False):
     """Offer messages by their keys, each alone, in this order: a key that comes again finds what the first one left.
 
-    The outcome of a refused one is its error: KeyExists, QueueFull, Overloaded.
+    The outcome of a refused one is its error: KeyExists, QueueFull, Overloaded. Where they replace many bytes, the
+    first ones are done in this batch, and the others in the next ones.
     """
 
-    traits = Traits(Order.OFFER, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
+    traits = Traits(Order.OFFER, Effect.GROWS, weighs=_count, stores=_bytes_of_all, parts="offerings")
 
     queue: str
     offerings: tuple[Offering, ...]

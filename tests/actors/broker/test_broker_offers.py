@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from forq_trio.broker.broker import Broker
+from forq_trio.model.errors import InvalidKey
 from forq_trio.model.keys import Offered, Offering
 from forq_trio.system import open_broker
 from support.effort import count, many_trials
@@ -163,3 +164,14 @@ async def test_d41_four_producers_of_the_same_keys_and_four_consumers(broker):
     assert created == {"created": 200, "ignored": 600}
     assert consumed == {f"k{number}": 1 for number in range(200)}
     assert await contents(broker) == []
+
+
+async def test_offers_that_replace_many_bytes_are_answered_together_in_their_order(broker, monkeypatch):
+    keys = [f"{number}" for number in range(10)]
+    await broker.offer_many("q", [Offering("x" * 100, key=key) for key in keys])
+    monkeypatch.setattr("forq_trio.model.limits.REWRITE_BYTES_MAX", 250)
+    batch = [Offering("new", key=key) for key in keys]
+    found = await broker.offer_many("q", [*batch[:5], Offering("", key=""), *batch[5:]])
+    assert [each.outcome for each in found if isinstance(each, Offered)] == ["updated"] * 10
+    assert isinstance(found[5], InvalidKey)
+    assert [each.sequence for each in found if isinstance(each, Offered)] == list(range(1, 11))

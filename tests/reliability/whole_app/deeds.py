@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -103,8 +101,7 @@ class Deeds:
         for command, outcome in zip(batch.commands, result.outcomes, strict=True):
             if isinstance(outcome, Deferred):
                 if outcome.done:
-                    done = replace(command, receipts=command.receipts[: len(outcome.done)])
-                    self._note(done, outcome.done)
+                    self._note(command.part(0, len(outcome.done)), outcome.done)
             elif not isinstance(outcome, Exception):
                 self._note(command, outcome)
         # A batch runs kind by kind, not in the order in which it was asked.

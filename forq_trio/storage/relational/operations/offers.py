@@ -1,7 +1,8 @@
 """Offers: messages with a key are stored, changed, or left as they are; and the commands that name a key.
 
 One SELECT finds the pending messages of a command's keys; a key that comes again in it is looked up again. In a queue
-with bounds an offer may evict messages, so there each offer is looked up alone.
+with bounds an offer may evict messages, so there each offer is looked up alone. Contents that offers replace, or are
+compared with, are charged to their allowance: the next batch goes on with the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -65,15 +66,15 @@ def offer(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...
     bounded = is_bounded(tx.rules(queue))
     newest = tx.last_seq
     outcomes: list[Offered | ForqError] = []
+    allowance = tx.allowances.of(OfferMany)
     for run in _runs(command.offerings, 1 if bounded else limits.PRODUCE_BATCH_MAX):
         store_waiting(tx)
         offers = _Offers(tx, queue, run, newest)
         for each in run:
-            outcome = offers.take(each)
+            outcome = DEFERRED if allowance.used_up else offers.take(each)
             if isinstance(outcome, Deferred):
-                if not outcomes:
-                    return DEFERRED
-                outcome = QueueFull()
+                offers.write()
+                return Deferred(tuple(outcomes))
             if isinstance(outcome, Offered):
                 tx.note_offer(queue, outcome.outcome)
             outcomes.append(outcome)
@@ -134,6 +135,7 @@ class _Offers:
             return KeyExists()
         if offering.mode == "createIfAbsent":
             return self._ignore(offering, pending)
+        self._tx.allowances.of(OfferMany).charge(1, pending.row.bytes)
         if pending.row.status == PROCESSING and offering.mode in ("debounce", "onceMore"):
             return self._let_wait(offering, pending)
         return self._update(offering, pending)

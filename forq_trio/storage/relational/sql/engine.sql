@@ -11,9 +11,9 @@ seq, id, content, attempts, received_at, priority, first_received_at, attributes
 CAST(bytes AS INTEGER), key, kind;
 
 -- columns: pending
--- The members of `Pending` behind those of `Row`, in their order.
+-- The members of `Pending` behind those of `Row`, in their order. typeof does not read what waits, as IS NOT NULL does.
 key, priority, position, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
-waiting IS NOT NULL;
+typeof(waiting) = 'blob';
 
 -- name: last_sequence
 -- The highest sequence number ever given out.
