@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forq_trio.cli.output import print_json, visible
+from forq_trio.cli.output import one_line, print_json, visible
 from forq_trio.cli.progress import errors_on_terminal
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ TERMINAL_SECONDS = 0.5
 LINES_SECONDS = 10.0
 _RATE_LOOKS = 10
 _ROWS_MAX = 20
+_LINE_LENGTH_MAX = 2_000
 _LOGGER = "forq_trio"
 
 
@@ -90,7 +91,7 @@ def _on_terminal(stats: Mapping[str, "QueueStats"]) -> Iterator[None]:
 
         class ToConsole(logging.Handler):
             def emit(self, record: logging.LogRecord) -> None:
-                live.console.print(visible(record.getMessage()), markup=False, highlight=False)
+                live.console.print(_line(record), markup=False, highlight=False)
 
         with _logging_to(ToConsole()), _each(TERMINAL_SECONDS, show):
             yield
@@ -119,7 +120,12 @@ class _Lines(logging.Handler):
     """Log records as lines on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"forq: {visible(record.getMessage())}", err=True)
+        click.echo(f"forq: {_line(record)}", err=True)
+
+
+def _line(record: logging.LogRecord) -> str:
+    """What a record says, on one line: reasons have the words of commands and receivers."""
+    return visible(one_line(record.getMessage(), _LINE_LENGTH_MAX))
 
 
 @contextmanager

@@ -252,15 +252,16 @@ class QueueLoop:
             result = error
             if isinstance(error, anyio.get_cancelled_exc_class()):  # asyncio lets anybody cancel a task
                 result = RuntimeError("the handler was cancelled, but not by its worker")
-            logger.warning(
-                "%s: attempt %d of %s failed: %s", self.queue, jobs[0].attempt, jobs[0].id, reason_of(error)
-            )
         if run.scope.cancel_called:
             if run.note_lost_leases():
-                return [INTERRUPTED] * len(
-                    jobs
-                )  # also the rest of a batch: what the handler did is not known
+                # Also the rest of a batch: what the handler did is not known.
+                return [INTERRUPTED] * len(jobs)
             result = TimeoutError(f"the handler took longer than {timeout:g} s")
+        if isinstance(result, BaseException):
+            first = jobs[0]
+            logger.warning(
+                "%s: attempt %d of %s failed: %s", self.queue, first.attempt, first.id, reason_of(result)
+            )
         return self.handler.results(result, len(jobs))
 
     async def _through_middleware(self, run: Run, payloads: list[Any]) -> object:

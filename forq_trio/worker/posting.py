@@ -153,16 +153,19 @@ def _judge(answer: Answer, now_seconds: float) -> None:
 
 
 def retry_after_seconds(value: str | None, now_seconds: float) -> float | None:
-    """What a header Retry-After says, from 0 to the longest delay of a nack. None if it says nothing."""
+    """What a header Retry-After says, at most the longest delay of a nack. None if it says nothing, or "now".
+
+    Attempts without a pause would be used up at once, so that the queue's back-off holds then.
+    """
     text = (value or "").strip()
-    if re.fullmatch("[0-9]{1,12}", text):
+    if re.fullmatch("[0-9]+", text):
         seconds = float(text)
     else:
         try:
             seconds = parsedate_to_datetime(text).timestamp() - now_seconds
         except (ValueError, OverflowError, OSError):
             return None
-    return min(max(0.0, math.ceil(seconds)), _DELAY_SECONDS_MAX)
+    return math.ceil(min(seconds, _DELAY_SECONDS_MAX)) if seconds > 0 else None
 
 
 def _reason(answer: Answer) -> str:

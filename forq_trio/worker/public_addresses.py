@@ -3,6 +3,7 @@
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 _NAT64 = IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
 def is_public(host: str) -> bool:
@@ -12,14 +13,15 @@ def is_public(host: str) -> bool:
     address that stands for it. Raises ValueError for what is no address.
     """
     address = ip_address(host.partition("%")[0])
-    return all(each.is_global and not each.is_multicast for each in (address, *_inside(address)))
-
-
-def _inside(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that packets to this one may go to in the end."""
     if isinstance(address, IPv4Address):
-        return []
-    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64 or int(address) >> 32 == 0:
-        found.append(IPv4Address(int(address) & 0xFFFF_FFFF))
-    return [each for each in found if each is not None]
+        return _is_global(address)
+    if address.ipv4_mapped is not None:
+        return _is_global(address.ipv4_mapped)
+    if address in _NAT64:
+        return _is_global(IPv4Address(int(address) & 0xFFFF_FFFF))
+    within = [each for each in (address.sixtofour, *(address.teredo or ())) if each is not None]
+    return address in _GLOBAL_UNICAST and all(map(_is_global, (address, *within)))
+
+
+def _is_global(address: IPv4Address | IPv6Address) -> bool:
+    return address.is_global and not address.is_multicast

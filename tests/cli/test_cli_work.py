@@ -67,6 +67,14 @@ def test_a_command_has_each_message_until_the_queue_is_empty(
     assert client.queue_stats(queue).total == 1
 
 
+def test_what_a_command_says_is_one_line_of_the_log(forq: Forq, url: str, client: ForqClient, queue: str):
+    client.produce(queue, "x")
+    command = r"printf 'a\nforq: all is well\033[2J' >&2; exit 1"
+    done = forq("work", queue, "--exec", command, "--stop-when-empty", "--retry", "1h", "--url", url)
+    (line,) = done.err.splitlines()
+    assert line.endswith(r"failed: CommandFailed: exit 1: a forq: all is well\x1b[2J")
+
+
 def test_a_command_has_only_messages_that_fit(
     forq: Forq, url: str, client: ForqClient, queue: str, tmp_path: Path
 ):

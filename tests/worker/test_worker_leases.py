@@ -97,7 +97,7 @@ async def test_a_deadline_can_only_be_earlier_and_is_extended_no_more(face, nurs
     app.stop()
 
 
-async def test_a_handler_has_a_timeout_of_its_own(face, nursery) -> None:
+async def test_a_handler_has_a_timeout_of_its_own(face, nursery, caplog) -> None:
     app, held = Worker(face.methods), Held()
     app.on("q", timeout=3, retry=[60])(held)
     sent = await app.send("q", "a")
@@ -108,6 +108,7 @@ async def test_a_handler_has_a_timeout_of_its_own(face, nursery) -> None:
         await trio.lowlevel.checkpoint()
     message = await face.methods.message("q", sent.id)
     assert message.failures[-1].reason == "TimeoutError: the handler took longer than 3 s"
+    assert "failed: TimeoutError: the handler took longer than 3 s" in caplog.text
     app.stop()
 
 

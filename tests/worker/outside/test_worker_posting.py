@@ -147,8 +147,11 @@ async def test_another_answer_says_what_becomes_of_the_message(
         ("120", 120),
         ("999999999999", limits.NACK_DELAY_MS_MAX / 1_000),
         ("Tue, 14 Nov 2023 22:14:20 GMT", 60),
-        ("Tue, 14 Nov 2023 22:00:00 GMT", 0),
+        ("Tue, 14 Nov 2023 22:00:00 GMT", None),
+        ("0", None),
         ("-5", None),
+        ("9" * 5_000, limits.NACK_DELAY_MS_MAX / 1_000),
+        ("\u0663", None),
     ],
 )
 def test_retry_after(value: str | None, seconds: float | None):
@@ -190,6 +193,7 @@ async def test_a_private_address_is_refused_when_it_is_connected_to(monkeypatch:
         *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0"),
         *("224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fc00::1", "ff02::1"),
         *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::"),
+        *("64:ff9b:1::7f00:1", "::ffff:0:7f00:1", "fec0::1", "5f00::1"),
     ],
 )
 def test_what_is_no_public_address(address: str):
