@@ -442,3 +442,39 @@ def test_a_month_of_a_daily_report_is_a_message_a_day(engine, reader):
     begin = at(2026, 3, 15)
     save(engine, daily=("08:00",), time_zone="Europe/Paris", now=begin)
     assert until(engine, begin + 30 * DAY_MS, begin) == 30
+
+
+def test_one_token_with_many_schedules_due_lets_those_of_others_run(engine, reader, monkeypatch):
+    monkeypatch.setattr(limits, "RUNS_STEP_MAX", 4)
+    for n in range(30):
+        save(engine, f"a{n}", by="many", every="1s")
+    for name, by in (("x", "few"), ("y", "other"), ("z", None)):
+        save(engine, name, by=by, every="1s")
+    for second in range(1, 21):
+        for _ in range(3):  # 12 runs of 33 that are due
+            tick(engine, T0 + second * 1_000)
+    for name in "xyz":
+        runs = reader.schedule(name, 100)[1]
+        assert len(runs) >= 18
+        assert max(run.late_ms for run in runs) <= 1_000
+    assert len(reader.schedule("a0", 100)[1]) < 18
+
+
+@pytest.mark.parametrize(
+    ("options", "queue"),
+    [
+        ({"while_pending": "skip"}, SettingsChange()),
+        ({}, SettingsChange(max_messages=1)),
+        ({"missed": "skip"}, SettingsChange()),
+    ],
+    ids=["skipped", "refused", "missed"],
+)
+def test_bytes_bound_the_runs_that_send_nothing_too(engine, monkeypatch, options, queue):
+    names = [f"s{n}" for n in range(5)]
+    for name in names:
+        save(engine, name, queue=name, content="xxxx", every="1h", **options)
+        do(engine, Configure(name, queue))
+        do(engine, RunSchedule(name))
+    monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 5)
+    late_ms = MINUTE_MS if "missed" in options else 0
+    assert [len(run(engine, now=T0 + HOUR_MS + late_ms).runs) for _ in range(3)] == [2, 2, 1]

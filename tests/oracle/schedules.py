@@ -1,5 +1,7 @@
 """The reference engine: schedules and their runs."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from forq_trio.model import limits
@@ -78,17 +80,14 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
 def run_due(tx: Transaction) -> None:
     """Carry out the runs that are due, as far as the allowance goes."""
     allowance = tx.allowances.of(Step.RUNS)
+    in_turn = False
     while not allowance.used_up:
-        due = [
-            (each.due_at, name)
-            for name, each in tx.state.schedules.items()
-            if each.due_at is not None and each.due_at <= tx.now_ms
-        ]
-        if not due:
+        stored = (in_turn and _due_in_turn(tx)) or _due_for_longest(tx.state.schedules.values(), tx.now_ms)
+        if not stored:
+            tx.state.maker_turn = ""
             return
-        stored = tx.state.schedules[min(due)[1]]
+        in_turn = not in_turn
         step = advance(stored, tx.now_ms)
-        size = 0
         after, results = step.after, [] if step.missed is None else [step.missed]
         if step.nominal is not None:
             at = step.nominal, tx.now_ms, step.late_ms
@@ -101,13 +100,26 @@ def run_due(tx: Transaction) -> None:
             elif isinstance(outcome, Produced):
                 after = replace(after, last_sequence=outcome.sequence)
                 results.append(sent(*at, outcome))
-                size = message_bytes(stored.new.content, stored.new.attributes)
             else:
                 assert outcome is not None
                 results.append(refused(*at, outcome))
         _note(tx, after, *results)
         tx.runs += results
-        allowance.charge(step.cost, size)
+        allowance.charge(step.cost, message_bytes(stored.new.content, stored.new.attributes))
+
+
+def _due_for_longest(schedules: Iterable[StoredSchedule], now_ms: int) -> StoredSchedule | None:
+    due = [each for each in schedules if each.due_at is not None and each.due_at <= now_ms]
+    return min(due, key=lambda each: (each.due_at, each.name), default=None)
+
+
+def _due_in_turn(tx: Transaction) -> StoredSchedule | None:
+    """That of the next maker, by name; the secret, "", comes after the last token."""
+    of: dict[str, list[StoredSchedule]] = {}
+    for each in tx.state.schedules.values():
+        of.setdefault(each.made_by or "", []).append(each)
+    tx.state.maker_turn = min((maker for maker in of if maker > tx.state.maker_turn), default="")
+    return _due_for_longest(of.get(tx.state.maker_turn, ()), tx.now_ms)
 
 
 def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:

@@ -217,8 +217,8 @@ class State:
     were sent. makers: the names of the tokens that made queues. rounds: the highest position claimed, by grouped
     queue and priority. unhold_cursors: queues whose held messages are all to become ready, with the sequence that is
     reached. freed: groups, by queue, whose held messages may become ready, in this order. claim_first: the queue with
-    which the next batch's claims begin, "" for the first by name. stages: by number, of which stages_begun is the
-    last; last_entry: the last entry number that one got.
+    which the next batch's claims begin, "" for the first by name. maker_turn: of whose schedules one ran last in
+    turn. stages: by number, of which stages_begun is the last; last_entry: the last entry number that one got.
     outboxes: position, and the key that made it.
     apps: by number, the latest last. schedules, schedule_runs: by name, of runs the latest last.
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
@@ -257,6 +257,7 @@ class State:
     buckets: dict[tuple[str, str], Bucket] = field(default_factory=dict)
     wakes: dict[tuple[str, str], int] = field(default_factory=dict)
     claim_first: str = ""
+    maker_turn: str = ""
     wake: set[str] = field(default_factory=set)
     history: dict[int, FinishedMessage] = field(default_factory=dict)
     history_gone: int = 0

@@ -45,6 +45,7 @@ class Cache:
     sequence of the last one that did. rounds: the highest position claimed of a grouped queue
     and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
     ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
+    maker_turn: of whose schedules one ran last in turn.
     history: by queue. tokens by name, sessions by digest; both are replaced where they change.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
     scans: how far claims by attributes have looked.
@@ -64,6 +65,7 @@ class Cache:
         self.has_buckets = False
         self.rates_full_at: dict[str, int] = {}
         self.claim_first = ""
+        self.maker_turn = ""
         self.freed: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}
         self.set_aside: dict[int, int] = {}

@@ -52,9 +52,9 @@ class Transaction(Isolation, Counts):
     queue with which claims begin (storage/engine.py's rule 12); claim_first_next: in the next batch, "" for the first
     one by name. rounds: those that grouped queues reached. last_of_group, first_ready: positions by queue, group and
     priority, while messages are sent. schedules: how many there are, and when the next run was due;
-    schedules_changed: it may be another time now. runs: what became of those of this batch. durations: see
-    BatchResult. event_log: the events that are kept, without those of this batch until its end. tokens, sessions,
-    redrives, consumers: all, as of the last command.
+    schedules_changed: it may be another time now. maker_turn: see `Cache`. runs: what became of those of this batch.
+    durations: see BatchResult. event_log: the events that are kept, without those of this batch until its end.
+    tokens, sessions, redrives, consumers: all, as of the last command.
     """
 
     def __init__(
@@ -104,6 +104,7 @@ class Transaction(Isolation, Counts):
         self.staging = cache.staging
         self.schedules = cache.schedules
         self.schedules_changed = False
+        self.maker_turn = cache.maker_turn
         self.runs: list[SavedRun] = []
         self.history = HistoryChanges(cache)
         self.consumers: Changes[Consumer] = Changes(cache.consumers, {})
@@ -384,6 +385,7 @@ class Transaction(Isolation, Counts):
         cache.last_seq = self.last_seq
         cache.staging = self.staging
         cache.schedules = self.schedules
+        cache.maker_turn = self.maker_turn
         cache.consumer_totals = self.consumer_totals
         cache.logs["events"] = self.event_log
         cache.next_due_ms = self.next_due_ms

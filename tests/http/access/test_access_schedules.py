@@ -137,3 +137,23 @@ async def test_a_token_makes_its_share_of_schedules_and_no_more(api: Api, tokens
         assert (await holder.ask("PUT", f"{AT}/{name}", body("q")))[0] == 200
     assert (await narrow.ask("DELETE", f"{AT}/x1"))[0] == 204
     assert (await narrow.ask("PUT", f"{AT}/x3", body("q")))[0] == 200
+
+
+@pytest.mark.parametrize("end", ["revoked", "narrowed"])
+async def test_a_schedule_goes_on_without_its_token_which_can_do_nothing_more(
+    api: Api, tokens: Tokens, end: str
+):
+    holder = await tokens.holder(*ALL, queues="a*")
+    assert (await holder.ask("PUT", f"{AT}/s", body("a1")))[0] == 200
+    await api.broker.revoke_token("t1")
+    if end == "narrowed":  # a token cannot be changed: one of the same name takes its place
+        made = await api.broker.create_token("t1", ALL, "b*")
+        holder = Holder(api, made.token)
+        await is_forbidden(holder, "schedule", "POST", f"{AT}/s/run")
+    else:
+        assert (await holder.ask("POST", f"{AT}/s/run"))[0] == 401
+    api.clock.ms += 3_600_000
+    await api.send("wakes the writer", queue="other")
+    _, shown = await Holder(api, SECRET).ask("GET", f"{AT}/s")
+    assert [run["result"] for run in shown["runs"]] == ["sent"]
+    assert shown["schedule"]["madeBy"] == "t1"

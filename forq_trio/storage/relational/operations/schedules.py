@@ -113,37 +113,45 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
 
 
 def run_due(tx: Transaction) -> None:
-    """Carry out the runs that are due, as far as the allowance goes.
+    """Carry out the runs that are due, as far as the allowance goes: every second one in the turn of its maker.
 
     In an isolated batch a schedule that cannot be read, or run, is tried again later, and the others run.
     """
     allowance = tx.allowances.of(Step.RUNS)
-    more = True
-    while more and not allowance.used_up:
-        tx.schedules_changed = True
+    tx.schedules_changed = True
+    in_turn, waits = False, False
+    while not (allowance.used_up or waits):
+        found = (in_turn and _due_in_turn(tx)) or tx.query("due_schedule", tx.now_ms)
+        if not found:
+            tx.maker_turn = ""
+            return
+        in_turn = not in_turn
+        schedule_id, name = found[0]
         if not tx.isolated:
-            more = _run_next(tx, allowance)
+            waits = not _run(tx, schedule_id, allowance)
             continue
         did: list[bool] = []
-        error = tx.attempt(lambda did=did: did.append(_run_next(tx, allowance)))  # type: ignore[misc]
+        error = tx.attempt(lambda did=did, key=schedule_id: did.append(_run(tx, key, allowance)))  # type: ignore[misc]
         if error is None:
-            more = did[0]
+            waits = not did[0]
         else:
-            schedule_id, name = tx.query("due_schedule_key", tx.now_ms)[0]
             tx.query("retry_schedule", tx.now_ms + limits.SET_ASIDE_RETRY_MS, schedule_id)
             tx.set_aside.append(SetAside("", 0, f"schedule {name}: {type(error).__name__}: {error}"))
             allowance.charge(1, 0)
 
 
-def _run_next(tx: Transaction, allowance: Allowance) -> bool:
-    """Do what is next for the schedule that is due for the longest time; False if there is none, or it has to wait."""
-    found = tx.query("due_schedule", tx.now_ms)
-    if not found:
-        return False
-    schedule_id, stored = found[0][0], read_schedule(found[0][1:])
+def _due_in_turn(tx: Transaction) -> list[Any]:
+    """The schedule of the next maker that is due for the longest time; after the last token comes the secret."""
+    found = tx.query("next_maker", tx.maker_turn)
+    tx.maker_turn = found[0][0] if found else ""
+    return tx.query("due_schedule_of", tx.maker_turn or None, tx.now_ms)
+
+
+def _run(tx: Transaction, schedule_id: int, allowance: Allowance) -> bool:
+    """Do what is next for a schedule that is due; False if it has to wait."""
+    stored = read_schedule(tx.query("read_schedule", schedule_id)[0])
     step = advance(stored, tx.now_ms)
     after, results = step.after, [] if step.missed is None else [step.missed]
-    size = 0
     if step.nominal is not None:
         at = step.nominal, tx.now_ms, step.late_ms
         pending = _pending(tx, stored)
@@ -156,12 +164,11 @@ def _run_next(tx: Transaction, allowance: Allowance) -> bool:
             if isinstance(outcome, Produced):
                 after = replace(after, last_sequence=outcome.sequence)
                 results.append(sent(*at, outcome))
-                size = message_bytes(stored.new.content, stored.new.attributes)
             else:
                 results.append(refused(*at, outcome))
     _note(tx, schedule_id, after, *results)
     tx.runs += results
-    allowance.charge(step.cost, size)
+    allowance.charge(step.cost, message_bytes(stored.new.content, stored.new.attributes))
     return True
 
 

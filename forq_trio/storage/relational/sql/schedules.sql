@@ -14,12 +14,21 @@ SELECT made_by, count(*) FROM schedules GROUP BY made_by;
 SELECT due_at FROM schedules WHERE due_at IS NOT NULL ORDER BY due_at, name LIMIT 1;
 
 -- name: due_schedule
--- The schedule that is due for the longest time.
-SELECT id, $schedule FROM schedules WHERE due_at <= ? ORDER BY due_at, name LIMIT 1;
-
--- name: due_schedule_key
--- The same without reading it: one that is damaged.
+-- The schedule that is due for the longest time. It is not read yet: it may be damaged.
 SELECT id, name FROM schedules WHERE due_at <= ? ORDER BY due_at, name LIMIT 1;
+
+-- name: due_schedule_of
+-- The same of those that one token made; NULL: the server's secret.
+SELECT id, name FROM schedules INDEXED BY schedules_made_by WHERE made_by IS ? AND due_at <= ?
+ORDER BY due_at, name LIMIT 1;
+
+-- name: next_maker
+-- The token, by name, that comes after this one among those that made schedules.
+SELECT made_by FROM schedules WHERE made_by > ? ORDER BY made_by LIMIT 1;
+
+-- name: read_schedule
+-- A schedule by its id.
+SELECT $schedule FROM schedules WHERE id = ?;
 
 -- name: retry_schedule
 -- A schedule that cannot be run is tried again at this time.
