@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from forq_trio.delayed.cron import MILLISECOND, epoch_ms
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, ForqError, InvalidContent, ProcessAfterInPast
+from forq_trio.model.checks import check_content
+from forq_trio.model.errors import CallerError, ForqError, ProcessAfterInPast
 from forq_trio.model.key_checks import check_key
 from forq_trio.model.keys import Mode, Offering, Outcome
 
@@ -61,14 +63,12 @@ def offering(key: str, kind: str, content: str, due: Due, mode: Mode, now_ms: in
 
 
 def refusal(offer: Offering) -> CallerError | None:
-    """Why no request can carry this offer: its key or its content is no text. None if one can."""
+    """Why no request can carry this offer: its key or its content. None if one can."""
     try:
         check_key(offer.key, offer.kind)
-        offer.content.encode()
+        check_content(offer.content)
     except CallerError as error:
         return error
-    except UnicodeEncodeError:
-        return InvalidContent()
     return None
 
 
@@ -78,16 +78,15 @@ def at_once(offer: Offering, result: object) -> Offering | None:
 
 
 def parts(offers: Sequence[Offering]) -> Iterator[Sequence[Offering]]:
-    """The offers as one request takes them: up to 1,000, and 2 MiB of contents."""
+    """The offers as one request takes them: up to 1,000, and 4 MiB of JSON."""
     start = size = 0
     for index, each in enumerate(offers):
-        more = len(each.content.encode())
-        if index > start and (index - start == limits.OFFER_BATCH_MAX or size + more > _BYTES_MAX):
+        more = len(msgspec.json.encode(each))
+        if index > start and (
+            index - start == limits.OFFER_BATCH_MAX or size + more > limits.PRODUCE_BATCH_BYTES_MAX
+        ):
             yield offers[start:index]
             start, size = index, 0
         size += more
     if start < len(offers):
         yield offers[start:]
-
-
-_BYTES_MAX = limits.PRODUCE_BATCH_BYTES_MAX // 2  # JSON may write a character in more than one

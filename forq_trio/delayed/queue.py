@@ -139,8 +139,8 @@ class DelayedQueue(Generic[T]):
     async def offer_batch(self, messages: Sequence[Scheduled[T]]) -> list[BatchResult[T]]:
         """Offer many, in their order; one that is refused does not affect the others (D10-D16).
 
-        Up to 1,000 messages and 2 MiB are one commit; more are several, of which the first ones may be done when an
-        error is raised.
+        Up to 1,000 messages and 4 MiB of JSON are one request; more are several, of which the first ones may be done
+        when an error is raised.
         """
         now_ms = self.clock.now_ms()
         offers = [

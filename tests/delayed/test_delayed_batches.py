@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from forq_trio import ContentTooLarge, InvalidKey
-from forq_trio.delayed import Scheduled
+from forq_trio.delayed import DelayedQueue, Scheduled
 from forq_trio.model.limits import OFFER_BATCH_MAX
+from support.actors import TrioClock
 
 from .letters import A, B, C, Letter, after, take_all
 
@@ -81,6 +82,18 @@ async def test_more_than_one_request_takes(queue) -> None:
 async def test_more_bytes_than_one_request_takes(queue) -> None:
     found = await outcomes(queue, *[Scheduled(f"{n}", Letter("é" * 100_000)) for n in range(30)])
     assert found == [CREATED] * 30
+
+
+async def test_more_json_than_one_request_takes(face) -> None:
+    queue = await DelayedQueue.create(face.methods, "mail", str, clock=TrioClock())
+    found = await outcomes(queue, *[Scheduled(f"{n}", "\x01" * 200_000) for n in range(10)])
+    assert found == [CREATED] * 10
+
+
+async def test_one_that_no_request_can_carry_is_refused_alone(queue) -> None:
+    results = await queue.offer_batch([Scheduled("a", A), Scheduled("huge", Letter("x" * 9_000_000))])
+    assert [each.outcome for each in results] == [CREATED, None]
+    assert isinstance(results[1].error, ContentTooLarge)
 
 
 async def test_times_that_have_passed_are_at_once(queue) -> None:
