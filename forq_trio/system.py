@@ -8,7 +8,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -49,6 +49,7 @@ from forq_trio.model.logs import LogName
 from forq_trio.model.version import installed_version
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
+from forq_trio.outbox.relay import Relay
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
@@ -322,6 +323,7 @@ async def open_broker(
     events: bool = False,
     events_hours: int = limits.RETENTION_HOURS_DEFAULT,
     events_max_mib: int = limits.RETENTION_MIB_DEFAULT,
+    outbox: str | os.PathLike[str] | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
@@ -331,12 +333,14 @@ async def open_broker(
     a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve file
     beside the database, so that all other calls work when the disk is full; 0 for neither. history: keep finished
     messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep lifecycle events for
-    `events_hours`, and `events_max_mib` MiB of them. clock: the wall clock for messages, None for the system's.
+    `events_hours`, and `events_max_mib` MiB of them. outbox: an application's database, whose outbox is relayed into
+    this queue (docs/outbox.md). clock: the wall clock for messages, None for the system's.
 
-    Raises StorageOpenError, OutOfRange; RuntimeError where neither trio nor asyncio runs. Leaving the block finishes
-    what was sent. Cancelled under trio, it finishes the running commit and refuses the rest with Stopping. Under
-    asyncio the broker is for tasks of the running loop, and cancelled it finishes what was sent. A failed commit
-    cancels the body: CommitFailed, inside a group under trio and as it is under asyncio.
+    Raises StorageOpenError, OutOfRange; NoOutbox and OutboxOlder, which cancel the body; RuntimeError where neither
+    trio nor asyncio runs. Leaving the block finishes what was sent. Cancelled under trio, it finishes the running
+    commit and refuses the rest with Stopping. Under asyncio the broker is for tasks of the running loop, and cancelled
+    it finishes what was sent. A failed commit cancels the body: CommitFailed, inside a group under trio and as it is
+    under asyncio.
     """
     settings = EngineSettings(
         queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)
@@ -366,6 +370,7 @@ async def open_broker(
         disk_reserve_bytes=reserve_mib * limits.MIB,
         history=of_history,
         events=of_events,
+        outbox=outbox,
     )
     async with opening() if trio.lowlevel.in_trio_task() else in_asyncio(opening) as broker:
         yield broker
@@ -379,9 +384,13 @@ async def _open_in_trio(
     disk_reserve_bytes: int,
     history: Retention,
     events: Retention,
+    outbox: str | os.PathLike[str] | None,
 ) -> AsyncIterator[Broker]:
     engine = await trio.to_thread.run_sync(opening)
-    async with open_system(
-        engine, clock, disk_reserve_bytes=disk_reserve_bytes, history=history, events=events
-    ) as system:
+    async with (
+        open_system(
+            engine, clock, disk_reserve_bytes=disk_reserve_bytes, history=history, events=events
+        ) as system,
+        nullcontext() if outbox is None else Relay(outbox, system.broker),
+    ):
         yield system.broker

@@ -27,7 +27,7 @@ from forq_trio.system import open_broker
 
 IN_LOOP = "open_blocking_broker would block the event loop that runs here: use open_broker"
 OWN_THREAD = "a callback of a call cannot call the broker: it would wait for itself"
-FORKED = "this broker was opened before a fork: open one in the child, after the parent has closed its own"
+FORKED = "this broker was opened before a fork, and belongs to the parent: open one in the child, with another file"
 NO_SERVER = "only a server has it"
 
 
@@ -44,6 +44,7 @@ class BrokerOptions(TypedDict, total=False):
     events: bool
     events_hours: int
     events_max_mib: int
+    outbox: str | os.PathLike[str] | None
     clock: Clock | None
 
 

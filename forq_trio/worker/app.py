@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -19,6 +19,7 @@ from forq_trio.model.errors import CallerError, ForqError
 from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced
 from forq_trio.model.where import Wanted
+from forq_trio.outbox.relay import Relay
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.payloads import Payload
@@ -43,7 +44,8 @@ class Worker:
     name: None for the program's name and the process's number. concurrency: how many handlers run at once over all
     queues, shared by weight while there are not enough; None for no such bound. drain_seconds: how long handlers may
     still run when the worker stops, before they are cancelled and their messages given back. presence: whether the
-    worker makes itself known, so that the admin UI and `workers` show it.
+    worker makes itself known, so that the admin UI and `workers` show it. outbox: an application's database, whose
+    outbox the worker relays while it runs (docs/outbox.md).
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Worker:
         concurrency: int | None = None,
         drain_seconds: float = DRAIN_SECONDS_DEFAULT,
         presence: bool = True,
+        outbox: str | os.PathLike[str] | None = None,
     ) -> None:
         if not drain_seconds >= 0:
             raise ValueError(f"drain_seconds: 0 or more, not {drain_seconds!r}")
@@ -66,6 +69,7 @@ class Worker:
         self._presence = Presence(self.name, socket.gethostname(), version) if presence else None
         self.handlers: dict[str, Handler[..., Any]] = {}
         self.stats: dict[str, QueueStats] = {}
+        self._outbox = outbox
         self._source = source
         self._secret = secret
         self._concurrency = concurrency
@@ -292,14 +296,21 @@ class Worker:
                 self._stopping = anyio.Event()
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
-        """Run the loops; if they stop when their queues are empty, until all of them have found nothing."""
+        """Relay, and run the loops; if they stop when their queues are empty, until all of them have found nothing."""
+        relay = None if self._outbox is None else Relay(self._outbox, source)
+        if not stop_when_empty:
+            async with relay or nullcontext():
+                await self._run_loops(source, stop_when_empty=False)
+            if not self._stopping.is_set():
+                raise RuntimeError("the loops of the worker have ended, and nobody stopped it")
+            return
         finished = -1
         while finished != (finished := self._finished()) and not self._stopping.is_set():
-            await self._run_loops(source, stop_when_empty)
-            if not stop_when_empty and not self._stopping.is_set():
-                raise RuntimeError("the loops of the worker have ended, and nobody stopped it")
+            if relay is not None:
+                await relay.relay_all()
+            await self._run_loops(source, stop_when_empty=True)
 
-    async def _run_loops(self, source: Source, stop_when_empty: bool) -> None:
+    async def _run_loops(self, source: Source, *, stop_when_empty: bool) -> None:
         shared = None if self._concurrency is None else SharedSlots(self._concurrency)
         self._loops = [await self._loop(handler, source, shared) for handler in self.handlers.values()]
         failures: list[Exception] = []

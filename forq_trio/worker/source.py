@@ -19,6 +19,7 @@ from forq_trio.model.extras import needing
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageOptions, Produced
 from forq_trio.model.where import Wanted
+from forq_trio.outbox import relay as outbox
 from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.wire.receipts import ReceiptResult
 
@@ -34,7 +35,7 @@ PAUSE_SECONDS_MIN = 0.1
 PAUSE_SECONDS_MAX = 5.0
 
 
-class Source(Protocol):
+class Source(outbox.Source, Protocol):
     """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced: ...

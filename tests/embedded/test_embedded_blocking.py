@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import os
 import signal
 import subprocess
 import sys
@@ -144,16 +143,42 @@ async def test_in_trio_it_is_refused() -> None:
         open_blocking_broker("memory:")
 
 
-def test_after_a_fork_the_child_is_told() -> None:
-    with open_blocking_broker("memory:") as broker:
-        broker.produce("q", "x")
-        real = os.getpid
-        try:
-            os.getpid = lambda: real() + 1
-            with pytest.raises(RuntimeError, match="before a fork"):
-                broker.produce("q", "x")
-        finally:
-            os.getpid = real
+FORKING = """
+import os, sys
+from forq_trio import StorageOpenError, open_blocking_broker
+broker = open_blocking_broker(sys.argv[1])
+reading, writing = os.pipe()
+child = os.fork()
+if child:
+    broker.produce("q", "the parent's")
+    broker.close()
+    with open_blocking_broker(sys.argv[1]) as again:
+        print(again.queue_stats("q").ready)
+    os.write(writing, b"x")
+    sys.exit(os.waitpid(child, 0)[1])
+try:
+    broker.produce("q", "x")
+except RuntimeError as problem:
+    print(problem, file=sys.stderr)
+broker.close()
+os.close(writing)
+os.read(reading, 1)
+try:
+    open_blocking_broker(sys.argv[1])
+except StorageOpenError as problem:
+    print(problem, file=sys.stderr)
+with open_blocking_broker("memory:") as other:
+    other.produce("q", "the child's")
+"""
+
+
+def test_after_a_fork_the_child_is_told_and_does_not_keep_the_file(tmp_path) -> None:
+    command = [sys.executable, "-c", FORKING, f"sqlite:///{tmp_path}/queue.db"]
+    done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
+    assert done.stdout == "1\n"
+    of_call, of_open = done.stderr.splitlines()
+    assert "before a fork" in of_call
+    assert "queue.db was open when this process was forked" in of_open
 
 
 def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path) -> None:

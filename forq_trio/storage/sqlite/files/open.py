@@ -3,11 +3,13 @@
 A file is read through a read-only connection first, and nothing is written, neither to it nor beside it,
 until it is known to be empty, ours, or Forq's. Then one server locks it for its life: a flock on
 `<file>.lock`, which the kernel releases however the process ends. The lock file itself stays; removing it
-would let two servers in.
+would let two servers in. A forked child lets go of it, and cannot open the file again: what it has in memory of SQLite
+says that it holds locks, which are its parent's.
 """
 
 import fcntl
 import os
+import weakref
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -49,21 +51,42 @@ class Database:
         self._lock = lock
         self._log_index = _allocate_log_index(real_path)
         self.descriptor = os.open(real_path, os.O_RDONLY | os.O_CLOEXEC)
+        _open_here.add(self)
 
     def close(self) -> None:
         """Close the connection (the last one to close empties the log and removes it), then let another server in."""
         if self._lock >= 0 and self.names.problem() is not None:
             self._empty_log()
         self.connection.close()
+        _open_here.discard(self)
         for descriptor in (self.descriptor, self._log_index, self._lock):
             if descriptor >= 0:
                 os.close(descriptor)
         self.descriptor = self._log_index = self._lock = -1
 
+    def begin_in_child(self) -> None:
+        """Leave the lock to the parent."""
+        os.close(self._lock)
+        self._lock = -1
+
     def _empty_log(self) -> None:
         """SQLite leaves the log of a file that was moved as it is: what has the name now would be opened with it."""
         with suppress(apsw.Error):
             self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
+_open_here: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_open_before_fork: set[str] = set()
+
+
+def _begin_in_child() -> None:
+    for database in tuple(_open_here):
+        database.begin_in_child()
+        _open_before_fork.add(database.real_path)
+    _open_here.clear()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def open_database(path: str, durability: str) -> Database:
@@ -73,6 +96,8 @@ def open_database(path: str, durability: str) -> Database:
     temporary file). Raises StorageOpenError, one sentence, and leaves the file as it was.
     """
     real_path = check_path(path)
+    if real_path in _open_before_fork:
+        raise StorageOpenError(f"{path} was open when this process was forked: open it in another process")
     with refusing(path):
         check_one_name(real_path, path)
         make_directory(os.path.dirname(real_path))
