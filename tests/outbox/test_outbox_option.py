@@ -25,6 +25,7 @@ def path(tmp_path: Path) -> Path:
 def shop(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(path)) as connection:
         outbox.create_table(connection)
+        connection.commit()
         yield connection
 
 
