@@ -7,6 +7,7 @@ heaviest requests there are run one after the other. Everything goes through a B
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from time import perf_counter_ns
 
 import trio
@@ -23,6 +24,7 @@ CONCURRENT = 20
 SENDS = 200
 GROUPS = 1_000
 ALONE_SECONDS = 2.0
+WALK_MS = 5_000
 
 
 def neighbours(context: Context) -> list[Row]:
@@ -201,6 +203,19 @@ async def shuffled_receives(broker: Broker, stored: int) -> Run:
     return lambda: _at_once(CONCURRENT, receive)
 
 
+async def receives_by_attributes(broker: Broker, stored: int) -> Run:
+    """Receives with 20 conditions that match nothing of what is stored."""
+
+    async def run() -> None:
+        async with trio.open_nursery() as nursery:
+            for number in range(CONCURRENT):
+                nursery.start_soon(partial(broker.receive, "full", where={"region": str(number)}))
+            await broker.receive("full", where={"region": "0"}, wait_ms=WALK_MS)
+            nursery.cancel_scope.cancel()
+
+    return run
+
+
 WORKS: tuple[Work, ...] = (
     nothing,
     lowered_bound,
@@ -212,4 +227,5 @@ WORKS: tuple[Work, ...] = (
     large_purge,
     lifted_group_limit,
     shuffled_receives,
+    receives_by_attributes,
 )

@@ -134,6 +134,7 @@ class QueueLoop:
         while True:
             asked = await self._slots.take(1 if batch else min(asked, limits.RECEIVE_BATCH_MAX))
             runs: list[list[Delivery]] = []
+            asked_at = anyio.current_time()
             try:
                 found = await self._receive(
                     batch or asked, wait_ms=0 if stop_when_empty else limits.WAIT_MS_MAX
@@ -146,9 +147,10 @@ class QueueLoop:
                 self.leases.hold(jobs)
                 tasks.start_soon(self._process, jobs, settler)
             if stop_when_empty and not runs:
-                if self._slots.busy == 0:
-                    return
-                await self._slots.one_freed()
+                if self._slots.busy:
+                    await self._slots.one_freed()
+                elif anyio.current_time() < asked_at + limits.DEFERRED_CLAIM_SECONDS:
+                    return  # a claim that took longer may not have looked at the whole queue
             asked = self._slots.worth_asking(full=len(runs) == asked)
 
     async def _receive(self, most: int, wait_ms: int) -> list[Delivery]:

@@ -40,7 +40,7 @@ ROWS = {
     "features-stored": 4,
     "keys": 5,
     "keys-stored": 3,
-    "neighbours": 10,
+    "neighbours": 11,
     "schedules": 3,
     "workers": 6,
     "writes": 36,

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 import trio
 
+from forq_trio.model import limits
 from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
 
 
@@ -240,3 +241,34 @@ async def test_a_handler_may_want_only_some_messages(face) -> None:
     await drained(face, handle, where={"region": "eu"}, concurrency=1)
     assert seen == ["a", "c"]
     assert (await face.methods.queue_stats("emails")).ready == 1
+
+
+class Unfinished:
+    """A source whose first claims end before they have looked at the whole queue, as on a long one with `where`."""
+
+    def __init__(self, source, claims: int) -> None:
+        self._source = source
+        self.claims = claims
+
+    def __getattr__(self, name: str):
+        return getattr(self._source, name)
+
+    async def receive(self, queue: str, **options):
+        if self.claims:
+            self.claims -= 1
+            trio.lowlevel.current_clock().jump(limits.DEFERRED_CLAIM_SECONDS)
+            return []
+        return await self._source.receive(queue, **options)
+
+
+async def test_a_claim_that_has_not_seen_the_whole_queue_is_no_sign_that_it_is_empty(face) -> None:
+    seen: list[str] = []
+    app = Worker(Unfinished(face.methods, 3))
+
+    @app.on("q", where={"region": "eu"})
+    async def handle(content: str) -> None:
+        seen.append(content)
+
+    await face.methods.produce("q", "far behind", attributes={"region": "eu"})
+    await app.drain()
+    assert seen == ["far behind"]
