@@ -8,6 +8,7 @@ Python's own HTTP server is enough here.
 import os
 import sys
 import uuid
+from collections.abc import Callable
 from contextlib import closing
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,8 +17,9 @@ from urllib.parse import parse_qs
 from msgspec import json
 from workers import URL, Order, database
 
-from forq_trio import ForqClient
+from forq_trio import ForqClient, ForqError
 
+FAILED = ("orders-dlq", "shipping-dlq")
 BODY_BYTES_MAX = 10_000
 PAGE = """<!doctype html><title>Orders</title>
 <form method="post" action="/orders">
@@ -38,30 +40,42 @@ class Shop(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page: the form, what is done, and what failed with its reason."""
+        self._try(self._page)
+
+    def do_POST(self) -> None:
+        """Take an order, send dead letters again, or ask for a report."""
+        actions = {"/orders": self._order, "/again": self._again, "/report": self._report}
+        self._try(actions.get(self.path, self._unknown))
+
+    def _try(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except ForqError as error:
+            self._answer(503, escape(str(error)))
+
+    def _page(self) -> None:
         with closing(database()) as connection:
             done = connection.execute("SELECT step, number, amount FROM done ORDER BY rowid").fetchall()
         failed = [
             f"{queue} {message.content}: {message.last_error}"
-            for queue in ("orders-dlq", "shipping-dlq")
+            for queue in FAILED
             for message in self.client.search_dead_letters(queue).messages
         ]
         lines = [" ".join(map(str, row)) for row in done]
         self._answer(200, PAGE.format(done=_items(lines), failed=_items(failed)))
 
-    def do_POST(self) -> None:
-        """Take an order, send dead letters again, or ask for a report."""
-        if self.path == "/orders":
-            self._order()
-        elif self.path == "/again":
-            for queue in ("orders-dlq", "shipping-dlq"):
-                page = self.client.search_dead_letters(queue)
-                self.client.redrive(queue, [message.id for message in page.messages])
-            self._back()
-        elif self.path == "/report":
-            self.client.run_schedule("nightly-report")
-            self._back()
-        else:
-            self._answer(404, "There is no such page.")
+    def _unknown(self) -> None:
+        self._answer(404, "There is no such page.")
+
+    def _again(self) -> None:
+        for queue in FAILED:
+            page = self.client.search_dead_letters(queue)
+            self.client.redrive(queue, [message.id for message in page.messages])
+        self._back()
+
+    def _report(self) -> None:
+        self.client.run_schedule("nightly-report")
+        self._back()
 
     def _order(self) -> None:
         length = int(self.headers.get("Content-Length", 0))

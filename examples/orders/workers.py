@@ -38,19 +38,19 @@ class Report(Struct):
 
 
 def database() -> sqlite3.Connection:
-    """The shop's own database. `message` is unique: what a message did is done once, however often it is delivered."""
+    """The shop's own database. `effect` is unique: a step of an order is done once, however often it is asked for."""
     connection = sqlite3.connect(DATABASE, timeout=10)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS done "
-        "(message TEXT PRIMARY KEY, step TEXT NOT NULL, number TEXT NOT NULL, amount INTEGER NOT NULL)"
+        "(effect TEXT PRIMARY KEY, step TEXT NOT NULL, number TEXT NOT NULL, amount INTEGER NOT NULL)"
     )
     return connection
 
 
-def once(job: Job, step: str, number: str, amount: int) -> None:
-    """Write that a step of an order is done, unless this message has written it already."""
+def once(effect: str, step: str, number: str, amount: int) -> None:
+    """Write that something is done, unless that is written already."""
     with closing(database()) as connection, connection:
-        connection.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?, ?)", (job.id, step, number, amount))
+        connection.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?, ?)", (effect, step, number, amount))
 
 
 def reserve(order: Order) -> None:
@@ -60,19 +60,19 @@ def reserve(order: Order) -> None:
 
 
 @app.on("orders", concurrency=4, retry=[1, 5, 30], timeout=30)
-async def pay(order: Order, job: Job) -> None:
-    """Take the money, and let the order be shipped: `key` makes that one message, if this one is handled twice."""
+async def pay(order: Order) -> None:
+    """Take the money, and let the order be shipped. Handled twice, it asks for both twice, and they are done once."""
     reserve(order)
-    once(job, "paid", order.number, order.amount)
-    await ship.later(order, key=order.number)
+    once(f"pay {order.number}", "paid", order.number, order.amount)
+    await ship.later(order)
 
 
 @app.on("shipping", concurrency=2, retry=[5, 60, 600], dead=(ValueError,))
-def ship(order: Order, job: Job) -> None:
+def ship(order: Order) -> None:
     """Runs in a thread, because it is no `async def`. An error of `dead` is final at once."""
     if order.item == "nothing":
         raise ValueError("there is nothing to ship")
-    once(job, "shipped", order.number, order.amount)
+    once(f"ship {order.number}", "shipped", order.number, order.amount)
 
 
 @app.on("reports")
@@ -82,7 +82,7 @@ def report(wanted: Report, job: Job) -> None:
         (total,) = connection.execute(
             "SELECT coalesce(sum(amount), 0) FROM done WHERE step = 'shipped'"
         ).fetchone()
-    once(job, "report", wanted.title, total)
+    once(job.id, "report", wanted.title, total)
 
 
 async def first() -> None:

@@ -47,6 +47,8 @@ def test_orders_go_through_and_what_fails_is_shown(tmp_path: Path) -> None:
             assert process.stdout is not None
             with httpx.Client(base_url=process.stdout.readline().strip()) as shop:
                 assert shop.post("/orders", data={"item": "tea"}).status_code == 422
+                refused = shop.post("/report")  # the workers make the schedule
+                assert (refused.status_code, "no schedule of that name" in refused.text) == (503, True)
                 order(shop, customer="Anna", item="tea", amount=7)
                 order(shop, customer="Bela", item="yacht", amount=90_000)
                 order(shop, customer="Cleo", item="nothing", amount=1)
@@ -64,3 +66,35 @@ def test_orders_go_through_and_what_fails_is_shown(tmp_path: Path) -> None:
     assert len(re.findall(r"<li>shipped \w+ 7</li>", done)) == 1
     assert "report nightly" in done
     assert "Bela cannot pay 90000" in failed
+
+
+AGAIN = """
+from workers import Order, app, database, pay
+shipped = 0
+
+@app.middleware
+async def repeat(job, call_next):
+    global shipped
+    outcome = await call_next()
+    if job.queue == "orders" and job.attempt == 1:
+        raise OSError("the answer was lost, after the handler was done")
+    shipped += job.queue == "shipping"
+    if shipped == 2:
+        app.stop()
+    return outcome
+
+async def first():
+    await pay.later(Order("7", "Anna", "tea", 7))
+
+app.run(first=first)
+print(database().execute("SELECT step, number FROM done").fetchall())
+"""
+
+
+def test_an_order_that_is_handled_twice_is_paid_and_shipped_once(tmp_path: Path) -> None:
+    """The second time comes after the first was shipped."""
+    variables = {"FORQ_URL": "memory:", "ORDERS_DB": str(tmp_path / "orders.db")}
+    env = environment(PYTHONPATH=f"{ROOT}:{ORDERS}", **variables)
+    command = [sys.executable, "-c", AGAIN]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[('paid', '7'), ('shipped', '7')]\n"
