@@ -1,6 +1,8 @@
 """What a server knows of workers: from their reports, bounded, and gone when silent and their leases have ended."""
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from forq_trio.broker.known_workers import KnownWorkers
 from forq_trio.model import limits
@@ -14,6 +16,7 @@ from forq_trio.model.errors import (
     TooManyWorkers,
 )
 from forq_trio.model.workers import HeldMessage, QueueWorkers, WorkerReport
+from forq_trio.wire.workers import WorkerList
 from support.forq_api import SetClock
 from support.workers import held, part, report, worker_id
 
@@ -155,6 +158,25 @@ def test_where_the_bytes_do_not_suffice_the_held_messages_are_left_out(
         known.report(report(3), key=ONE)
     known.forget(worker_id(1), key=ONE)
     known.report(report(3), key=ONE)
+
+
+def test_an_answer_that_lists_all_is_bounded(known: KnownWorkers):
+    """Many messages held, or many queues with the longest names: no answer is larger than what is kept."""
+    holds = tuple(held(number) for number in range(limits.WORKER_QUEUE_HOLDS_MAX))
+    long = "\x01" * limits.WORKER_NAME_LENGTH_MAX
+    for number in range(limits.WORKERS_MAX):
+        parts = [part(f"q{index}", holds=holds) for index in range(5)]
+        if number % 2:
+            parts = [
+                part(f"{index:064}", busy=4, handled=10**15) for index in range(limits.WORKER_QUEUES_MAX)
+            ]
+        try:
+            known.report(replace(report(number, *parts), name=long))
+        except TooManyWorkers:
+            break
+    assert known.bytes > 0.9 * limits.WORKERS_BYTES_MAX
+    answer = msgspec.json.encode(WorkerList(known.all()))
+    assert len(answer) <= known.bytes <= limits.WORKERS_BYTES_MAX <= 2 * limits.BROWSE_PAGE_BYTES_MAX
 
 
 def test_the_oldest_of_the_held_messages_are_kept(known: KnownWorkers):

@@ -3,10 +3,10 @@
 from forq_trio.model.limits.access import KEY_SHARE
 from forq_trio.model.limits.units import KIB, MIB, MINUTE_MS, SECOND_MS
 
-# The secret may make all known. BYTES: in memory, as `known_workers` estimates them.
+# The secret may make all known. BYTES: in memory, as `known_workers` estimates them; an answer with all is no larger.
 WORKERS_MAX = 2_000
 WORKERS_PER_KEY_MAX = WORKERS_MAX // KEY_SHARE
-WORKERS_BYTES_MAX = 64 * MIB
+WORKERS_BYTES_MAX = 8 * MIB
 WORKERS_BYTES_PER_KEY_MAX = WORKERS_BYTES_MAX // KEY_SHARE
 
 # A report. QUEUE_HOLDS: messages in process that it names of a queue; HOLDS: that are kept of all its queues.
