@@ -3,8 +3,9 @@
 A missed run needs attention until the next planned one was sent, or until somebody runs the schedule by hand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -108,6 +109,18 @@ def _missed(runs: Sequence[SavedRun]) -> str | None:
         (False, False): "all",
     }
     return f"Missed {format.whole(missed + sent)} while stopped, sent {which[missed > 0, sent == 1]}"
+
+
+def days_in(zone: ZoneInfo, now_ms: int) -> Callable[[int], str]:
+    """How the pages say a run to come, in the zone of its schedule: with its year, where that is not this one."""
+    this_year = local_of(now_ms, zone).year
+
+    def day(at_ms: int) -> str:
+        at = local_of(at_ms, zone)
+        year = "" if at.year == this_year else f" {at.year}"
+        return f"{at:%a} {at.day} {at:%b}{year} {at:%H:%M:%S}".removesuffix(":00")
+
+    return day
 
 
 def lateness(run: SavedRun) -> str:

@@ -132,7 +132,7 @@ PICTURES = (
     Picture("schedules-phone", at("/schedules"), options=(PHONE,)),
     Picture("workers", at_open_worker),
     Picture("workers-phone", at_open_worker, options=(PHONE,)),
-    Picture("schedule", at("/schedules/reports.daily")),
+    Picture("schedule", at("/schedules/feeds.refresh")),
     Picture("schedule-edit", at("/schedules/gdpr.sweep/edit")),
 )
 

@@ -180,6 +180,10 @@ SCHEDULES = {
     "search.reindex": NewSchedule(
         queue="search.nightly", content='{"scope":"all"}', every="30min", jitter="30s", missed="skip"
     ),
+    "feeds.refresh": NewSchedule(
+        queue="feeds.archive", content='{"max_age":"15m"}', every="10s", while_pending="skip"
+    ),
+    "heartbeat": NewSchedule(queue="monitor.ping", content="{}", every="30s", missed="skip"),
     "enemy": NewSchedule(
         queue="enemy.schedule", content=ENEMIES[0], cron="30 2 * * 7", group=ENEMIES[0][:64]
     ),

@@ -2,16 +2,24 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
+import trio
 from playwright.sync_api import expect
 
 from forq_trio import ForqClient, NewSchedule, ScheduleNotFound
+from forq_trio.model.clock import SystemClock
+from forq_trio.ui import schedule_form
+from forq_trio.ui.pages.schedule_edit import preview_of
 from support.browser import axe
+from support.in_process_ui import in_process_ui
 from support.real_server import SECRET
 from support.ui_http import Markup, logged_in
 
+YEAR_2100 = 4_102_444_800_000
 HTMX = {"HX-Request": "true"}
 FORM = {
     "kind": "daily",
@@ -176,6 +184,7 @@ def test_the_preview_follows_the_typing(api, shared, open_page):
     expect(page.locator("#e-cron .caret")).to_have_text(" " * 11 + "^", use_inner_text=False)
     expect(page.locator("#save")).to_be_disabled()
     expect(page.locator("#preview")).to_contain_text("No times")
+    expect(page.locator("#unread")).to_have_text("1 field cannot be as typed.")
     axe(page)
     page.get_by_role("radio", name="Every").check()
     page.fill("[name=every]", "90 s")
@@ -183,6 +192,43 @@ def test_the_preview_follows_the_typing(api, shared, open_page):
     page.locator("#save:not([disabled])").click()
     page.wait_for_url("**/schedules/sundays")
     assert api.schedule("sundays").schedule.every_ms == 90_000
+
+
+def test_others_go_on_while_a_preview_computes_rare_times():
+    """The rarest runs take a millisecond each, of which the page looks at a hundred."""
+    found = schedule_form.read(FORM | {"kind": "cron", "cron": "0 0 29 2 *"})
+    passes = 0
+
+    async def count_passes() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    with in_process_ui() as ui:
+        site = SimpleNamespace(broker=ui.broker, clock=SystemClock())
+
+        async def preview() -> dict[str, Any]:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(count_passes)
+                shown = await preview_of(site, found)
+                nursery.cancel_scope.cancel()
+            return shown
+
+        assert len(ui.call(preview)["coming"]) == 5
+    assert passes >= 90
+
+
+def test_a_zone_that_is_the_readers_has_one_column(api, shared, open_page):
+    for name, zone in (("here", "Europe/London"), ("there", "Europe/Prague")):
+        api.save_schedule(name, daily(time_zone=zone, start=YEAR_2100))
+    page = open_page(shared, timezone_id="Europe/London")
+    for name, shown in (("here", 0), ("there", 6)):
+        page.goto(f"/schedules/{name}")
+        expect(page.locator(".you:visible")).to_have_count(shown)
+        expect(page.locator("table").first).to_contain_text("Jan 2100 08:00")
+        page.goto(f"/schedules/{name}/edit")
+        expect(page.locator(".you:visible")).to_have_count(shown)
 
 
 def test_open_pages_are_live_and_g_c_goes_to_the_list(api, shared, open_page):

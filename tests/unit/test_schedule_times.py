@@ -16,11 +16,14 @@ from forq_trio.schedules.times import Runs, check_timing, jitter_of
 
 MINUTE = timedelta(minutes=1)
 ZONES = ["UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"]
+ZONES += ["Africa/Casablanca", "Antarctica/Troll", "Europe/Dublin"]
 CHANGES = [
     datetime(2026, 3, 29),
     datetime(2026, 10, 25),
     datetime(2026, 11, 1),
     datetime(2026, 4, 5),
+    datetime(2026, 2, 15),  # Casablanca's two
+    datetime(2026, 3, 22),
     datetime(2011, 12, 30),  # a day that Apia skipped
 ]
 

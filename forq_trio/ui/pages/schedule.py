@@ -1,7 +1,6 @@
 """A schedule: its next five runs, what became of the last ones, and what may be done with it."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from quart import Response, request
@@ -18,7 +17,7 @@ from forq_trio.ui.content import show
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.schedule_form import KINDS, MISSED, PENDING
-from forq_trio.ui.schedule_views import lacking, lateness, verdict
+from forq_trio.ui.schedule_views import days_in, lacking, lateness, verdict
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -47,7 +46,7 @@ async def require(site: Site, name: str, *scopes: Scope) -> ScheduleDetails:
 
 def _context(site: Site, viewer: Viewer, details: ScheduleDetails, shown: int) -> dict[str, Any]:
     schedule = details.schedule
-    zone = zone_of(schedule.time_zone)
+    zone, now_ms = zone_of(schedule.time_zone), site.clock.now_ms()
     results = {"sent": 0, "skipped": 0, "missed": 0, "refused": 0, "by_hand": 0}
     for run in details.runs[:shown]:
         results[run.result] += run.runs
@@ -60,17 +59,13 @@ def _context(site: Site, viewer: Viewer, details: ScheduleDetails, shown: int) -
         "said": verdict(schedule, details.runs),
         "lateness": lateness,
         "local": lambda at_ms: f"{(at := local_of(at_ms, zone)).day} {at:%b %H:%M:%S}",
-        "day": lambda at_ms: f"{(at := local_of(at_ms, zone)):%a} {at.day} {at:%b} {_clock(at)}",
+        "day": days_in(zone, now_ms),
         "date": lambda at_ms: f"{(at := local_of(at_ms, zone)).day} {at:%b %Y}",
         "words": in_words(schedule.timing),
         "zone_words": zone_words(schedule.time_zone),
         "lacking": lacking(viewer, schedule),
-        "now_ms": site.clock.now_ms(),
+        "now_ms": now_ms,
     }
-
-
-def _clock(local: datetime) -> str:
-    return local.strftime("%H:%M:%S" if local.second else "%H:%M")
 
 
 def _shown(args: Mapping[str, str]) -> int:

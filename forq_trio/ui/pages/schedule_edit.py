@@ -8,25 +8,24 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, Forbidden
 from forq_trio.model.schedules import ScheduleDetails
-from forq_trio.schedules.times import Runs
 from forq_trio.schedules.words import in_words, zone_words
+from forq_trio.schedules.zones import zone_of
 from forq_trio.ui import schedule_form
 from forq_trio.ui.pages.schedule import require
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.schedule_form import KINDS, MISSED, PENDING, Read
+from forq_trio.ui.schedule_views import days_in
 from forq_trio.ui.site import Site
 
-CHANGES_LOOKED_FOR = 100
 _CHOICES: dict[str, Any] = {"kinds": KINDS, "missed": MISSED, "pending": PENDING}
 
 
-def preview_of(site: Site, found: Read) -> dict[str, Any]:
+async def preview_of(site: Site, found: Read) -> dict[str, Any]:
     """The next runs of what was typed, as far as it can be read."""
     timing = found.schedule.timing
     if found.errors.keys() & {*KINDS, "time_zone", "start", "end", "jitter"}:
-        return {"coming": (), "words": "", "change": None, "caret": found.caret, "zone_words": ""}
-    now_ms = site.clock.now_ms()
-    coming = Runs(timing, now_ms).next(now_ms, CHANGES_LOOKED_FOR)
+        return {"coming": (), "words": "", "caret": found.caret}
+    coming = await site.broker.next_runs(timing, limits.NEXT_RUNS_MAX)
     change = next((each for each in coming[limits.NEXT_RUNS_DEFAULT :] if each.note), None)
     return {
         "coming": coming[: limits.NEXT_RUNS_DEFAULT],
@@ -34,6 +33,7 @@ def preview_of(site: Site, found: Read) -> dict[str, Any]:
         "change": change,
         "caret": "",
         "zone_words": zone_words(timing.time_zone),
+        "day": days_in(zone_of(timing.time_zone), site.clock.now_ms()),
     }
 
 
@@ -50,7 +50,7 @@ def schedule_edit_routes(site: Site) -> Routes:
             errors=found.errors,
             before=None if before is None else before.schedule,
             **_CHOICES,
-            **preview_of(site, found),
+            **await preview_of(site, found),
         )
 
     @routes.get("/schedules/<name>/edit", None)
@@ -77,7 +77,7 @@ def schedule_edit_routes(site: Site) -> Routes:
             found=found,
             errors=found.errors,
             swapped=True,
-            **preview_of(site, found),
+            **await preview_of(site, found),
         )
 
     async def save(name: str | None) -> Response:

@@ -24,7 +24,16 @@ export function refreshTimes() {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     each.title = `${at.toLocaleString("en-GB", { hourCycle: "h23" })} ${zone}, ${each.title || at.toISOString()}`;
   }
+  for (const table of document.querySelectorAll("[data-zones]")) {
+    table.classList.toggle("one-zone", [...table.querySelectorAll("[data-there]")].every(isTheReaders));
+  }
   tick();
+}
+
+// Whether a cell's time of another zone is the same in the reader's.
+function isTheReaders(cell) {
+  const at = new Date(cell.querySelector("time").getAttribute("datetime"));
+  return Math.abs(new Date(cell.dataset.there) - at) < 1000;
 }
 
 // The time of day in the reader's zone, with 24 hours.
