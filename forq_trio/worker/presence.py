@@ -11,7 +11,7 @@ from uuid import uuid4
 import anyio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, ForqError
+from forq_trio.model.errors import CallerError, ForqError, TooManyWorkers
 from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.loop import QueueLoop
@@ -75,7 +75,7 @@ class Presence:
             await source.report_worker(self.report(loops))
         except CallerError as error:
             logger.info("the source does not list this worker: %s", error)
-            return False
+            return isinstance(error, TooManyWorkers)  # others may go
         except ForqError as error:
             logger.debug("the worker could not report: %s", error)
         return True

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from forq_trio.model.access import Scope
 from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.ui.pages.workers import ROWS_A_PAGE
 from support.browser import PHONE, axe, sideways_pixels
 from support.in_process_ui import InProcessUi, in_process_ui
 from support.real_server import SECRET
@@ -75,6 +76,14 @@ def test_workers_are_listed_and_filtered_by_worker_and_by_queue(visit, report):
     by_queue = browser.get("/workers", params={"by": "queue"}).text
     assert 'href="/queue/b"' in by_queue
     assert 'aria-label="5 of 8 slots busy"' in by_queue
+
+
+def test_a_group_has_the_number_of_all_pages(visit, report):
+    for number in range(ROWS_A_PAGE + 2):
+        report(number, WorkerQueue("q", 1, busy=int(number % ROWS_A_PAGE == 0)))
+    pages = [visit().get(f"/workers?page={page}").text for page in (1, 2)]
+    assert ["Working</b> 2" in page for page in pages] == [True, False]
+    assert ["Idle</b> 50" in page for page in pages] == [True, True]
 
 
 def test_a_row_opens_to_what_the_worker_holds(visit, report, ui):

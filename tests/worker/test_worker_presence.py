@@ -3,6 +3,7 @@
 import trio
 
 from forq_trio import open_broker
+from forq_trio.model import limits
 from forq_trio.worker import Job, Worker
 from support.actors import all_idle
 
@@ -48,3 +49,20 @@ async def test_a_worker_may_stay_unknown() -> None:
         async with app:
             await all_idle()
             assert await broker.workers() == []
+
+
+async def test_a_worker_for_which_there_was_no_place_reports_again(mock_clock, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "WORKERS_MAX", 0)
+    async with open_broker("memory:") as broker:
+        app = Worker(broker)
+
+        @app.on("emails")
+        async def handle(content: str) -> None: ...
+
+        async with app:
+            await all_idle()
+            assert await broker.workers() == []
+            monkeypatch.setattr(limits, "WORKERS_MAX", 1)
+            mock_clock.jump(5)
+            await all_idle()
+            assert len(await broker.workers()) == 1

@@ -1,5 +1,6 @@
 """The page of workers: who is there, by worker or by queue, and what one of them holds."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -47,11 +48,12 @@ class Wanted(Struct, frozen=True):
 
 
 class Listed(Struct):
-    """A page of the list: rows by worker, or lines by queue. found: how many match."""
+    """A page of the list: rows by worker, or lines by queue. found: how many match; groups: in each group."""
 
     rows: Sequence[WorkerRow]
     lines: Sequence[QueueLine]
     found: int
+    groups: Mapping[str, int] = {}
 
     @property
     def keys(self) -> list[str]:
@@ -89,7 +91,7 @@ def listed(seen: SeenWorkers, wanted: Wanted) -> Listed:
         return Listed((), [seen.lines[name] for name in names[page]], len(names))
     rows = [row for row in seen.rows.values() if not wanted.q or row.matches(wanted.q)]
     rows.sort(key=lambda row: row.order)
-    return Listed(rows[page], (), len(rows))
+    return Listed(rows[page], (), len(rows), Counter(row.group for row in rows))
 
 
 async def _context(site: Site, viewer: Viewer, seen: SeenWorkers) -> dict[str, Any]:
