@@ -313,7 +313,12 @@ class Worker:
     async def _run_loops(self, source: Source, *, stop_when_empty: bool) -> None:
         shared = None if self._concurrency is None else SharedSlots(self._concurrency)
         self._loops = [await self._loop(handler, source, shared) for handler in self.handlers.values()]
-        failures: list[Exception] = []
+        failures: list[ForqError] = []
+
+        def failed(error: ForqError) -> None:
+            failures.append(error)
+            self.stop()
+
         try:
             if self._stopping.is_set():
                 self.stop()
@@ -323,25 +328,12 @@ class Worker:
                     tasks.start_soon(self._presence.run, source, self._loops)
                 async with anyio.create_task_group() as loops:
                     for loop in self._loops:
-                        loops.start_soon(self._run_loop, loop, stop_when_empty, failures)
+                        loops.start_soon(loop.run, stop_when_empty, failed)
                 tasks.cancel_scope.cancel()
         finally:
             self._loops = []
         if failures:
             raise failures[0]
-
-    async def _run_loop(self, loop: QueueLoop, stop_when_empty: bool, failures: list[Exception]) -> None:
-        try:
-            await loop.run(stop_when_empty=stop_when_empty)
-        except ForqError as error:
-            failures.append(error)
-        except BaseExceptionGroup as group:
-            known, rest = group.split(ForqError)
-            if rest is not None or known is None:
-                raise
-            failures.append(_first(known))
-        if failures:
-            self.stop()
 
     async def _bound_drain(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()
@@ -403,11 +395,6 @@ class Worker:
 
     def _finished(self) -> int:
         return sum(each.finished for each in self.stats.values())
-
-
-def _first(group: BaseExceptionGroup[ForqError]) -> ForqError:
-    found = group.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
 
 
 def _has_trio() -> bool:

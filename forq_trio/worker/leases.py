@@ -55,9 +55,13 @@ class Leases:
             self._due.pop(job.receipt, None)
 
     async def shorten(self, job: Job, seconds: float) -> None:
-        """Let a job's lease end so soon, and extend it no more. Raises what `extend` raises."""
+        """Let a job's lease end so soon, and extend it no more.
+
+        Raises what `extend` raises; the handler is cancelled then all the same, and the message comes back later.
+        """
         ends_at = anyio.current_time() + seconds
         job.extended = False
+        job.end_at(ends_at)  # before the queue is asked: its answer may be lost
         self._due.pop(job.receipt, None)
         async with self._asking:  # a heartbeat under way would extend it again
             left = max(0.0, ends_at - anyio.current_time())
@@ -117,7 +121,7 @@ class Leases:
         for job, result in zip(jobs, results, strict=True):
             if result.ok:
                 job.lease_until = result.lease_until or job.lease_until
-                job.end_at(asked_at + lease_ms / 1_000)
+                job.end_at(min(asked_at + lease_ms / 1_000, math.inf if job.extended else job.ends_at))
             elif job.receipt in self.jobs:
                 self._due.pop(job.receipt, None)
                 job.lose()

@@ -32,7 +32,7 @@ from forq_trio.worker.source import Source, patiently
 logger = logging.getLogger("forq_trio.worker")
 
 RELEASE_SECONDS = 2.0
-"""For how long a cancelled worker tries to give its messages back."""
+"""For how long a cancelled worker tries to give its messages back, and to say what became of those that are done."""
 
 INTERRUPTED = object()
 """The result of a handler that was cancelled because a lease was lost."""
@@ -107,11 +107,11 @@ class QueueLoop:
         for scope in tuple(self._thread_scopes):
             scope.cancel()
 
-    async def run(self, *, stop_when_empty: bool = False) -> None:
+    async def run(self, stop_when_empty: bool, failed: Callable[[ForqError], None]) -> None:
         """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
 
-        Raises the ForqError of a claim that cannot be repeated. Cancelled: handlers are cancelled, and their messages
-        released.
+        failed: told of a claim that cannot be repeated, at once; what runs may end. Cancelled: handlers are cancelled,
+        and their messages released.
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.leases.run)
@@ -119,6 +119,8 @@ class QueueLoop:
             try:
                 with self._claiming:
                     await self._claim_all(tasks, settler, stop_when_empty=stop_when_empty)
+            except ForqError as error:
+                failed(error)
             finally:
                 await self._until_idle()  # noqa: ASYNC102  cancelled, what runs is cancelled, too
             tasks.cancel_scope.cancel()
@@ -184,25 +186,18 @@ class QueueLoop:
     async def _process(self, jobs: list[Job], settler: Settler) -> None:
         """One slot's work. Nothing that a handler raises leaves it."""
         self.stats.running += len(jobs)
+        settlements = dict.fromkeys(jobs, RELEASE)
         try:
-            await self._settle(await self._handle(jobs), settler)
+            settlements = await self._handle(jobs)
+            await self._settle(settlements, settler)
         except BaseException:
             with anyio.move_on_after(RELEASE_SECONDS, shield=True):
-                await self._release([job.receipt for job in jobs if not job.lost])
+                await settler.settle_now({job: said for job, said in settlements.items() if not job.lost})
             raise
         finally:
             self.leases.let_go(jobs)
             self.stats.running -= len(jobs)
             self._free_slot()
-
-    async def _release(self, receipts: list[str]) -> None:
-        """Give messages back, their attempts uncounted. Where that fails, their leases end by themselves."""
-        if not receipts:
-            return
-        try:
-            await self._source.release(self.queue, receipts)
-        except ForqError as error:
-            logger.warning("%s: %d messages could not be released: %s", self.queue, len(receipts), error)
 
     def _free_slot(self) -> None:
         self._slots.give_back(1)
@@ -247,6 +242,7 @@ class QueueLoop:
         try:
             with run.scope:
                 result = await self._through_middleware(run, payloads)
+            await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
         except BaseException as error:
             if _ends_program(error):
                 raise

@@ -49,6 +49,17 @@ class Settler:
         await request.answered.wait()
         return job.receipt in request.current
 
+    async def settle_now(self, settlements: dict[Job, Settlement]) -> None:
+        """Settle jobs without waiting for others, once. Where that fails, their leases end by themselves."""
+        receipts: dict[Settlement, list[str]] = {}
+        for job, settlement in settlements.items():
+            receipts.setdefault(settlement, []).append(job.receipt)
+        for settlement, those in receipts.items():
+            try:
+                await self._request(settlement, those)
+            except ForqError as error:
+                logger.warning("%s: %s of %d failed: %s", self._queue, settlement.what, len(those), error)
+
     async def _send_all(self, settlement: Settlement) -> None:
         gathered = self._gathered[settlement]
         while gathered:

@@ -297,3 +297,95 @@ async def test_a_deadline_is_not_undone_by_a_heartbeat_under_way(face, nursery) 
     assert message.lease_until == jobs[0].received_at + 15_000
     app.stop()
     nursery.cancel_scope.cancel()
+
+
+async def test_a_deadline_holds_though_its_answer_was_lost(face, nursery) -> None:
+    """The handler ran on without its lease, which the queue had shortened."""
+    extend = face.methods.extend
+
+    class Deaf(Failing):
+        async def extend(self, queue, receipts, lease_ms):
+            await extend(queue, receipts, lease_ms)
+            raise ForqUnreachable("gone", sent=True)
+
+    app, held, failed = Worker(Deaf(face.methods)), trio.Event(), trio.Event()
+
+    @app.on("q", lease=30)
+    async def handle(content: str, job: Job) -> None:
+        if job.attempt > 1:
+            return
+        try:
+            await job.set_deadline(5)
+        except ForqUnreachable:
+            failed.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            held.set()
+
+    await app.send("q", "a")
+    nursery.start_soon(app.serve)
+    await failed.wait()
+    await all_idle()
+    await face.advance(5_000)
+    await held.wait()
+    app.stop()
+
+
+async def test_what_is_done_when_the_drain_ends_is_acknowledged(face) -> None:
+    """Its request was cancelled, and the message given back: it was handled again."""
+    asked = trio.Event()
+    ack = face.methods.ack
+
+    class Slow(Failing):
+        async def ack(self, queue, receipts):
+            if not asked.is_set():
+                asked.set()
+                await trio.sleep_forever()
+            return await ack(queue, receipts)
+
+    app = Worker(Slow(face.methods), drain_seconds=1)
+    app.on("q")(_nothing)
+    await app.send("q", "a")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(app.serve)
+        await asked.wait()
+        app.stop()
+        await all_idle()
+        await face.advance(1_000)
+    assert (await face.methods.queue_stats("q")).total == 0
+
+
+async def test_a_queue_that_may_not_be_read_stops_the_others_at_once(face, nursery) -> None:
+    """They went on for as long as a handler of that queue ran."""
+    source = Failing(face.methods)
+    app, begun, released = Worker(source, drain_seconds=1), trio.Event(), trio.Event()
+
+    @app.on("q", concurrency=3)
+    async def handle(content: str) -> None:
+        source._failures["receive"] = [Forbidden()]
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            released.set()
+
+    await app.send("q", "a")
+    raised = []
+
+    async def serve() -> None:
+        try:
+            await app.serve()
+        except Forbidden as error:
+            raised.append(error)
+
+    async with trio.open_nursery() as workers:
+        workers.start_soon(serve)
+        await begun.wait()
+        await app.send("q", "b")
+        while not app._stopping.is_set():
+            await trio.lowlevel.checkpoint()
+        await all_idle()
+        await face.advance(1_000)
+        await released.wait()
+    assert len(raised) == 1

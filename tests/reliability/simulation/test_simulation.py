@@ -18,6 +18,7 @@ from oracle.engine import MemoryEngine
 from reliability.simulation.pipeline import PipelineTrial, small_pages
 from reliability.simulation.schedules import ScheduleTrial
 from reliability.simulation.trial import Trial, run_trial
+from reliability.simulation.workers import WorkerTrial
 from support.effort import count, many_trials
 
 SEED = os.environ.get("FORQ_SEED")
@@ -77,3 +78,9 @@ def test_each_time_of_a_schedule_has_its_message_once(store, seed, monkeypatch) 
 def test_a_pipeline_has_every_message_once_and_in_order(store, seed, monkeypatch) -> None:
     small_pages(monkeypatch.setattr)
     run_trials(store, seed, PipelineTrial)
+
+
+@STORES
+@many_trials
+def test_workers_handle_every_message_and_none_without_its_lease(store, seed) -> None:
+    run_trials(store, seed, WorkerTrial)
