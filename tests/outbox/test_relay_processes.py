@@ -1,7 +1,6 @@
 """`forq relay` as a process: killed, twice at once, and over a restart of the server, it loses and doubles nothing."""
 
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -75,29 +74,29 @@ def test_a_relay_sends_what_is_committed_and_goes_on_when_the_server_is_back(sho
 
 
 def killed_again_and_again(shop: sqlite3.Connection, folder: Path, rounds: int) -> None:
-    """Kill relays while they send, at a point that the messages choose; the last one sends the rest."""
+    """Kill relay and server while messages are sent, at a point that those choose; the last ones send the rest."""
     total = 0
+    got: list[int] = []
     chance = random.Random(rounds)
-    with real_server(folder / "forq.db") as server, ForqClient(server.url, SECRET) as client:
-        got: list[int] = []
-        for _ in range(rounds):
-            with relaying(folder, server.url) as relay:
+    for number in range(rounds + 1):
+        with real_server(folder / "forq.db") as server, relaying(folder, server.url) as relay:
+            with ForqClient(server.url, SECRET) as client:
                 for _ in range(4):
                     write(shop, range(total, total + 50))
                     total += 50
-                got += receive(client, chance.randint(1, 150))
-                relay.send_signal(signal.SIGKILL)
-                relay.wait(WAIT_SECONDS_MAX)
-        with relaying(folder, server.url):
-            got += receive(client, total - len(got))
-        assert got == [*range(total)]
-        assert client.receive("q", wait_ms=0) == []
+                last = number == rounds
+                got += receive(client, total - len(got) if last else chance.randint(1, 150))
+                assert not last or client.receive("q", wait_ms=0) == []
+            victim = chance.choice((relay, server.process))
+            victim.kill()
+            victim.wait(WAIT_SECONDS_MAX)
+    assert got == [*range(total)]
 
 
-def test_a_relay_that_is_killed_loses_and_doubles_nothing(shop, tmp_path) -> None:
+def test_a_relay_or_server_that_is_killed_loses_and_doubles_nothing(shop, tmp_path) -> None:
     killed_again_and_again(shop, tmp_path, 1)
 
 
 @pytest.mark.tier2
-def test_a_relay_that_is_killed_many_times_loses_and_doubles_nothing(shop, tmp_path) -> None:
+def test_a_relay_or_server_that_is_killed_many_times_loses_and_doubles_nothing(shop, tmp_path) -> None:
     killed_again_and_again(shop, tmp_path, 25)

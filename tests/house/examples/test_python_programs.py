@@ -39,10 +39,11 @@ SHORT = (
     "Embedding in a blocking program",
 )
 STATEMENTS_MAX = 15
+FIXTURES = ("Testing", "Testing under asyncio")
 
 
 def test_every_program_is_run() -> None:
-    assert PROGRAMS.keys() == {*PRINTED, "Testing"}
+    assert PROGRAMS.keys() == {*PRINTED, *FIXTURES}
     assert len(PROGRAMS) == PAGE.count("```python")
 
 
@@ -51,8 +52,9 @@ def test_the_first_programs_are_short(name: str) -> None:
     assert len([line for line in PROGRAMS[name].splitlines() if line]) <= STATEMENTS_MAX
 
 
-def test_the_fixture_for_tests_works(tmp_path: Path) -> None:
-    (tmp_path / "test_reminders.py").write_text(PROGRAMS["Testing"], encoding="utf-8")
+@pytest.mark.parametrize("name", FIXTURES)
+def test_the_fixtures_for_tests_work(name: str, tmp_path: Path) -> None:
+    (tmp_path / "test_reminders.py").write_text(PROGRAMS[name], encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "--strict-markers", tmp_path],
         cwd=tmp_path,
