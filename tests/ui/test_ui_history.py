@@ -7,7 +7,7 @@ from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
 from support.browser import axe
 from support.real_server import SECRET, real_server
-from support.ui_http import logged_in, until
+from support.ui_http import Markup, logged_in, until
 
 
 @pytest.fixture
@@ -54,6 +54,29 @@ def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
         until(lambda: client.search_history("orders").total == 0)  # the page is as of its loading
         page.get_by_role("link", name="Refresh").click()
         expect(page.locator("ol.ml")).to_contain_text("The history is empty.")
+
+
+def test_a_finished_message_is_sent_again(keeping, open_page) -> None:
+    with ForqClient(keeping.url, SECRET) as client:
+        client.produce("orders", "not wanted", attributes={"k": "<v>"})
+        (delivery,) = client.receive("orders")
+        client.discard("orders", [delivery.receipt], reason="no <b>such</b> customer")
+        reader = client.create_token("reader", ["browse"]).token
+        page = open_page(keeping)
+        place = f"/queue/orders/history/message/{delivery.id}"
+        page.goto(place)
+        expect(page.locator("main")).to_contain_text("no <b>such</b> customer")
+        page.get_by_role("button", name="Send again").click()
+        page.get_by_role("link", name="Message 2").click()
+        expect(page.locator("h1")).to_contain_text("Message 2")
+        (again,) = client.peek("orders")
+        assert (again.content, again.attributes) == ("not wanted", {"k": "<v>"})
+        with logged_in(keeping.ui_url, reader) as http:
+            shown = http.get(place).text
+            assert "no &lt;b&gt;such" in shown
+            assert "Send again" not in shown
+            form = {"csrf": Markup(http.get("/").text).hidden["csrf"]}
+            assert http.post(f"{place}/requeue", data=form).status_code == 403
 
 
 def test_who_may_only_browse_cannot_purge(keeping) -> None:

@@ -9,8 +9,9 @@ from quart import Response, request
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import ServiceError
+from forq_trio.model.errors import ForqError, ServiceError
 from forq_trio.model.history import OUTCOMES, Outcome
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.searches import MessageFilter
 from forq_trio.ui import content
 from forq_trio.ui.event_timeline import event_timeline
@@ -105,6 +106,7 @@ def history_routes(site: Site) -> Routes:
             "views": content.VIEWS,
             "text": text,
             "in_place": False,
+            "may_redrive": site.viewer.may(Scope.REDRIVE, queue),
         }
         if request.args.get("part") == "content":
             return site.part("message/content.html", **context)
@@ -119,6 +121,17 @@ def history_routes(site: Site) -> Routes:
         return attachment(
             content.to_bytes(found.content), "application/octet-stream", f"message-{found.sequence}.bin"
         )
+
+    @routes.post(f"{base}/message/<message_id>/requeue", Scope.REDRIVE)
+    async def requeue(queue: str, message_id: str) -> Response:
+        """Send the message again, as a new one."""
+        found = await site.broker.finished_message(queue, message_id)
+        (sent,) = await site.broker.requeue_finished(queue, [message_id])
+        if isinstance(sent, ForqError):
+            raise sent
+        target = found.source_queue if is_dead_letter_queue(queue) else queue
+        href = site.url(f"/queue/{target}/message/{sent.id}")
+        return site.done(f"Sent to {target} again", link=f"Message {format.whole(sent.sequence)}", href=href)
 
     _add_purge(routes, site, base)
     return routes
