@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 from forq_trio.model import limits
+from forq_trio.schedules import zones
 
 T = TypeVar("T")
 
@@ -148,20 +149,9 @@ class CronDailySchedule:
 
 def instant_of(day: date, hour: time, zone: tzinfo) -> datetime:
     """A local time in UTC: the first of two, and for one that is skipped the first instant after the gap."""
-    local = datetime.combine(day, hour)
-    first = local.replace(tzinfo=zone).astimezone(UTC)
-    if first.astimezone(zone).replace(tzinfo=None) == local:
-        return first
-    # Read with the offset from after the gap, the time is before it; the change is between the two.
-    before = local.replace(tzinfo=zone, fold=1, microsecond=0).astimezone(UTC)
-    offset, low, high = before.astimezone(zone).utcoffset(), 0, -(-(first - before) // timedelta(seconds=1))
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (before + timedelta(seconds=middle)).astimezone(zone).utcoffset() == offset:
-            low = middle
-        else:
-            high = middle
-    return before + timedelta(seconds=high)
+    local = datetime.combine(day, hour.replace(microsecond=0))
+    at = of_epoch_ms(zones.instant_of(local, zone))
+    return at if zones.is_skipped(local, zone) else at + hour.microsecond * MICROSECOND
 
 
 def next_periodic(now: datetime, period: timedelta) -> datetime:

@@ -4,7 +4,7 @@ A skipped local time (spring) is the first instant after it, a repeated one (aut
 local times are never earlier instants.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo
 
@@ -36,7 +36,7 @@ def local_of(at_ms: int, zone: ZoneInfo) -> datetime:
     return datetime.fromtimestamp(at_ms // 1_000, zone)
 
 
-def instant_of(local: datetime, zone: ZoneInfo) -> int:
+def instant_of(local: datetime, zone: tzinfo) -> int:
     """The instant of a local time without a zone (epoch ms)."""
     offset = zone.utcoffset(local)
     if offset == zone.utcoffset(local.replace(fold=1)):  # as almost always: no change of the clocks is near
@@ -48,7 +48,7 @@ def instant_of(local: datetime, zone: ZoneInfo) -> int:
     return first * 1_000
 
 
-def is_skipped(local: datetime, zone: ZoneInfo) -> bool:
+def is_skipped(local: datetime, zone: tzinfo) -> bool:
     """True for a local time that does not exist: the clocks go forward over it."""
     aware = local.replace(tzinfo=zone, fold=0)
     return aware.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local
@@ -66,7 +66,7 @@ def _seconds(local: datetime) -> int:
     return int(local.timestamp())
 
 
-def _change_between(low: int, high: int, zone: ZoneInfo) -> int:
+def _change_between(low: int, high: int, zone: tzinfo) -> int:
     """The first second of the new offset; `low` has the old one, `high` the new one."""
     old = datetime.fromtimestamp(low, zone).utcoffset()
     while high - low > 1:

@@ -110,7 +110,7 @@ MAY_IMPORT = {
     "cli": {"model", "telemetry", "config", "app", "client", "files", "spark", "embedding", "outbox"},
     "client": {"model", "wire"},
     "spark": {"model", "wire", "client", "drawing"},
-    "embedding": {"model", "wire", "broker", "client", "system", "outbox"},
+    "embedding": {"model", "wire", "broker", "client", "system", "outbox", "schedules"},
     "names": {"model", "broker", "wire", "system", "client", "embedding", "outbox", "blocking"},
 }
 AT_HOME = {
