@@ -5,6 +5,7 @@ removes the page here. It may be killed at any point, and several may run at onc
 that is no longer the stored one stores nothing. While nothing is written it runs no query.
 """
 
+import inspect
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -58,6 +59,7 @@ class Relay:
         on_set_aside: Callable[[OutboxRefusal], None] = lambda refusal: None,
         watch_with: Callable[[str], Changes] | None = None,
     ) -> None:
+        check_source(source, "relay_outbox")
         self.relayed = 0
         self.set_aside = 0
         self.looks = 0
@@ -199,3 +201,9 @@ async def _beside(task: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
         tasks.cancel_scope.cancel()
     if failures:
         raise failures[0]
+
+
+def check_source(source: object, method: str) -> None:
+    """Raise TypeError for a blocking broker or client, whose methods return what they would have to await."""
+    if not inspect.iscoroutinefunction(getattr(source, method, None)):
+        raise TypeError(f"this needs a Broker or an AsyncForqClient, not {type(source).__name__}")

@@ -19,7 +19,7 @@ from forq_trio.model.errors import CallerError, ForqError
 from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced
 from forq_trio.model.where import Wanted
-from forq_trio.outbox.relay import Relay
+from forq_trio.outbox.relay import Relay, check_source
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.payloads import Payload
@@ -64,6 +64,8 @@ class Worker:
             raise ValueError(f"drain_seconds: 0 or more, not {drain_seconds!r}")
         if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
             raise ValueError(f"concurrency: a whole number from 1, not {concurrency!r}")
+        if not isinstance(source, str):
+            check_source(source, "receive")
         self.name = name or f"{Path(sys.argv[0] or 'worker').stem}-{os.getpid()}"
         self.version = version
         self._presence = Presence(self.name, socket.gethostname(), version) if presence else None

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from forq_trio import open_blocking_broker
+from forq_trio.outbox import Relay
 from forq_trio.worker import Worker, WorkerSetupError
 
 
@@ -127,3 +129,11 @@ async def test_a_handler_is_still_a_function() -> None:
 
     assert await double(4) == 8
     assert (double.__name__, double.__doc__) == ("double", "Twice as much.")
+
+
+def test_a_source_that_blocks_is_refused() -> None:
+    with open_blocking_broker("memory:") as broker:
+        with pytest.raises(TypeError, match="an AsyncForqClient, not BlockingBroker"):
+            Worker(broker)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="an AsyncForqClient, not BlockingBroker"):
+            Relay("shop.db", broker)  # type: ignore[arg-type]
