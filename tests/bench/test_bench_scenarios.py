@@ -42,7 +42,7 @@ ROWS = {
     "keys-stored": 3,
     "neighbours": 11,
     "schedules": 3,
-    "workers": 6,
+    "workers": None,
     "writes": 36,
     "pipelines": 6,
     "spark": 2,

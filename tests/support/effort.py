@@ -49,6 +49,7 @@ COUNTS = {
     "disk_fault_stride": Count(150, 23, "from one failing disk operation to the next"),
     "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),
     "kills": Count(1, 10, "kills with SIGKILL under load"),
+    "worker_kills": Count(3, 12, "kills with SIGKILL of workers and of their server"),
     "offer_kills": Count(2, 30, "kills with SIGKILL while messages with keys are offered"),
     "offer_races": Count(100, 1_000, "offers that race with the acknowledgement of their key"),
     "spark_kills": Count(1, 10, "kills of a Spark driver, and of a server that Spark uses"),

@@ -1,0 +1,35 @@
+"""A worker in a process of its own: `python -m` this module's name, with a URL. It prints what its handler does."""
+
+import random
+import sys
+
+import anyio
+
+from forq_trio.worker import Job, Worker
+
+QUEUE = "work"
+SLOTS = 4
+LEASE_SECONDS = 1.0
+
+
+def worker(url: str) -> Worker:
+    """A worker whose handler takes up to three leases, and fails now and then."""
+    app = Worker(url, drain_seconds=5)
+
+    @app.on(QUEUE, concurrency=SLOTS, lease=LEASE_SECONDS, retry=[0] * 1_000)
+    async def handle(content: str, job: Job) -> None:
+        print("begun", content, job.attempt, flush=True)
+        try:
+            await anyio.sleep(random.choice((0, 0, 0, 0.01, 0.3, 3)))
+            if random.random() < 0.1:
+                raise OSError("now and then")
+        except BaseException:
+            print("failed", content, job.attempt, flush=True)
+            raise
+        print("done", content, job.attempt, flush=True)
+
+    return app
+
+
+if __name__ == "__main__":
+    worker(sys.argv[1]).run()
