@@ -24,6 +24,7 @@ MISSED = {"last": "Send the last", "all": "Send all of them", "skip": "Send none
 PENDING = {"send": "Send all the same", "skip": "Skip"}
 NAMES = (
     "name",
+    "made_at",
     "kind",
     *KINDS,
     "time_zone",
@@ -66,6 +67,7 @@ def texts_of(schedule: Schedule) -> dict[str, str]:
     kind = next(name for name in KINDS if getattr(schedule, name) is not None)
     return empty() | {
         "name": schedule.name,
+        "made_at": str(schedule.made_at),
         "kind": kind,
         "daily": ", ".join(schedule.daily or ()),
         "every": schedule.every or "",

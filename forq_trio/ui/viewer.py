@@ -54,6 +54,20 @@ class Viewer:
             return False
         return True
 
+    def require_somewhere(self, *scopes: Scope) -> None:
+        """Raise Forbidden unless the viewer has these scopes, for whatever queues."""
+        for scope in scopes:
+            self._principal.check_somewhere(scope)
+
+    @property
+    def may_schedule(self) -> bool:
+        """True if the viewer may make schedules, for whatever queues."""
+        try:
+            self.require_somewhere(Scope.SCHEDULE, Scope.PRODUCE)
+        except Forbidden:
+            return False
+        return True
+
     def may_see(self, queue: str) -> bool:
         return self._principal.may(Scope.BROWSE, queue)
 

@@ -11,6 +11,7 @@ import trio
 from playwright.sync_api import expect
 
 from forq_trio import ForqClient, NewSchedule, ScheduleNotFound
+from forq_trio.drawing import format
 from forq_trio.model.clock import SystemClock
 from forq_trio.ui import schedule_form
 from forq_trio.ui.pages.schedule_edit import preview_of
@@ -150,6 +151,8 @@ def test_a_token_sees_the_schedules_of_its_queues_and_is_told_what_it_lacks(desk
     assert "/schedules/mine" in listed
     assert "other" not in listed
     assert browse.get("/schedules/other").status_code == 404
+    assert ("New schedule" in listed, browse.get("/schedule-new").status_code) == (False, 403)
+    assert browse.post("/schedule-preview", **FORM).status_code == 403
     page = browse.get("/schedules/mine").text
     assert "<code>schedule</code> and <code>produce</code>" in page
     assert "Run now" not in page
@@ -160,7 +163,9 @@ def test_a_token_sees_the_schedules_of_its_queues_and_is_told_what_it_lacks(desk
     assert ("Pause schedule" in page, "Run now" in page) == (True, False)
     assert stopper.post("/schedules/mine/run").status_code == 403
     assert stopper.post("/schedules/mine/pause", paused="1").status_code == 204
+    assert "New schedule" not in stopper.get("/schedules").text
     maker = desk(api.create_token("maker", ["browse", "schedule", "produce"], queues="my.*").token)
+    assert "New schedule" in maker.get("/schedules").text
     assert maker.post("/schedule-new", name="new", **FORM | {"queue": "other.queue"}).status_code == 400
     assert maker.post("/schedule-new", name="new", **FORM | {"queue": "my.queue"}).status_code == 204
     assert api.schedule("new").schedule.made_by == "maker"
@@ -192,6 +197,17 @@ def test_the_preview_follows_the_typing(api, shared, open_page):
     page.locator("#save:not([disabled])").click()
     page.wait_for_url("**/schedules/sundays")
     assert api.schedule("sundays").schedule.every_ms == 90_000
+
+
+def test_the_preview_of_another_period_counts_from_when_the_schedule_was_made(desk, api):
+    made_at = api.save_schedule("s", NewSchedule(queue="q", content="c", every="2h")).made_at
+    desk = desk()
+    page = desk.get("/schedules/s/edit").text
+    assert f'datetime="{format.iso(made_at + 2 * 3_600_000)}"' in page
+    typed = Markup(page).hidden | FORM | {"kind": "every", "every": "3 h"}
+    assert f'datetime="{format.iso(made_at + 3 * 3_600_000)}"' in desk.post("/schedule-preview", **typed).text
+    for more in ({"made_at": "9" * 15}, {"end": "2020-01-01"}):
+        assert desk.post("/schedule-preview", **typed | more).status_code == 200
 
 
 def test_others_go_on_while_a_preview_computes_rare_times():

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from msgspec.structs import replace
 from quart import Response, request
 
 from forq_trio.model import limits
@@ -25,6 +26,10 @@ async def preview_of(site: Site, found: Read) -> dict[str, Any]:
     timing = found.schedule.timing
     if found.errors.keys() & {*KINDS, "time_zone", "start", "end", "jitter"}:
         return {"coming": (), "words": "", "caret": found.caret}
+    made_at, now_ms = found.texts["made_at"], site.clock.now_ms()
+    latest = now_ms if timing.end is None else min(now_ms, timing.end)
+    if timing.start is None and made_at.isdecimal() and int(made_at) <= latest:
+        timing = replace(timing, start=int(made_at))  # from which `every` counts
     coming = await site.broker.next_runs(timing, limits.NEXT_RUNS_MAX)
     change = next((each for each in coming[limits.NEXT_RUNS_DEFAULT :] if each.note), None)
     return {
@@ -33,7 +38,7 @@ async def preview_of(site: Site, found: Read) -> dict[str, Any]:
         "change": change,
         "caret": "",
         "zone_words": zone_words(timing.time_zone),
-        "day": days_in(zone_of(timing.time_zone), site.clock.now_ms()),
+        "day": days_in(zone_of(timing.time_zone), now_ms),
     }
 
 
@@ -61,6 +66,7 @@ def schedule_edit_routes(site: Site) -> Routes:
 
     @routes.get("/schedule-new", None)
     async def new() -> Response:
+        site.viewer.require_somewhere(Scope.SCHEDULE, Scope.PRODUCE)
         texts = schedule_form.empty() | {"queue": request.args.get("queue", "")[:100]}
         found = schedule_form.read(texts)
         found.errors.clear()
@@ -69,6 +75,7 @@ def schedule_edit_routes(site: Site) -> Routes:
 
     @routes.post("/schedule-preview", None)
     async def preview() -> Response:
+        site.viewer.require_somewhere(Scope.SCHEDULE)
         found = schedule_form.read(await request.form)
         if not found.texts[found.texts["kind"]]:
             found.errors[found.texts["kind"]] = ""
