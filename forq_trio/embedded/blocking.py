@@ -4,7 +4,6 @@ A call hands its method to trio's thread and waits for the outcome. A signal han
 ends the wait at once and cancels the call. The thread ends with `close`, at the latest when the process ends.
 """
 
-import asyncio
 import atexit
 import contextvars
 import functools
@@ -20,6 +19,7 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.client.sync import ForqClient
+from forq_trio.embedded.bridges import running_loop
 from forq_trio.embedded.calls import CLOSED, Call, Host
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Stopping
@@ -141,17 +141,9 @@ def open_blocking_broker(url: str, **options: Unpack[BrokerOptions]) -> Blocking
     url, options: those of `open_broker`. It is open when this returns, and closed by leaving the block, by `close`, or
     at the end of the process. Raises StorageOpenError, OutOfRange; RuntimeError in a running event loop.
     """
-    if trio.lowlevel.in_trio_task() or _in_asyncio():
+    if trio.lowlevel.in_trio_task() or running_loop() is not None:
         raise RuntimeError(IN_LOOP)
     return BlockingBroker(Host(functools.partial(open_broker, url, **options)))
-
-
-def _in_asyncio() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _blocking(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,6 +16,14 @@ from forq_trio.embedded.calls import Call, Host
 OTHER_LOOP = "this broker was opened in another event loop: call it there"
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The asyncio loop that runs in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class Bridge:
     """Runs calls of asyncio tasks in the guest run."""
 
@@ -26,7 +34,7 @@ class Bridge:
 
     async def call(self, method: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Call a method in trio. Cancelled, it cancels the call and waits until that has ended."""
-        if asyncio.get_running_loop() is not self._loop:
+        if running_loop() is not self._loop:
             raise RuntimeError(OTHER_LOOP)
         call = Call(self._broker, method, args, options)
         done = self._answer_of(call)

@@ -15,7 +15,7 @@ from typing import Any
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.embedded.bridges import AsyncioBroker
+from forq_trio.embedded.bridges import AsyncioBroker, running_loop
 from forq_trio.embedded.calls import Host, only
 
 NO_LOOP = "open_broker needs a running trio or asyncio; a blocking program uses open_blocking_broker"
@@ -67,10 +67,9 @@ async def in_asyncio(opening: Callable[[], AbstractAsyncContextManager[Broker]])
     opening: makes the context manager that opens it in trio. Raises what that raises, as it is; RuntimeError where no
     asyncio loop runs, or one that has a guest run of trio already.
     """
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        raise RuntimeError(NO_LOOP) from None
+    loop = running_loop()
+    if loop is None:
+        raise RuntimeError(NO_LOOP)
     async with _guest_run(loop) as run:
         host = Host(opening)
         opened, ended = loop.create_future(), loop.create_future()

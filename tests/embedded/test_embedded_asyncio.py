@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import trio
 
 from forq_trio import (
     Broker,
@@ -298,6 +299,7 @@ def test_another_loop_is_refused() -> None:
 
     async def body(broker: Broker) -> None:
         await asyncio.to_thread(lambda: asyncio.run(in_another(broker)))
+        await asyncio.to_thread(trio.run, in_another, broker)
 
     in_broker(body)
 

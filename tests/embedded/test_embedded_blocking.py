@@ -69,9 +69,9 @@ def test_many_threads_call_it() -> None:
 
 def test_closing_answers_those_who_wait_and_refuses_later_calls() -> None:
     broker = open_blocking_broker("memory:")
+    broker.configure("q", lease_ms=60_000)
     with ThreadPoolExecutor(1) as threads:
         receiver = threads.submit(broker.receive, "q")
-        broker.produce("q2", "x")
         wait_until_parked(broker, "q")
         broker.close()
         assert receiver.result() == []
