@@ -40,7 +40,6 @@ from forq_trio.jobs.backup import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
-from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import ContentTooLarge, ForqError
 from forq_trio.model.version import installed_version
@@ -96,7 +95,6 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             raise
         async with open_system(
             engine,
-            SystemClock(),
             reader_pool_size=config.reader_pool_size,
             sweep_seconds=_sweep_seconds(config),
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
@@ -125,7 +123,7 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
                     LogEvent.SERVER_STARTED,
                     api=str(config.api_addr._replace(port=server.ports[0])),
                     ui=None if ui is None else str(config.ui_addr._replace(port=ui.port)),
-                    database="in memory, nothing is kept" if config.memory else str(config.db_path),
+                    database=_database(config),
                     durability=engine.durability,
                     version=_version(),
                     pid=os.getpid(),
@@ -138,6 +136,13 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
                     break
+
+
+def _database(config: Config) -> str:
+    """Where messages are kept, for the log: without a password."""
+    if config.db_url is not None:
+        return "PostgreSQL"
+    return "in memory, nothing is kept" if config.memory else str(config.db_path)
 
 
 def _stop_signals() -> list[signal.Signals]:
@@ -187,7 +192,7 @@ async def _listen(address: Address) -> list[socket.socket]:
 
 
 async def _open_engine(config: Config) -> Engine:
-    url = MEMORY_URL if config.memory else f"{SQLITE_PREFIX}{config.db_path}"
+    url = config.db_url or (MEMORY_URL if config.memory else f"{SQLITE_PREFIX}{config.db_path}")
     settings = EngineSettings(
         queue_ttl_ms=config.queue_ttl_hours * limits.HOUR_MS,
         dlq_ttl_ms=config.dlq_ttl_hours * limits.HOUR_MS,
@@ -269,7 +274,7 @@ def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admi
     access = Access(
         config.auth_secret, system.broker.keys, throttle, trust_proxy_headers=config.trust_proxy_headers
     )
-    about = About(_version(), "sqlite", system.engine.durability)
+    about = About(_version(), system.engine.facts().name.lower(), system.engine.durability)
     routes = [
         *forq_routes(
             system.broker,
@@ -289,7 +294,7 @@ def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admi
     if config.sasquatch_enabled:
         routes += sasquatch_routes(
             system.broker,
-            SystemClock(),
+            system.clock,
             _sasquatch_options(config),
             access if config.sasquatch_auth else None,
             _version(),

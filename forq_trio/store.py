@@ -5,7 +5,8 @@ policy (commit_policy.py) chooses where it runs: on the loop while the disk answ
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import trio
 
@@ -40,12 +41,8 @@ class Store:
         loop. Cancelled, it returns or raises only when the commit has ended.
         """
         result = self._engine.execute_batch(batch)
-        try:
+        with _failing(result):
             result.commit_seconds = await self._commit()
-        except StorageUnavailable:
-            raise
-        except Exception as error:
-            raise CommitFailed(str(error), [receiver for receiver, _ in result.served]) from error
         return result
 
     async def _commit(self) -> float | None:
@@ -74,3 +71,36 @@ class Store:
     def close(self) -> None:
         """Close the engine. Nothing may be called afterwards."""
         self._engine.close()
+
+
+class RemoteStore(Store):
+    """Runs batches on an engine behind a network: each statement waits for it, so the whole batch runs in a thread."""
+
+    async def run(self, batch: Batch) -> BatchResult:
+        with trio.CancelScope(shield=True):
+            result = await trio.to_thread.run_sync(
+                self._run_whole, batch, abandon_on_cancel=False, limiter=self._thread_limiter
+            )
+        return result
+
+    def _run_whole(self, batch: Batch) -> BatchResult:
+        result = self._engine.execute_batch(batch)
+        with _failing(result):
+            result.commit_seconds = self._timed_commit()
+        return result
+
+
+def store_of(engine: Engine, policy: CommitPolicy | None = None) -> Store:
+    """policy: see Store."""
+    return Store(engine, policy) if engine.listen is None else RemoteStore(engine, policy)
+
+
+@contextmanager
+def _failing(result: BatchResult) -> Iterator[None]:
+    """Of the commit of a batch: what is no StorageUnavailable leaves its outcome unknown."""
+    try:
+        yield
+    except StorageUnavailable:
+        raise
+    except Exception as error:
+        raise CommitFailed(str(error), [receiver for receiver, _ in result.served]) from error

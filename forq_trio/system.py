@@ -37,13 +37,14 @@ from forq_trio.jobs.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.metrics import QueueGauges, Sampler, gauges_job
+from forq_trio.jobs.peers import Peers
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.supervisor import Job, supervise
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
-from forq_trio.model.clock import Clock, SystemClock
+from forq_trio.model.clock import Clock
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.logs import LogName
 from forq_trio.model.version import installed_version
@@ -53,7 +54,7 @@ from forq_trio.outbox.relay import Relay
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
-from forq_trio.store import Store
+from forq_trio.store import store_of
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.gauges import Gauges
 from forq_trio.writer_actor import WriterActor
@@ -103,7 +104,7 @@ class System:
 @asynccontextmanager
 async def open_system(
     engine: Engine,
-    clock: Clock,
+    clock: Clock | None = None,
     *,
     reader_pool_size: int | None = None,
     sweep_seconds: Mapping[SweepKind, float] = INTERVAL_SECONDS,
@@ -116,17 +117,19 @@ async def open_system(
 ) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
-    reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
-    policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`. backup: None for
-    backups only when asked, beside the database. history, events: how much of the two is kept.
+    clock: None for that of the engine. reader_pool_size: None means two connections a core and one more.
+    sweep_seconds: how often each sweep runs. policy: where commits run, None to measure and decide.
+    disk_reserve_bytes: see `disk_guard`. backup: None for backups only when asked, beside the database. history,
+    events: how much of the two is kept.
     monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
     the engine. What the body raises comes out as it is. A failed commit cancels it: CommitFailed, inside a group.
     """
+    clock = clock or engine.clock()
     counters = Counters()
     housekeeping = Housekeeping()
-    writer = WriterActor(Store(engine, policy), clock, counters, housekeeping)
+    writer = WriterActor(store_of(engine, policy), clock, counters, housekeeping)
     readers = ReaderPool(
         engine.open_reader,
         size=reader_pool_size or 2 * (os.cpu_count() or 1) + 1,
@@ -246,6 +249,8 @@ def _guards(
     disk_reserve_bytes: int,
 ) -> list[Job]:
     """The jobs that look after the database's files; `housekeeping` gets those that the writer tells of progress."""
+    if engine.listen is not None:
+        return [Peers(engine.listen, writer)]
     if engine.log is None:
         return []
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
@@ -328,7 +333,8 @@ async def open_broker(
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
 
-    url: `sqlite:///<path>` (created if missing), or `memory:` for a temporary database. durability: "full" fsyncs
+    url: `sqlite:///<path>` (created if missing), `memory:` for a temporary database, or `postgresql://…`
+    (docs/postgres.md), which several processes may open. durability: "full" fsyncs
     before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
     a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve file
     beside the database, so that all other calls work when the disk is full; 0 for neither. history: keep finished
@@ -366,7 +372,7 @@ async def open_broker(
     opening = partial(
         _open_in_trio,
         partial(open_engine, url, settings, durability),
-        clock or SystemClock(),
+        clock,
         disk_reserve_bytes=reserve_mib * limits.MIB,
         history=of_history,
         events=of_events,
@@ -379,7 +385,7 @@ async def open_broker(
 @asynccontextmanager
 async def _open_in_trio(
     opening: Callable[[], Engine],
-    clock: Clock,
+    clock: Clock | None,
     *,
     disk_reserve_bytes: int,
     history: Retention,

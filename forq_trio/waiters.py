@@ -266,6 +266,9 @@ class Watches:
             if not watch.count:
                 del self._by_queue[queue]
 
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._by_queue
+
     def notify(self, queues: Iterable[str]) -> None:
         """Wake the tasks that watch these queues."""
         if not self._by_queue:

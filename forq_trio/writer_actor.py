@@ -74,7 +74,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.model.publishing import Published
 from forq_trio.step_scheduler import StepScheduler
-from forq_trio.storage.engine import CLEANED_UP, Batch, BatchResult, Deferred, Snapshot
+from forq_trio.storage.engine import CLEANED_UP, Batch, BatchResult, Deferred, Elsewhere, Snapshot
 from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
@@ -130,6 +130,7 @@ class WriterActor:
         self._timer = trio.CancelScope()
         self._next_due_ms: int | None = clock.now_ms()
         self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
+        self._looking = False  # a batch is to run although nothing is known to be due
         self._draining = False
         self._stopping = False
         self.finished = False
@@ -211,6 +212,11 @@ class WriterActor:
         """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
         if not self.finished:
             self._inbox.post(Call(command, posted=True))
+
+    def look(self) -> None:
+        """Another process may have changed the database: have it looked at soon."""
+        self._looking = True
+        self.post(Tick())
 
     def snapshot(self) -> Snapshot:
         """Counts, settings and tokens as of the last commit; the next commit changes them (see `Snapshot`)."""
@@ -328,6 +334,7 @@ class WriterActor:
             moves_staged=not (self._scheduler.put_off or self.sends_refused or self.files_problem),
             shared=self._scheduler.shared(trio.current_time()),
         )
+        self._looking = False
         first_stage = self._store.snapshot().staging.first_entry
         try:
             result = await self._store.run(batch)
@@ -362,8 +369,11 @@ class WriterActor:
         self._counters.record(result.events)
         self._counters.record_durations(result.durations)
         self._counters.record_runs(result.runs)
-        self.watches.notify(result.woken)
-        self.event_watches.notify([*result.logged, ALL_QUEUES] if result.logged else ())
+        everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
+        for done in everywhere:
+            self.watches.notify(done.woken)
+            self.event_watches.notify([*done.logged, ALL_QUEUES] if done.logged else ())
+        self.token_changes += sum(each.tokens for each in result.elsewhere)
         if not NOTED.isdisjoint(map(type, batch.commands)):
             self._note(batch, result.outcomes)
         for receiver, deliveries in result.served:
@@ -478,7 +488,7 @@ class WriterActor:
         """True if there is work without calls: expired timers, or a batch to try again."""
         if self._retry_at < inf:
             return trio.current_time() >= self._retry_at
-        return self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms()
+        return self._looking or (self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms())
 
 
 def _log_losses(result: BatchResult) -> None:

@@ -148,7 +148,7 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
         with open(url_file, "w", encoding="utf-8") as told:
             return app.run(loaded.config, partial(_tell, told))
     except StorageOpenError as error:
-        if loaded.sources["db_path"] == DEFAULT and not loaded.config.memory:
+        if loaded.sources["db_path"] == DEFAULT and not (loaded.config.memory or loaded.config.db_url):
             raise StorageOpenError(f"{error}; FORQ_DB_PATH or --db names another place") from error
         raise
 

@@ -129,6 +129,9 @@ def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
             yield f"{SETTINGS[other].variable}: is needed, for {name} is set; allowed: both or neither"
     if config.tls_cert and config.tls_key and (reason := _why_unusable(config.tls_cert, config.tls_key)):
         yield f"FORQ_TLS_CERT: cannot be used with FORQ_TLS_KEY ({reason}); allowed: a PEM pair, not encrypted"
+    for other in ("db_path", "memory"):
+        if "db_url" in given and other in given:
+            yield f"FORQ_DB_URL: names another database than {SETTINGS[other].variable}; allowed: one of them"
     if config.ui_enabled and config.api_addr == config.ui_addr and config.api_addr.port != 0:
         yield f"FORQ_UI_ADDR: {config.ui_addr} is the API's address too; allowed: an address of its own"
     if config.sasquatch_enabled and not config.sasquatch_auth and not config.api_addr.is_loopback:

@@ -22,6 +22,7 @@ from forq_trio.config.values import (
     BasePath,
     Boolean,
     DatabasePath,
+    DatabaseUrl,
     DirectoryPath,
     Form,
     HostNames,
@@ -97,6 +98,13 @@ class Database(Section):
         examples=["/var/lib/forq/forq.db"],
     )
     """The database file; made if it is not there, and so is its directory."""
+    db_url: DatabaseUrl | None = Field(
+        None,
+        repr=False,
+        json_schema_extra={"default": "(none)"},
+        examples=["postgresql://forq@localhost/forq"],
+    )
+    """A PostgreSQL database instead of the file: several servers may use it at once (docs/postgres.md)."""
     durability: Literal["full", "normal"] = "full"
     """full: what was answered survives a power cut; normal: only a crash of the process."""
     memory: Boolean = False

@@ -63,6 +63,12 @@ def _check_secret(text: str) -> str:
     return text
 
 
+def _check_database_url(text: str) -> str:
+    if not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError("does not begin with postgresql://")
+    return text
+
+
 def _check_digits(text: str) -> str:
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None:
         raise ValueError(f"{shown(text)} is not a whole number")
@@ -174,6 +180,9 @@ Secret = Annotated[
     str,
     AfterValidator(_check_secret),
     Form("SECRET", f"at least {limits.AUTH_SECRET_LENGTH_MIN} visible ASCII characters"),
+]
+DatabaseUrl = Annotated[
+    str, AfterValidator(_check_database_url), Form("URL", "postgresql://user@host/database")
 ]
 ListenAddress = Annotated[
     Address,

@@ -25,7 +25,14 @@ from forq_trio.jobs.disk_guard import free_bytes_of
 from forq_trio.jobs.runs import Runs, failure_words
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.errors import BackupImpossible, BackupRunning, ForqError, Stopping, StorageUnavailable
+from forq_trio.model.errors import (
+    BackupImpossible,
+    BackupRunning,
+    FeatureUnavailable,
+    ForqError,
+    Stopping,
+    StorageUnavailable,
+)
 from forq_trio.storage.engine import Engine
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.backups import BackupInfo
@@ -99,7 +106,7 @@ class Backups:
     async def state(self) -> BackupsView:
         """The latest backup, and the files that are there.
 
-        Raises BackupImpossible; StorageUnavailable where the directory cannot be read.
+        Raises BackupImpossible, FeatureUnavailable; StorageUnavailable where the directory cannot be read.
         """
         files = self._files_or_raise()
         try:
@@ -115,7 +122,8 @@ class Backups:
         )
 
     async def start(self, started_by: str | None = None, *, scheduled: bool = False) -> BackupInfo:
-        """Begin a backup that goes on in the server; returns at once. Raises BackupImpossible, BackupRunning, Stopping.
+        """Begin a backup that goes on in the server; returns at once. Raises BackupImpossible,
+        BackupRunning, FeatureUnavailable, Stopping.
 
         started_by: the name of an access token, None for the server's secret.
         """
@@ -143,6 +151,8 @@ class Backups:
             self._serving = False
 
     def _files_or_raise(self) -> BackupFiles:
+        if self._engine.facts().shared:
+            raise FeatureUnavailable
         if self._files is None:
             raise BackupImpossible
         return self._files

@@ -23,7 +23,7 @@ from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Compact, Compacted
 from forq_trio.model.engine_facts import EngineFacts
-from forq_trio.model.errors import CompactionImpossible, ServiceError, Stopping
+from forq_trio.model.errors import CompactionImpossible, FeatureUnavailable, ServiceError, Stopping
 from forq_trio.telemetry.gauges import FileSpace
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.compaction import CompactionInfo
@@ -81,11 +81,15 @@ class Compaction:
     def start(self, started_by: str | None = None) -> CompactionInfo:
         """Begin to give all free pages back, or let a paused compaction go on; one that was asked for is unchanged.
 
-        started_by: the name of an access token, None for the server's secret. Raises CompactionImpossible, Stopping.
+        started_by: the name of an access token, None for the server's secret. Raises CompactionImpossible,
+        FeatureUnavailable, Stopping.
         """
         if not self._serving:
             raise Stopping
-        if not self._facts().gives_pages_back:
+        facts = self._facts()
+        if facts.shared:
+            raise FeatureUnavailable
+        if not facts.gives_pages_back:
             raise CompactionImpossible
         if self._info.state not in ("running", "paused"):
             self._begin(self._facts().free_page_bytes, started_by=started_by)

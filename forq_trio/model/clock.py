@@ -1,7 +1,7 @@
 """Wall time in milliseconds, injected so that tests decide what time it is.
 
-Messages carry wall-clock times (they outlive the process); waiting uses trio's own clock. Only the
-composition root makes a `SystemClock`; everything else is handed a `Clock`.
+Messages carry wall-clock times (they outlive the process); waiting uses trio's own clock. An engine
+says which clock its messages have; everything else is handed a `Clock`.
 """
 
 import time
@@ -12,6 +12,16 @@ class Clock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch, UTC. May step backwards when the machine's clock is set."""
         ...
+
+
+class AheadClock:
+    """The machine's wall clock, `ahead_ms` ahead: that of another machine."""
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000 + self.ahead_ms
 
 
 class SystemClock:

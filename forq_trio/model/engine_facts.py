@@ -16,7 +16,8 @@ REFUSAL_WORDS: Mapping[SendsRefused, str] = {
 class EngineFacts(Struct, frozen=True, kw_only=True):
     """What an engine is and how much disk it uses, in bytes; for the admin UI.
 
-    path: of the database, None for one that is temporary or in memory. file: of the database without its log;
+    shared: other processes may use the database; it is no file of ours. path: of the file, None for one that is
+    temporary or in memory, or where there is none. file: of the database without its log;
     free_page_bytes: its free pages, as of the last checkpoint; gives_pages_back: whether it can give them back to the
     disk. log_bytes: of the log, in a file of log_file_bytes; log_bytes_max: how long it becomes before it
     is started over, if no long read holds it. disk_free_bytes, disk_total_bytes: of the disk of the database; None
@@ -26,6 +27,7 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
     name: str
     version: str
     durability: str
+    shared: bool = False
     path: str | None = None
     file_bytes: int = 0
     free_page_bytes: int = 0

@@ -36,6 +36,10 @@ class InvalidContent(InvalidRequest):
     """The content is not text that UTF-8 can carry"""
 
 
+class ZeroCharacter(InvalidContent):
+    """The character U+0000 is in it, which this server's database (PostgreSQL) cannot store"""
+
+
 class ContentTooLarge(
     CallerError,
     code="bad_request.body.content.exceeds_limit",
@@ -372,6 +376,10 @@ class StorageFull(StorageUnavailable, code="forq.storage_full"):
 class StorageLost(StorageUnavailable, code="forq.storage_lost"):
     """A file of the database was removed, moved, replaced or linked under the running server; nothing was stored. What
     is stored can be consumed"""
+
+
+class FeatureUnavailable(CallerError, code="bad_request.feature_unavailable", status=501):
+    """The server's database does not have this feature: docs/postgres.md says what PostgreSQL has instead"""
 
 
 class Overloaded(ServiceError, code="forq.overloaded"):

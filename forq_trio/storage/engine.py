@@ -114,6 +114,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from forq_trio.model.access import AccessToken
+from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.engine_facts import EngineFacts as EngineFacts
@@ -224,6 +225,14 @@ DURATION_KINDS = (WAIT, END_TO_END, HANDLING)
 until its ack, where the ack came within the lease."""
 
 
+class Elsewhere(Struct, gc=False):
+    """What batches of other processes did. woken, logged: as of BatchResult; tokens: they changed access tokens."""
+
+    woken: Set[str]
+    logged: Set[str]
+    tokens: bool
+
+
 class BatchResult(Struct, gc=False):
     """The result of a batch.
 
@@ -238,6 +247,7 @@ class BatchResult(Struct, gc=False):
     set_aside: damaged messages that could not be settled, or not be handed out.
     logged: the queues with new lifecycle events.
     runs: what became of runs of schedules that were due.
+    elsewhere: what other processes did since the last batch.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 
@@ -251,6 +261,7 @@ class BatchResult(Struct, gc=False):
     set_aside: Sequence[SetAside] = ()
     logged: Set[str] = frozenset()
     runs: Sequence[SavedRun] = ()
+    elsewhere: Sequence[Elsewhere] = ()
     commit_seconds: float | None = None
 
 
@@ -386,12 +397,39 @@ class WriteAheadLog(Protocol):
         ...
 
 
+class Listener(Protocol):
+    """Hears what other processes commit."""
+
+    @property
+    def socket(self) -> int:
+        """Becomes readable when there is something to hear."""
+        ...
+
+    def heard(self) -> Set[str] | None:
+        """The queues that others woke since the last call; None where it may be any. Raises StorageUnavailable."""
+        ...
+
+    def close(self) -> None: ...
+
+
 NO_DURABILITY = "none"
 """The durability of a temporary database."""
 
 
 class Engine(Protocol):
     """A storage engine; used from one thread at a time, except its log, its facts and its copies."""
+
+    @property
+    def listen(self) -> Callable[[], Listener] | None:
+        """Opens a Listener, in any thread; raises StorageUnavailable. None where no other process uses the database.
+
+        Where there is one, the database is behind a network: a whole batch runs in a thread.
+        """
+        ...
+
+    def clock(self) -> Clock:
+        """The clock by which messages are due: that of the database, where it has one."""
+        ...
 
     @property
     def durability(self) -> str:

@@ -6,11 +6,13 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 
 SQLITE_PREFIX = "sqlite:///"
+POSTGRES_PREFIXES = ("postgresql://", "postgres://")
 MEMORY_URL = "memory:"
 
 
 def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
-    """Open the engine for `sqlite:///<path>` (three slashes, then the path: a fourth makes it absolute) or `memory:`.
+    """Open the engine of `sqlite:///<path>` (three slashes, then the path: a fourth makes it absolute), of `memory:` or
+    of `postgresql://<user>@<host>/<database>`.
 
     `memory:` is a temporary database: it is removed when it is closed, or when the next one is opened after its process
     was killed, and ignores `durability`. Blocks on the disk. Raises StorageOpenError, with one sentence
@@ -22,7 +24,18 @@ def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
         return SqliteEngine(url.removeprefix(SQLITE_PREFIX), settings, durability)
     if url == MEMORY_URL:
         return _open_temporary(settings)
-    raise StorageOpenError(f"{url!r} is not a database URL; use sqlite:///<path> or memory:")
+    if url.startswith(POSTGRES_PREFIXES):
+        try:
+            from forq_trio.storage.postgres.engine import PostgresEngine
+        except ImportError as error:
+            raise StorageOpenError(
+                f"PostgreSQL needs `pip install 'forq-trio[postgres]'` ({error})"
+            ) from None
+        return PostgresEngine(url, settings, durability)
+    shown = url.partition("://")[0] + "://…" if "@" in url else url
+    raise StorageOpenError(
+        f"{shown!r} is not a database URL; use sqlite:///<path>, memory: or postgresql://…"
+    )
 
 
 def _open_temporary(settings: EngineSettings) -> Engine:

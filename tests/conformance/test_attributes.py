@@ -7,21 +7,24 @@ from forq_trio.model.messages import QueueCounts
 
 from .script import ack, fail, look, nack, receive_one, redrive, send, send_dead_letter, sweep
 
-ATTRIBUTES = {"kind": "größe", "": "empty key", "quote": '"\\\n\0', "b": "2", "a": "1"}
+
+@pytest.fixture
+def attributes(zero) -> dict[str, str]:
+    return {"kind": "größe", "": "empty key", "quote": f'"\\\n{zero}', "b": "2", "a": "1"}
 
 
-def test_s4_a_delivery_has_them_as_they_were_sent(engine):
-    send(engine, attributes=ATTRIBUTES)
+def test_s4_a_delivery_has_them_as_they_were_sent(engine, attributes):
+    send(engine, attributes=attributes)
     delivery, _ = receive_one(engine)
-    assert delivery.attributes == ATTRIBUTES
-    assert list(delivery.attributes) == list(ATTRIBUTES)
+    assert delivery.attributes == attributes
+    assert list(delivery.attributes) == list(attributes)
 
 
-def test_s4_a_reader_shows_them(engine, reader):
-    produced = send(engine, attributes=ATTRIBUTES)
-    assert reader.message("q", produced.id).attributes == ATTRIBUTES
-    assert reader.peek("q", 1)[0].attributes == ATTRIBUTES
-    assert reader.browse("q", None, 1)[0].attributes == ATTRIBUTES
+def test_s4_a_reader_shows_them(engine, reader, attributes):
+    produced = send(engine, attributes=attributes)
+    assert reader.message("q", produced.id).attributes == attributes
+    assert reader.peek("q", 1)[0].attributes == attributes
+    assert reader.browse("q", None, 1)[0].attributes == attributes
 
 
 @pytest.mark.parametrize("attributes", [None, {}])
@@ -31,17 +34,17 @@ def test_none_are_none(engine, attributes):
     assert receive_one(engine)[0].attributes == {}
 
 
-def test_each_delivery_has_them_again(engine):
-    send(engine, attributes=ATTRIBUTES)
+def test_each_delivery_has_them_again(engine, attributes):
+    send(engine, attributes=attributes)
     assert nack(engine, receive_one(engine)[1], 0)
-    assert receive_one(engine)[0].attributes == ATTRIBUTES
+    assert receive_one(engine)[0].attributes == attributes
 
 
-def test_they_go_where_the_message_goes(engine):
-    produced = send_dead_letter(engine, attributes=ATTRIBUTES)
-    assert look(engine, produced.id, "q-dlq").attributes == ATTRIBUTES
+def test_they_go_where_the_message_goes(engine, attributes):
+    produced = send_dead_letter(engine, attributes=attributes)
+    assert look(engine, produced.id, "q-dlq").attributes == attributes
     assert redrive(engine, produced.id) == (True,)
-    assert receive_one(engine)[0].attributes == ATTRIBUTES
+    assert receive_one(engine)[0].attributes == attributes
 
 
 @pytest.mark.usefixtures("failed_stay")

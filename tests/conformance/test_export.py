@@ -15,8 +15,8 @@ def lines(rows):
     return [msgspec.json.decode(line, type=ExportedMessage) for line in rows.lines.splitlines()]
 
 
-def test_a_line_has_what_a_message_is(engine, reader):
-    odd = 'größe \u0000 \x1f "\\ \u2028 \U0001f600\n'
+def test_a_line_has_what_a_message_is(engine, reader, zero):
+    odd = f'größe {zero} \x1f "\\ \u2028 \U0001f600\n'
     first = send(engine, odd, priority=7, attributes={"k": "ö\n"}, group="g", now=T0 + 5)
     second = send(engine, "", delay_ms=1_000)
     send(engine, "elsewhere", queue="p")

@@ -102,7 +102,8 @@ def test_above_a_sequence_is_where_a_search_ends(engine, reader):
 
 
 @pytest.mark.parametrize("before", ["a", "ö", "€", "😀", "aö", "a€", "ö😀", "\0"])
-def test_a_preview_begins_near_a_late_match(engine, reader, before):
+def test_a_preview_begins_near_a_late_match(engine, reader, before, zero):
+    before = before.replace("\0", zero)
     late, lead = limits.PREVIEW_MATCH_LATE, limits.PREVIEW_LEAD
     for length in (0, late - 1, late, late + 1, 700):
         content = (before * length)[:length] + "größe" + "€" * 300

@@ -160,9 +160,9 @@ def test_a_preview_is_the_beginning(engine, reader, character):
         assert reader.list_messages("q", "all", None, 1).rows[0].preview == character * min(length, most)
 
 
-def test_a_preview_goes_on_behind_a_zero_character(engine, reader):
-    send(engine, "a\0b" + "c" * 300)
-    assert reader.list_messages("q", "all", None, 1).rows[0].preview == "a\0b" + "c" * 197
+def test_a_preview_goes_on_behind_a_zero_character(engine, reader, zero):
+    send(engine, f"a{zero}b" + "c" * 300)
+    assert reader.list_messages("q", "all", None, 1).rows[0].preview == f"a{zero}b" + "c" * 197
 
 
 def test_time_moves_messages_between_lists_only_by_a_batch(engine, reader):

@@ -18,10 +18,10 @@ def test_f2_the_answer_names_a_uuid_v7_and_a_growing_sequence(engine):
     assert first.id < second.id
 
 
-def test_f1_a_sent_message_is_stored_as_it_was(engine):
-    produced = send(engine, "größe \x00 \U0001f980", priority=7)
+def test_f1_a_sent_message_is_stored_as_it_was(engine, zero):
+    produced = send(engine, f"größe {zero} \U0001f980", priority=7)
     message = look(engine, produced.id)
-    assert message.content == "größe \x00 \U0001f980"
+    assert message.content == f"größe {zero} \U0001f980"
     assert (message.queue, message.sequence, message.priority) == ("q", 1, 7)
     assert (message.status, message.attempts) == ("ready", 0)
     assert message.received_at == message.updated_at == message.process_after == T0

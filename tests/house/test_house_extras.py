@@ -94,13 +94,17 @@ def ours(module: str) -> str:
     return module.removeprefix("forq_trio.")
 
 
+WHERE_A_URL_NAMES_IT = {"storage.postgres.engine"}
+"""What is imported by those alone who ask for it; it says which extra it needs."""
+
+
 def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
     """The packages that these modules, and what they import of ours, import."""
     waiting, seen, found = list(entries), set(), set()
     distributions = metadata.packages_distributions()
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in seen or name in WHERE_A_URL_NAMES_IT:
             continue
         seen.add(name)
         if name in imports:

@@ -17,6 +17,7 @@ GROUPS = {
     "storage": {"storage"},
     "relational": {"storage.relational"},
     "sqlite": {"storage.sqlite"},
+    "postgres": {"storage.postgres"},
     "oracle": {"oracle"},
     "actors": {
         "writer_actor",
@@ -56,6 +57,7 @@ MAY_IMPORT = {
     "storage": {"model", "telemetry", "seam", "schedules"},
     "relational": {"model", "telemetry", "seam", "storage", "schedules"},
     "sqlite": {"model", "telemetry", "seam", "storage", "schedules", "relational"},
+    "postgres": {"model", "telemetry", "seam", "storage", "schedules", "relational"},
     "oracle": {"model", "seam", "storage", "schedules"},
     "files": {"model", "storage", "relational", "sqlite"},
     "actors": {"model", "telemetry", "seam"},
@@ -78,7 +80,7 @@ MAY_IMPORT = {
         "wire",
         "system",
     },
-    "engines": {"model", "seam", "storage", "sqlite"},
+    "engines": {"model", "seam", "storage", "sqlite", "postgres"},
     "guests": {"model", "broker"},
     "system": {
         "model",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from forq_trio.model import commands
+from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.storage.allowance import Allowances, Step
@@ -48,6 +49,7 @@ _ORDER = {kind: index for index, kind in enumerate(commands.in_order(OPERATIONS)
 class MemoryEngine:
     """The oracle: messages in memory only, for tests. See `storage.engine.Engine`."""
 
+    listen = None
     durability = NO_DURABILITY
     log = None
 
@@ -102,6 +104,9 @@ class MemoryEngine:
 
     def snapshot(self) -> Committed:
         return Committed(self._committed)
+
+    def clock(self) -> Clock:
+        return SystemClock()
 
     def facts(self) -> EngineFacts:
         return EngineFacts(name="memory", version="", durability=self.durability)

@@ -61,6 +61,8 @@ class ObservedEngine:
         self._engine = engine
         self.durability = engine.durability
         self.log = engine.log
+        self.listen = engine.listen
+        self.clock = engine.clock
         self.batches: list[Batch] = []
         self.commits = 0
         self.closes = 0

@@ -55,6 +55,20 @@ def programs() -> Path | None:
     return Path(found.origin).parent / "pginstall" / "bin"
 
 
+EMPTY_ALL = """
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'forq' AND tablename NOT IN
+        ('migrations', 'forgotten_sequence', 'history_ends', 'consumers_forgotten')
+    LOOP EXECUTE format('DELETE FROM forq.%I', name); END LOOP;
+    IF to_regclass('forq.forgotten_sequence') IS NOT NULL THEN
+        UPDATE forq.forgotten_sequence SET last_seq = 0;
+        UPDATE forq.history_ends SET gone = 0, last = 0;
+        UPDATE forq.consumers_forgotten SET generation = 0, number = 0;
+    END IF;
+END $$
+"""
+
+
 class Postgres:
     """A server in `directory`, which is made for it. settings: beside SETTINGS, as in postgresql.conf."""
 
@@ -141,3 +155,17 @@ def database(postgres) -> Iterator[str]:
     url = postgres.new_database()
     yield url
     postgres.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def shared_database(postgres) -> str:
+    """The URL of a database that `empty_tables` empties for each test."""
+    return postgres.new_database()
+
+
+@pytest.fixture
+def empty_tables(shared_database) -> str:
+    """The URL of a database whose tables are empty: a twentieth of the time that `database` takes."""
+    with psycopg.connect(shared_database, autocommit=True) as connection:
+        connection.execute(EMPTY_ALL)
+    return shared_database

@@ -23,6 +23,8 @@ DUE_RETRY_MS = SECOND_MS
 SWEEP_BATCH_MAX = 1_000
 COMMIT_INLINE_SECONDS_MAX = 0.004
 CLOCK_CHECK_SECONDS_MAX = 30.0
+PEERS_LOOK_SECONDS = 1.0
+"""How often a process looks at what others did to the same database, also if nobody tells it."""
 STORAGE_RETRY_SECONDS = 1.0
 OVERLOAD_LOG_SECONDS = 10.0
 

@@ -10,18 +10,19 @@ process, a claim on a queue without ready messages, or a batch without work, run
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from forq_trio.model import limits
+from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import Claim, Command, Ping, in_order
 from forq_trio.model.errors import CommandRefused, ForqError, StorageUnavailable
 from forq_trio.model.messages import Delivery
 from forq_trio.storage.allowance import Step
-from forq_trio.storage.engine import Batch, BatchResult, SetAside, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, Listener, SetAside, Snapshot
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.connection import Connection
 from forq_trio.storage.relational.ids import MessageIds
@@ -55,11 +56,15 @@ class SqlEngine(ABC):
         self._operations = operations
         self._order = in_order(operations)
         self._ids = MessageIds()
+        self._woken_elsewhere: Set[str] = frozenset()
         self._open_transaction: Transaction | None = None
 
     @abstractmethod
     def _begin(self) -> None:
         """Open a transaction; afterwards nobody else writes, and the cache is as of the last commit."""
+
+    def _end(self, tx: Transaction) -> None:  # noqa: B027 - most engines have no more statements
+        """The batch has run: its last statements, before the commit."""
 
     @abstractmethod
     def _rollback(self) -> None:
@@ -90,6 +95,13 @@ class SqlEngine(ABC):
     def snapshot(self) -> Snapshot:
         return self._cache
 
+    @property
+    def listen(self) -> Callable[[], Listener] | None:
+        return None
+
+    def clock(self) -> Clock:
+        return SystemClock()
+
     def _has_work(self, batch: Batch) -> bool:
         if self._is_due(batch.now_ms) or self._cache.unfinished:
             return True
@@ -115,6 +127,7 @@ class SqlEngine(ABC):
             isolated=isolated,
             shared=batch.shared,
         )
+        tx.woken_elsewhere = self._woken_elsewhere
         self._open_transaction = tx
         if self._is_due(batch.now_ms):
             due.settle_due(tx)
@@ -155,6 +168,7 @@ class SqlEngine(ABC):
             tx.schedules = replace(tx.schedules, due_at=schedules.next_due(tx))
         tx.next_due_ms = self._find_next_due(tx, batch)
         assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed
+        self._end(tx)
         return BatchResult(
             outcomes,
             served,

@@ -21,7 +21,7 @@ Query = Callable[..., list[Any]]
 """Runs a statement by its name, with these bindings, and returns its rows."""
 
 _NAME = re.compile(r"^-- (name|columns|condition): *(.*)$", re.MULTILINE)
-_PART = re.compile(r"\$(\w+)")
+_PART = re.compile(r"\$([a-z]\w*)")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
 

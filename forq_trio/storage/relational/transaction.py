@@ -41,7 +41,8 @@ class Transaction(Isolation, Counts):
     """What one batch has changed so far.
 
     newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
-    became ready, or that were resumed. due_ms: the earliest due time of the messages that this batch changed.
+    became ready, or that were resumed; woken_elsewhere: by other processes.
+    due_ms: the earliest due time of the messages that this batch changed.
     due_settled: due messages were settled, so the next due time has to be read from the index. next_due_ms: that time,
     once the batch has run. failed: messages that failed, by sequence; failed_queued: some of them are left for a sweep.
     inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
@@ -73,6 +74,7 @@ class Transaction(Isolation, Counts):
         self.newest_before = cache.last_seq
         self.last_seq = cache.last_seq
         self.woken: set[str] = set(cache.wake_next)
+        self.woken_elsewhere: Set[str] = frozenset()
         self.wake_next: set[str] = set()
         self.has_buckets = cache.has_buckets
         self.limited: set[Group] = set()
@@ -409,7 +411,7 @@ class Transaction(Isolation, Counts):
         cache.rates_full_at.update(self.rates_full_at)
         cache.claim_first = self.claim_first_next
         for group in self._groups_taken:
-            del cache.freed[group]
+            cache.freed.pop(group, None)
         if self._groups_left or self.freed:
             cache.freed |= self._groups_left | dict.fromkeys(sorted(self.freed))
         if self.rounds:

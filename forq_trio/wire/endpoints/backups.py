@@ -15,7 +15,7 @@ START_BACKUP = Endpoint(
     description="It goes on in the server, beside everything else; one at a time.",
     takes_nothing=True,
     answers=(Answer(202, "The backup that has begun.", wire.BackupInfo),),
-    errors=(errors.BackupRunning, errors.BackupImpossible, errors.Stopping),
+    errors=(errors.BackupRunning, errors.BackupImpossible, errors.FeatureUnavailable, errors.Stopping),
 )
 SHOW_BACKUPS = Endpoint(
     "GET",
@@ -25,5 +25,5 @@ SHOW_BACKUPS = Endpoint(
     tag="Operation",
     summary="The latest backup, and the files that are there",
     answers=(Answer(200, "The backups.", wire.Backups),),
-    errors=(errors.BackupImpossible, errors.StorageUnavailable),
+    errors=(errors.BackupImpossible, errors.FeatureUnavailable, errors.StorageUnavailable),
 )

@@ -34,6 +34,7 @@ START_COMPACTION = _changing(
     "startCompaction",
     "Give free pages of the file back to the disk, or let a paused compaction go on",
     errors.CompactionImpossible,
+    errors.FeatureUnavailable,
     errors.Stopping,
 )
 PAUSE_COMPACTION = _changing(

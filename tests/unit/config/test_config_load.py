@@ -148,7 +148,7 @@ def test_every_setting_can_be_given_in_the_file(tmp_path: Path):
         "log_level": "error",
         "log_format": "json",
     }
-    assert values.keys() | {"tls_cert", "tls_key"} == SETTINGS.keys()
+    assert values.keys() | {"tls_cert", "tls_key", "db_url"} == SETTINGS.keys()
     text = "".join(
         f"{SETTINGS[name].section}.{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}\n"
         for name, value in values.items()
@@ -156,6 +156,17 @@ def test_every_setting_can_be_given_in_the_file(tmp_path: Path):
     config = load(environ={}, file=file_with(tmp_path, text)).config
     for name, value in values.items():
         assert str(getattr(config, name)) == str(value)
+
+
+def test_a_database_url_excludes_a_file_and_memory(tmp_path: Path):
+    url = "postgresql://forq:hunter2@db/queue"
+    toml = file_with(tmp_path, f"database.db_url = {url!r}\n")
+    config = load(environ=MINIMAL, file=toml).config
+    assert config.db_url == url
+    assert "hunter2" not in repr(config)
+    for variable, value in (("FORQ_DB_PATH", str(tmp_path / "q.db")), ("FORQ_MEMORY", "true")):
+        with pytest.raises(ConfigError, match=f"FORQ_DB_URL: names another database than {variable}"):
+            load(environ=MINIMAL | {variable: value}, file=toml)
 
 
 def test_an_empty_variable_counts_as_not_set():

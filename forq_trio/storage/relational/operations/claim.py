@@ -85,6 +85,7 @@ def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receive
     queues = {command.queue for command in claims}
     if receivers:
         queues.update(queue for queue in tx.woken if queue in receivers)
+        queues.update(queue for queue in tx.woken_elsewhere if queue in receivers)
     return beginning_with(sorted(queues), tx.claim_first)
 
 

@@ -12,7 +12,7 @@ ON CONFLICT (queue, group_id) DO UPDATE SET count = excluded.count, period_ms = 
 
 -- name: save_wake
 -- Somebody waits for the next token of a bucket.
-UPDATE rate_buckets SET wake_at = ?3 WHERE queue = ?1 AND group_id = ?2 AND wake_at IS NOT ?3;
+UPDATE rate_buckets SET wake_at = ?3 WHERE queue = ?1 AND group_id = ?2 AND wake_at IS DISTINCT FROM ?3;
 
 -- name: take_wakes
 -- The buckets whose next token is there.

@@ -1,0 +1,274 @@
+"""A connection to PostgreSQL in pipeline mode: what returns nothing is sent with the next statement that is waited for.
+
+So a batch of many statements waits for the network a few times only. An error of such a statement comes out of the next
+one that is waited for; until then the server has skipped all behind it.
+
+libpq is used without blocking, and this thread waits for the socket: meanwhile other threads have the interpreter.
+"""
+
+import select
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from psycopg import Error, adapters, pq
+from psycopg.adapt import AdaptersMap, Transformer
+from psycopg.types.numeric import IntLoader
+from psycopg.types.string import TextLoader
+
+from forq_trio.model.errors import StorageFull, StorageUnavailable, ZeroCharacter
+from forq_trio.storage.postgres.dialect import CHANGING, SILENT, SQL
+from forq_trio.storage.relational.connection import Rows
+
+PIPELINE_MAX = 512
+"""Statements that are sent without waiting for their results."""
+CURSOR_ROWS = 16
+_FINE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
+_DISK_FULL = "53100"
+_OF_A_STATEMENT = ("22", "23")
+"""Classes of errors that are the fault of a value, not of the database: the command fails alone."""
+
+
+class StatementFailed(Exception):
+    """A statement was refused for its values"""
+
+
+class DatabaseFailed(Exception):
+    """The database, or the connection, failed; sqlstate is "" where the connection is lost"""
+
+    def __init__(self, message: str, sqlstate: str = "") -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+def unavailable(error: DatabaseFailed) -> StorageUnavailable:
+    """The error for callers when nothing was changed."""
+    return (StorageFull if error.sqlstate == _DISK_FULL else StorageUnavailable)(str(error))
+
+
+class _Adapters:
+    """What makes Python's values of columns: as SQLite's, numbers of any type are int, and JSON is text."""
+
+    def __init__(self) -> None:
+        self.connection = None
+        self.adapters = AdaptersMap(adapters)
+        self.adapters.register_loader("numeric", IntLoader)
+        self.adapters.register_loader("json", TextLoader)
+
+
+_ADAPTERS: Any = _Adapters()
+
+
+class PgConnection:
+    """One connection, used by one thread at a time. See `Connection`.
+
+    wrote: the open transaction changed something.
+    """
+
+    storage_errors: tuple[type[Exception], ...] = (DatabaseFailed,)
+
+    def __init__(self, conninfo: str, session: str) -> None:
+        """session: the statements with which each connection begins. Raises DatabaseFailed."""
+        self._conninfo = conninfo.encode()
+        self._session = session.encode()
+        self.wrote = False
+        self._open()
+
+    def _open(self) -> None:
+        self._pg = pq.PGconn.connect(self._conninfo)
+        if self._pg.status != pq.ConnStatus.OK:
+            message = self._pg.get_error_message()
+            self._pg.finish()
+            raise DatabaseFailed(_one_line(message))
+        started = self._pg.exec_(self._session)
+        if started.status not in _FINE:
+            raise _error(started)
+        self._pg.nonblocking = 1
+        self._pg.enter_pipeline_mode()
+        self._poll = select.poll()
+        self._poll.register(self._pg.socket, select.POLLIN)
+        self._prepared: set[str] = set()
+        self._sent: deque[str | None] = deque()
+        """The results that are due, in order: the name of a statement that is prepared, None for one that is run."""
+        self._transformer = Transformer(_ADAPTERS)
+
+    @property
+    def lost(self) -> bool:
+        return self._pg.status != pq.ConnStatus.OK
+
+    @property
+    def server_version(self) -> int:
+        return self._pg.server_version
+
+    @property
+    def socket(self) -> int:
+        return self._pg.socket
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._pg.transaction_status != pq.TransactionStatus.IDLE
+
+    def reopen(self) -> None:
+        """Connect anew. Raises DatabaseFailed."""
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        self._pg.finish()
+
+    def notifications(self) -> list[str]:
+        """The payloads of notifications that have come. Raises DatabaseFailed."""
+        payloads = []
+        try:
+            self._pg.consume_input()
+            while (found := self._pg.notifies()) is not None:
+                payloads.append(found.extra.decode())
+        except Error as error:
+            raise DatabaseFailed(_one_line(str(error))) from error
+        return payloads
+
+    def cancel(self) -> None:
+        """Cancel the statement that runs; from any thread."""
+        self._pg.get_cancel().cancel()
+
+    # Statements
+
+    def send(self, name: str, *bindings: Any) -> None:
+        """Send a statement, with those that are waited for later."""
+        try:
+            if name not in self._prepared:
+                self._pg.send_prepare(name.encode(), SQL[name].encode())
+                self._sent.append(name)
+                self._prepared.add(name)
+            self._pg.send_query_prepared(
+                name.encode(), [None if each is None else _text(each) for each in bindings]
+            )
+        except Error as error:
+            raise DatabaseFailed(_one_line(str(error))) from error
+        self._sent.append(None)
+        if name in CHANGING:
+            self.wrote = True
+
+    def query(self, name: str, *bindings: Any) -> list[Any]:
+        self.send(name, *bindings)
+        if name in SILENT:
+            if len(self._sent) >= PIPELINE_MAX:
+                self.wait()
+            return []
+        return self.wait()
+
+    def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        for row in rows:
+            self.query(name, *row)
+
+    def rows(self, name: str, *bindings: Any) -> Rows:
+        return _Rows(self.query(name, *bindings))
+
+    def wait(self) -> list[Any]:
+        """Wait for all results; returns the rows of the last statement. Raises StatementFailed, DatabaseFailed."""
+        rows: list[Any] = []
+        error: Exception | None = None
+        for result in self._results():
+            status = result.status
+            prepared = self._sent.popleft() if self._sent else None
+            if status == pq.ExecStatus.TUPLES_OK:
+                self._transformer.set_pgresult(result)
+                rows = self._transformer.load_rows(0, result.ntuples, tuple)
+            elif status != pq.ExecStatus.COMMAND_OK:
+                if prepared is not None:
+                    self._prepared.discard(prepared)
+                if status == pq.ExecStatus.FATAL_ERROR and error is None:
+                    error = _error(result)
+        if error is not None:
+            raise error
+        return rows
+
+    def script(self, statements: str) -> None:
+        """Run statements that have no names: a migration. Raises StatementFailed, DatabaseFailed."""
+        self._pg.exit_pipeline_mode()
+        result = self._pg.exec_(statements.encode())
+        self._pg.enter_pipeline_mode()
+        if result.status not in _FINE:
+            raise _error(result)
+
+    def drain(self) -> None:
+        """Wait for all results and ignore statements that failed for their values."""
+        with suppress(StatementFailed):
+            self.wait()
+
+    def _results(self) -> Iterator[pq.abc.PGresult]:
+        """The results of what was sent, up to here."""
+        pg = self._pg
+        try:
+            pg.pipeline_sync()
+            while True:
+                unsent = pg.flush()
+                self._poll.modify(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+                self._poll.poll()
+                pg.consume_input()
+                while not pg.is_busy():
+                    result = pg.get_result()
+                    if result is None:
+                        if pg.status != pq.ConnStatus.OK:
+                            raise DatabaseFailed(_one_line(pg.get_error_message()))
+                        continue
+                    if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                        return
+                    yield result
+        except Error as error:
+            raise DatabaseFailed(_one_line(str(error))) from error
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        self.send("savepoint")
+        self.wait()
+        try:
+            yield
+            self.wait()
+        except self.storage_errors:
+            raise
+        except Exception:
+            self.drain()
+            self.send("undo_part")
+            self.send("end_part")
+            self.wait()
+            raise
+        self.send("end_part")
+
+
+class _Rows:
+    """Rows that are there already."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def close(self) -> None:
+        """Nothing is left to read."""
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def _text(value: Any) -> bytes:
+    """A binding in the text format."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ZeroCharacter
+        return value.encode()
+    if isinstance(value, bytes):
+        return b"\\x" + value.hex().encode()
+    return b"%d" % value
+
+
+def _error(result: pq.abc.PGresult) -> Exception:
+    sqlstate = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+    primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
+    message = _one_line(primary.decode(errors="replace"))
+    if sqlstate[:2] in _OF_A_STATEMENT:
+        return StatementFailed(message)
+    return DatabaseFailed(message, sqlstate)

@@ -1,0 +1,62 @@
+"""The named statements in PostgreSQL's dialect: the shared ones, translated, and those that are written anew.
+
+What can be translated word by word is; every other statement stands, under the same name, in `sql/dialect.sql`.
+"""
+
+import re
+from collections.abc import Mapping
+
+from forq_trio.model import limits
+from forq_trio.storage.relational.connection import STATEMENTS
+from forq_trio.storage.relational.reader import READER_STATEMENTS
+from forq_trio.storage.relational.statements import load
+
+_PACKAGE = "forq_trio.storage.postgres"
+_BINDING = re.compile(r"\?(\d*)")
+_WORDS = (
+    (
+        re.compile(r"\bNOT IN \(SELECT value FROM json_each\((\$\d+)\)\)"),
+        r"<> ALL (translate(\1, '[]', '{}')::bigint[])",
+    ),
+    (
+        re.compile(r"\bIN \(SELECT value FROM json_each\((\$\d+)\)\)"),
+        r"= ANY (translate(\1, '[]', '{}')::bigint[])",
+    ),
+    (re.compile(r"\s+INDEXED BY \w+"), ""),
+    (re.compile(r"\bCROSS JOIN\b"), "JOIN"),
+    (re.compile(r"\bAS INTEGER\)"), "AS bigint)"),
+    (re.compile(r"\bjson_array\("), "json_build_array("),
+    (re.compile(r"\bIS (\$\d+)"), r"IS NOT DISTINCT FROM \1"),
+    # What first names a binding gives it its type.
+    (re.compile(r"(WHEN|\() ?(\$\d+) IS NULL( THEN| OR NOT EXISTS)"), r"\1 \2::text IS NULL\3"),
+    (re.compile(r"\((\$\d+) IS NULL OR ([^()]*(?:\([^()]*\))?[^()]*)\)"), r"(\2 OR \1 IS NULL)"),
+)
+_STEP_BYTES = re.compile(r":step_bytes\b")
+
+
+def translated(statement: str) -> str:
+    """A statement of SQLite's dialect in PostgreSQL's."""
+    numbers = iter(range(1, statement.count("?") + 1))
+    statement = _BINDING.sub(lambda found: f"${found[1] or next(numbers)}", statement)
+    for words, others in _WORDS:
+        statement = words.sub(others, statement)
+    return statement
+
+
+def _in_dialect() -> Mapping[str, str]:
+    shared = {name: translated(statement) for name, statement in (STATEMENTS | READER_STATEMENTS).items()}
+    own = load("dialect", _PACKAGE)
+    assert own.keys() <= shared.keys(), own.keys() - shared.keys()
+    own = {name: _STEP_BYTES.sub(str(limits.STEP_BYTES_MAX), statement) for name, statement in own.items()}
+    return shared | own | load("connection", _PACKAGE)
+
+
+SQL = _in_dialect()
+_CHANGES = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b")
+_GIVES_ROWS = re.compile(r"\bRETURNING\b")
+CHANGING = frozenset(
+    name for name, statement in SQL.items() if _CHANGES.match(statement) or "RETURNING" in statement
+)
+"""Statements that change something."""
+SILENT = frozenset(name for name in CHANGING if not _GIVES_ROWS.search(SQL[name]))
+"""Those of them that return no rows: nobody has to wait for them."""

@@ -1,0 +1,261 @@
+"""The PostgreSQL engine: one queue of several server processes, one batch at a time among all of them.
+
+A batch begins with a lock that all processes share (the gate), so every rule holds as if there were one process. Behind
+the gate the process first takes over what the batches of others changed (shipped.py), then runs its own, and stores
+its changes for them. It all ends with the transaction: a process that dies, or is stopped, gives the gate back.
+
+What became of a batch whose connection was lost in its COMMIT is looked up: its row in `batches` is there or not.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from secrets import token_hex
+
+import msgspec
+
+from forq_trio.model.clock import AheadClock, Clock
+from forq_trio.model.commands import Compact, Optimize
+from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable
+from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings
+from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, unavailable
+from forq_trio.storage.postgres.listener import PgListener, payload
+from forq_trio.storage.postgres.open import Address, open_writer
+from forq_trio.storage.postgres.reader import PgReader
+from forq_trio.storage.postgres.shipped import pack, take_over, unpack
+from forq_trio.storage.relational import operations
+from forq_trio.storage.relational.cache import Cache
+from forq_trio.storage.relational.engine import SqlEngine
+from forq_trio.storage.relational.load import load
+from forq_trio.storage.relational.operations import Operations, operation_on_each
+from forq_trio.storage.relational.transaction import Transaction
+
+OPERATIONS: Operations = {**operations.OPERATIONS}
+BATCHES_KEPT = 1_000
+"""Batches whose changes are stored: a process that is further behind reads all tables anew."""
+BATCHES_READ_MAX = 200
+CLOCK_SECONDS = 60.0
+"""How often the server's clock is read."""
+OUTCOME_SECONDS_MAX = 10.0
+"""How long a batch whose COMMIT was cut off is looked for."""
+
+
+@operation_on_each(Optimize, OPERATIONS)
+def _optimize(_: Transaction, __: Optimize) -> None:
+    """PostgreSQL does it by itself."""
+
+
+@operation_on_each(Compact, OPERATIONS)
+def _compact(_: Transaction, __: Compact) -> FeatureUnavailable:
+    return FeatureUnavailable()
+
+
+class PostgresEngine(SqlEngine):
+    """Engine over one database. Used from one thread at a time."""
+
+    log = None
+
+    def __init__(self, url: str, settings: EngineSettings, durability: str = "full") -> None:
+        """Connect, and if need be create or migrate the schema. Raises StorageOpenError."""
+        self.durability = durability
+        self._settings = settings
+        self._address = Address(url, durability)
+        self._connection: PgConnection = open_writer(self._address)
+        self._name = f"{os.getpid()}-{token_hex(4)}"
+        self._version = 0
+        self._foreign = _nothing()
+        self._clock = AheadClock()
+        super().__init__(self._connection, Cache(settings), OPERATIONS)
+        try:
+            self._set_clock()
+            self._load()
+            self._foreign = _nothing()
+        except DatabaseFailed as error:
+            self._connection.close()
+            raise self._address.refused(error) from None
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def execute_batch(self, batch: Batch) -> BatchResult:
+        """See storage/engine.py. First takes over what other processes did."""
+        try:
+            if (not batch.receivers and not batch.commands) or not self._has_work(batch):
+                self._look()
+        except DatabaseFailed as error:
+            raise unavailable(error) from error
+        result = super().execute_batch(batch)
+        if self._foreign.tokens or self._foreign.woken or self._foreign.logged:
+            result.elsewhere = (self._foreign,)
+        if self._open_transaction is None:
+            self._foreign = _nothing()
+        return result
+
+    def _has_work(self, batch: Batch) -> bool:
+        woken = self._foreign.woken
+        return super()._has_work(batch) or any(queue in woken for queue in batch.receivers)
+
+    def commit(self) -> bool:
+        """See storage/engine.py."""
+        tx = self._open_transaction
+        if tx is None:
+            return False
+        try:
+            self._connection.query("commit")
+        except DatabaseFailed as error:
+            if not self._connection.lost or not self._was_committed():
+                self._rollback()
+                raise unavailable(error) from error
+        self._open_transaction = None
+        if self._connection.wrote:
+            self._version += 1
+        tx.adopt()
+        self._foreign = _nothing()
+        return self._connection.wrote
+
+    def _was_committed(self) -> bool:
+        """Whether the batch whose COMMIT was cut off is stored. Raises DatabaseFailed where that cannot be told."""
+        if not self._connection.wrote:
+            return True
+        ends_at = time.monotonic() + OUTCOME_SECONDS_MAX
+        while True:
+            try:
+                self._connection.reopen()
+                self._connection.send("begin")
+                self._connection.query("gate")  # the old connection's transaction has ended then
+                found = self._connection.query("find_batch", self._version + 1, self._name)
+                self._connection.query("rollback")
+                return bool(found)
+            except DatabaseFailed as error:
+                if time.monotonic() >= ends_at:
+                    raise OutcomeLost(str(error)) from error
+                time.sleep(0.1)
+
+    def facts(self) -> EngineFacts:
+        version = self._connection.server_version
+        return EngineFacts(
+            name="PostgreSQL",
+            version=f"{version // 10_000}.{version % 10_000}",
+            durability=self.durability,
+            shared=True,
+        )
+
+    def copy_to(self, path: str, on_step: Callable[[int, int], None]) -> int:
+        raise FeatureUnavailable
+
+    def open_reader(self) -> PgReader:
+        return PgReader(self._address)
+
+    @property
+    def listen(self) -> Callable[[], PgListener]:
+        return partial(PgListener, self._address, self._name)
+
+    def clock(self) -> Clock:
+        return self._clock
+
+    def _set_clock(self) -> None:
+        """Read the server's clock, which may differ from this machine's."""
+        before = time.time()
+        ((server_ms,),) = self._connection.query("clock")
+        self._clock.ahead_ms = round(server_ms - (before + time.time()) * 500)
+        self._clock_set_at = time.monotonic()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # Taking over
+
+    def _load(self) -> None:
+        """Fill the cache from the tables, as of the last batch of whatever process."""
+        self._connection.send("begin")
+        self._connection.query("gate")
+        self._reload()
+        self._connection.query("commit")
+
+    def _reload(self) -> None:
+        """Inside a transaction, behind the gate."""
+        ((self._version,),) = self._connection.query("last_batch")
+        known = self._cache
+        vars(known).update(vars(load(self._connection.query, self._settings, self._address.name)))
+        self._foreign = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
+
+    def _look(self) -> None:
+        """Take over what others did, without waiting for the gate."""
+        self._ensure_connected()
+        if time.monotonic() >= self._clock_set_at + CLOCK_SECONDS:
+            self._set_clock()
+        rows = self._connection.query("batches_since", self._version, BATCHES_READ_MAX)
+        if not self._take_over(rows):
+            self._load()
+
+    def _take_over(self, rows: Sequence[tuple[int, bytes]]) -> bool:
+        """Adopt the changes of these batches. False where they do not follow: all tables are to be read anew."""
+        if not rows:
+            return True
+        if rows[0][0] != self._version + 1 or len(rows) == BATCHES_READ_MAX:
+            return False
+        for version, changes in rows:
+            try:
+                shipped = unpack(changes)
+            except msgspec.MsgspecError:
+                return False
+            take_over(Transaction(self._connection, self._cache, shipped.now_ms, self._ids), shipped)
+            self._version = version
+            self._foreign.woken |= set(shipped.woken)
+            self._foreign.logged |= set(shipped.logged)
+            self._foreign.tokens |= bool(shipped.tokens)
+        return True
+
+    # A batch
+
+    def _begin(self) -> None:
+        self._ensure_connected()
+        self._connection.wrote = False
+        self._connection.send("begin")
+        self._connection.send("gate")
+        rows = self._connection.query("batches_since", self._version, BATCHES_READ_MAX)
+        if not self._take_over(rows):
+            self._reload()
+        self._woken_elsewhere = self._foreign.woken
+
+    def _end(self, tx: Transaction) -> None:
+        if not self._connection.wrote and not (tx.wake_next or self._cache.wake_next or tx.claim_first_next):
+            return
+        version = self._version + 1
+        self._connection.query("save_batch", version, self._name, pack(tx))
+        self._connection.query("forget_batch", version - BATCHES_KEPT)
+        if tx.woken:
+            self._connection.query("notify", payload(self._name, tx.woken))
+
+    def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
+        result = super()._run(batch, isolated=isolated)
+        self._connection.wait()
+        return result
+
+    def _rollback(self) -> None:
+        self._open_transaction = None
+        if self._connection.lost:
+            return
+        try:
+            self._connection.drain()
+            if self._connection.in_transaction:
+                self._connection.query("rollback")
+        except DatabaseFailed:
+            pass
+
+    def _ensure_connected(self) -> None:
+        if self._connection.lost:
+            self._connection.reopen()
+
+    def _unavailable(self, error: Exception) -> StorageUnavailable:
+        assert isinstance(error, DatabaseFailed)
+        return unavailable(error)
+
+
+class OutcomeLost(Exception):
+    """Whether a batch was committed cannot be told: the database cannot be reached"""
+
+
+def _nothing() -> Elsewhere:
+    return Elsewhere(set(), set(), tokens=False)

@@ -1,0 +1,108 @@
+"""Connects to a database, brings its schema up to date, and says in one sentence why it cannot be used."""
+
+from urllib.parse import unquote, urlsplit
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.migrate import Applied, load, pending
+from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
+
+VERSION_MIN = 16
+"""PostgreSQL's major version."""
+KNOWN = load("forq_trio.storage.postgres")
+_SYNCHRONOUS = {"full": "on", "normal": "off"}
+_CONNECTION = {
+    "application_name": "forq",
+    "connect_timeout": "5",
+    "client_encoding": "utf8",
+    "tcp_user_timeout": "5000",
+    "target_session_attrs": "read-write",
+}
+# A plan is made once for each statement and goes along an index, whatever the statistics say.
+_SESSION = """
+SET search_path = forq; SET timezone = 'UTC'; SET standard_conforming_strings = on; SET bytea_output = 'hex';
+SET statement_timeout = '5s'; SET lock_timeout = '3s'; SET idle_in_transaction_session_timeout = '{idle}s';
+SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off;
+SET enable_mergejoin = off; SET enable_bitmapscan = off; SET synchronous_commit = {synchronous}
+"""
+
+
+class Address:
+    """Where a database is: a URL of libpq. `name` can be shown: it has no password."""
+
+    def __init__(self, url: str, durability: str) -> None:
+        """Raises StorageOpenError for a URL that libpq cannot read."""
+        try:
+            parts = conninfo_to_dict(url)
+        except ProgrammingError as error:
+            raise StorageOpenError(f"the database URL cannot be read: {_without(url, str(error))}") from None
+        host = parts.get("host") or parts.get("hostaddr") or "the local socket"
+        self.name = f"the PostgreSQL database {parts.get('dbname') or parts.get('user') or '?'} at {host}"
+        self._password = str(parts.get("password") or "")
+        self.conninfo = make_conninfo("", **{**_CONNECTION, **parts, "client_encoding": "utf8"})
+        self._synchronous = _SYNCHRONOUS[durability]
+
+    def connect(self, *, idle_seconds: int = 2) -> PgConnection:
+        """idle_seconds: how long a transaction may wait for its client. Raises DatabaseFailed."""
+        return PgConnection(self.conninfo, _SESSION.format(synchronous=self._synchronous, idle=idle_seconds))
+
+    def refused(self, error: Exception) -> StorageOpenError:
+        """The error of a server that cannot start."""
+        reason = str(error)
+        if self._password:
+            reason = reason.replace(self._password, "***")
+        return StorageOpenError(f"{self.name} cannot be used: {reason}")
+
+
+def _without(url: str, message: str) -> str:
+    """A message without the URL, which may have a password."""
+    secret = urlsplit(url).netloc.rpartition("@")[0].partition(":")[2]
+    message = " ".join(message.split()).replace(url, "the URL")
+    for each in filter(None, (secret, unquote(secret))):
+        message = message.replace(each, "***")
+    return message
+
+
+def open_writer(address: Address) -> PgConnection:
+    """The write connection, to a database that is up to date. Raises StorageOpenError."""
+    try:
+        connection = address.connect()
+    except DatabaseFailed as error:
+        raise address.refused(error) from None
+    try:
+        if connection.server_version < VERSION_MIN * 10_000:
+            found = connection.server_version // 10_000
+            raise StorageOpenError(f"{address.name} is PostgreSQL {found}; use {VERSION_MIN} or newer")
+        _migrate(connection, address.name)
+    except (DatabaseFailed, StatementFailed) as error:
+        connection.close()
+        raise address.refused(error) from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _migrate(connection: PgConnection, name: str) -> None:
+    """Make the schema or bring it up to date, in one transaction, one process at a time."""
+    if connection.query("tables") and not pending(name, KNOWN, _applied(connection, name)):
+        return
+    connection.send("begin")
+    connection.query("migration_gate")
+    had = _applied(connection, name) if connection.query("tables") else []
+    missing = pending(name, KNOWN, had)
+    if missing and not had:
+        connection.query("create_schema")
+        connection.query("create_migrations")
+    for migration in missing:
+        connection.script(migration.sql)
+        connection.query("record", migration.version, migration.name, migration.checksum)
+    connection.query("commit")
+
+
+def _applied(connection: PgConnection, name: str) -> list[Applied]:
+    if ("migrations",) not in connection.query("tables"):
+        raise StorageOpenError(f"{name} has a schema `forq` that is not ours: it has no table of migrations")
+    return [Applied(*row) for row in connection.query("applied")]

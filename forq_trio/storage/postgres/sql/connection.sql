@@ -1,0 +1,95 @@
+-- Statements that only PostgreSQL has.
+
+-- name: begin
+-- Begin a batch.
+BEGIN;
+
+-- name: gate
+-- Wait until no other process runs a batch; it ends with the transaction.
+SELECT pg_advisory_xact_lock(1718579825, 1);
+
+-- name: batches_since
+-- What the batches behind this one changed, of all processes.
+SELECT version, changes FROM batches WHERE version > $1 ORDER BY version LIMIT $2;
+
+-- name: last_batch
+-- The version of the last batch.
+SELECT coalesce(max(version), 0) FROM batches;
+
+-- name: save_batch
+-- What this batch changed.
+INSERT INTO batches (version, made_by, changes) VALUES ($1, $2, $3);
+
+-- name: forget_batch
+-- A batch that every process has read, or has to start over.
+DELETE FROM batches WHERE version = $1;
+
+-- name: find_batch
+-- Whether a batch of this process was committed.
+SELECT 1 FROM batches WHERE version = $1 AND made_by = $2;
+
+-- name: notify
+-- Tell the other processes, once this is committed.
+SELECT pg_notify('forq', $1);
+
+-- name: commit
+-- Make the batch durable.
+COMMIT;
+
+-- name: rollback
+-- Undo the batch.
+ROLLBACK;
+
+-- name: savepoint
+-- Begin a part of a batch that may be undone alone.
+SAVEPOINT part;
+
+-- name: undo_part
+-- Undo the latest part.
+ROLLBACK TO SAVEPOINT part;
+
+-- name: end_part
+-- The latest part can no longer be undone alone.
+RELEASE SAVEPOINT part;
+
+-- name: begin_reading
+-- Begin a snapshot: the next statements see one state.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+
+-- name: clock
+-- The time of the server (epoch ms).
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+
+-- name: tables
+-- The tables of our schema.
+SELECT relname FROM pg_catalog.pg_class
+WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'forq') AND relkind = 'r';
+
+-- name: migration_gate
+-- Wait until no other process migrates; it ends with the transaction.
+SELECT pg_advisory_xact_lock(1718579825, 2);
+
+-- name: create_schema
+-- Our schema.
+CREATE SCHEMA IF NOT EXISTS forq;
+
+-- name: create_migrations
+-- The record of applied migrations, made with the first of them.
+CREATE TABLE migrations (
+    version    bigint PRIMARY KEY,
+    name       text NOT NULL,
+    checksum   text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- name: applied
+-- The applied migrations, in order.
+SELECT version, name, checksum FROM migrations ORDER BY version;
+
+-- name: record
+-- Record a migration as applied.
+INSERT INTO migrations (version, name, checksum) VALUES ($1, $2, $3);
+
+-- name: listen
+-- Hear of the batches of other processes.
+LISTEN forq;

@@ -1,0 +1,74 @@
+"""Two brokers on one PostgreSQL database, each with its own writer."""
+
+import trio
+
+from forq_trio.broker.broker import Broker
+from forq_trio.jobs import peers
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.system import open_broker
+from support.actors import until
+
+
+async def test_a_consumer_that_waits_at_one_gets_what_is_sent_to_the_other(empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "PEERS_LOOK_SECONDS", 30.0)  # the look of a second is not what wakes it
+    async with open_broker(empty_tables) as a, open_broker(empty_tables) as b, trio.open_nursery() as nursery:
+        got: list[str] = []
+
+        async def consume(broker: Broker, queue: str) -> None:
+            (delivery,) = await broker.receive(queue, wait_ms=20_000)
+            await broker.ack(queue, delivery.receipt)
+            got.append(delivery.content)
+
+        for broker in (a, b):
+            for queue in ("p", "q"):
+                nursery.start_soon(consume, broker, queue)
+        with trio.fail_after(20):
+            await until(lambda: all(writer.parked.total == 2 for writer in (a._writer, b._writer)))
+            for number in range(2):
+                await a.produce("p", f"p{number}")
+                await b.produce("q", f"q{number}")
+    assert sorted(got) == ["p0", "p1", "q0", "q1"]
+
+
+async def test_without_a_notification_the_look_finds_it(empty_tables, monkeypatch):
+    class Deaf:
+        def __init__(self, listener):
+            self.socket = listener.socket
+            self._listener = listener
+            self.close = listener.close
+
+        def heard(self):
+            self._listener.heard()
+            return set()
+
+    monkeypatch.setattr(limits, "PEERS_LOOK_SECONDS", 0.1)
+    original = peers.Peers.__init__
+
+    def deaf(self, listen, writer):
+        original(self, lambda: Deaf(listen()), writer)
+
+    monkeypatch.setattr(peers.Peers, "__init__", deaf)
+    async with open_broker(empty_tables) as a, open_broker(empty_tables) as b, trio.open_nursery() as nursery:
+        nursery.start_soon(a.produce, "q", "x")
+        with trio.fail_after(10):
+            (delivery,) = await b.receive("q", wait_ms=9_000)
+        assert delivery.content == "x"
+
+
+async def test_a_delayed_message_is_delivered_by_either_when_it_is_due(empty_tables):
+    async with open_broker(empty_tables) as a, open_broker(empty_tables) as b:
+        await a.produce("q", "later", delay_ms=300)
+        with trio.fail_after(10):
+            (delivery,) = await b.receive("q", wait_ms=9_000)
+        assert delivery.content == "later"
+
+
+async def test_a_revoked_token_is_refused_by_the_other(empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "PEERS_LOOK_SECONDS", 0.05)
+    async with open_broker(empty_tables) as a, open_broker(empty_tables) as b:
+        made = await a.create_token("t", scopes=[Scope.CONSUME], queues="*")
+        with trio.fail_after(10):
+            await until(lambda: b.keys.use(made.token) is not None)
+            await a.revoke_token("t")
+            await until(lambda: b.keys.use(made.token) is None)

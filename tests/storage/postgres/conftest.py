@@ -1,0 +1,16 @@
+"""Engines on one empty PostgreSQL database."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.postgres.engine import PostgresEngine
+
+
+@pytest.fixture
+def open_one(empty_tables) -> Iterator[Callable[[], PostgresEngine]]:
+    """Opens one more engine, as another process would."""
+    with ExitStack() as engines:
+        yield lambda: engines.enter_context(closing(PostgresEngine(empty_tables, EngineSettings(), "normal")))

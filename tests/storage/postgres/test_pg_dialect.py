@@ -1,0 +1,46 @@
+"""The statements of both dialects: the same names, and the same bindings."""
+
+import re
+
+import pytest
+
+from forq_trio.storage.postgres.dialect import CHANGING, SILENT, SQL, translated
+from forq_trio.storage.relational.connection import STATEMENTS
+from forq_trio.storage.relational.reader import READER_STATEMENTS
+from forq_trio.storage.relational.statements import load
+
+SHARED = STATEMENTS | READER_STATEMENTS
+OWN = load("dialect", "forq_trio.storage.postgres")
+
+
+def bindings(statement: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\$(\d+)", statement)}
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_what_is_written_anew_has_the_bindings_of_the_shared_one(name):
+    assert bindings(OWN[name]) == bindings(translated(SHARED[name]))
+
+
+def test_bindings_without_numbers_are_counted():
+    assert translated("SELECT ?, ?2, ?") == "SELECT $1, $2, $2"
+    assert (
+        translated("a IN (SELECT value FROM json_each(?))") == "a = ANY (translate($1, '[]', '{}')::bigint[])"
+    )
+    assert translated("b = 1 AND (?5 IS NULL OR a = ?5)") == "b = 1 AND (a = $5 OR $5 IS NULL)"
+
+
+def test_the_server_takes_every_statement(open_one):
+    """Their names and types are right; the conformance suite runs them."""
+    connection = open_one()._connection
+    for name, statement in SQL.items():
+        if not statement.startswith("CREATE"):
+            connection._pg.send_prepare(f"taken_{name}".encode(), statement.encode())
+            connection._sent.append(None)
+    connection.wait()
+
+
+def test_only_statements_without_rows_are_not_waited_for():
+    assert {"insert_plain", "lease", "save_counts", "delete_message"} <= SILENT
+    assert not {"expire_dedup", "take_wakes", "begin_stage", "select_ready", "begin", "commit"} & SILENT
+    assert SILENT < CHANGING

@@ -1,0 +1,158 @@
+"""Several engines on one database: what one does the others know, and a cut connection tells no lie."""
+
+import psycopg
+import pytest
+
+from forq_trio.model.access import AccessToken, Digest, Scope
+from forq_trio.model.commands import Configure, Purge, Purged, RevokeToken, SaveToken
+from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable, ZeroCharacter
+from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.storage.engine import Batch
+from forq_trio.storage.postgres import engine as module
+from support.actors import T0
+from support.batches import do, run
+from support.words import ack, claim, send
+
+
+def cut(database: str) -> None:
+    """End every connection of others to this database."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid()"
+        )
+
+
+def test_what_one_sends_the_other_delivers_once(open_one):
+    a, b = open_one(), open_one()
+    do(a, send("x"))
+    (delivery,) = do(b, claim())
+    assert delivery.content == "x"
+    assert do(a, claim()) == ()
+    assert do(a, ack(delivery)) == (True,)
+    assert do(b, ack(delivery)) == (False,)
+    assert a.snapshot().counts["q"].total == 0
+    do(b, claim())
+    assert b.snapshot().counts["q"].total == 0
+
+
+def test_an_engine_far_behind_reads_all_tables_anew(open_one, monkeypatch):
+    monkeypatch.setattr(module, "BATCHES_KEPT", 5)
+    a, b = open_one(), open_one()
+    for number in range(20):
+        do(a, send(str(number), queue=f"q{number}"))
+    do(a, Configure("q3", SettingsChange(lease_ms=7_000)))
+    assert [do(b, claim(queue=f"q{number}"))[0].content for number in range(20)] == [
+        str(n) for n in range(20)
+    ]
+    assert b.snapshot().counts == {**a.snapshot().counts, **b.snapshot().counts}
+    assert b.snapshot().rules("q3").lease_ms == 7_000
+
+
+def test_settings_and_tokens_reach_the_other_with_its_next_batch(open_one):
+    a, b = open_one(), open_one()
+    token = AccessToken("t", (Scope.CONSUME,), "*", T0, None, None, Digest("d" * 64))
+    do(a, SaveToken(token))
+    do(a, Configure("q", SettingsChange(lease_ms=9_000)))
+    result = run(b)
+    assert result.elsewhere[0].tokens
+    assert b.snapshot().tokens == {"t": token}
+    assert b.snapshot().rules("q").lease_ms == 9_000
+    do(b, RevokeToken("t"))
+    run(a)
+    assert a.snapshot().tokens == {}
+    assert run(a).elsewhere == ()
+
+
+def test_an_empty_batch_wakes_the_queues_that_others_woke(open_one):
+    a, b = open_one(), open_one()
+    do(a, send())
+    assert run(b).elsewhere[0].woken == {"q"}
+    assert run(b).elsewhere == ()
+
+
+def test_a_batch_without_changes_stores_nothing(open_one, empty_tables):
+    a = open_one()
+    do(a, claim())
+    with psycopg.connect(empty_tables) as connection:
+        assert connection.execute("SELECT count(*) FROM forq.batches").fetchone() == (0,)
+
+
+def test_a_connection_lost_before_the_commit_changes_nothing(open_one, empty_tables):
+    a = open_one()
+    a.execute_batch(Batch([send("x")], T0))
+    cut(empty_tables)
+    with pytest.raises(StorageUnavailable):
+        a.commit()
+    assert do(a, claim()) == ()
+    do(a, send("y"))
+    assert do(a, claim())[0].content == "y"
+
+
+def test_a_connection_lost_after_the_commit_is_found_out(open_one, empty_tables, monkeypatch):
+    """The server committed, and its answer was lost."""
+    a = open_one()
+    a.execute_batch(Batch([send("x")], T0))
+    query = a._connection.query
+
+    def commit_then_lose(name: str, *bindings: object) -> list[object]:
+        rows = query(name, *bindings)
+        if name == "commit":
+            cut(empty_tables)
+            query("clock")
+        return rows
+
+    monkeypatch.setattr(a._connection, "query", commit_then_lose)
+    assert a.commit()
+    monkeypatch.undo()
+    assert a.snapshot().counts["q"].ready == 1
+    assert do(open_one(), claim())[0].content == "x"
+    do(a, send("z"))
+
+
+def test_an_outcome_that_cannot_be_told_is_no_unavailability(open_one, empty_tables, monkeypatch):
+    monkeypatch.setattr(module, "OUTCOME_SECONDS_MAX", 0.0)
+    a = open_one()
+    a.execute_batch(Batch([send("x")], T0))
+    cut(empty_tables)
+
+    def unreachable() -> None:
+        raise module.DatabaseFailed("no route to host")
+
+    monkeypatch.setattr(a._connection, "reopen", unreachable)
+    with pytest.raises(module.OutcomeLost):
+        a.commit()
+
+
+def test_a_stopped_batch_gives_the_gate_back(open_one):
+    """As a process that is stopped with SIGSTOP in the middle of a batch."""
+    a, b = open_one(), open_one()
+    a.execute_batch(Batch([send("lost")], T0))
+    do(b, send("x"))
+    with pytest.raises(StorageUnavailable):
+        a.commit()
+    assert [each.content for each in do(a, claim(most=10))] == ["x"]
+
+
+def test_a_zero_character_is_refused_alone(open_one):
+    a = open_one()
+    result = run(a, send("a\0b"), send("c"), send("d", attributes={"k": "\0"}))
+    refused, sent, odd = result.outcomes
+    assert isinstance(refused, ZeroCharacter)
+    assert isinstance(odd, Exception)
+    assert do(a, claim(most=10))[0].sequence == sent.sequence
+    assert do(a, claim(most=10)) == ()
+
+
+def test_what_the_database_does_itself_is_refused_by_name(open_one):
+    a = open_one()
+    with pytest.raises(FeatureUnavailable):
+        a.copy_to("copy.db", lambda done, total: None)
+
+
+def test_a_purge_of_many_is_seen_by_both(open_one):
+    a, b = open_one(), open_one()
+    for _ in range(3):
+        do(a, send())
+    assert do(b, Purge("q")) == Purged(3, None)
+    assert do(a, claim()) == ()

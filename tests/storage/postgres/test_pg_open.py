@@ -1,0 +1,70 @@
+"""What cannot be opened is refused in one sentence, without a password."""
+
+import psycopg
+import pytest
+
+from forq_trio.model.commands import Ping
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
+from support.batches import do
+
+SECRET = "hunter2"
+
+
+def refusal(url: str) -> str:
+    with pytest.raises(StorageOpenError) as raised:
+        open_engine(url, EngineSettings(), "full")
+    text = str(raised.value)
+    assert SECRET not in text
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (f"postgresql://forq:{SECRET}@127.0.0.1:1/queue", "queue at 127.0.0.1 cannot be used: .*refused"),
+        (f"postgresql://forq:{SECRET}@no.such.host.invalid/queue", "at no.such.host.invalid cannot be used"),
+        (f"postgresql://forq:{SECRET}@localhost:port/queue", "port"),
+        (f"postgresql://forq:{SECRET}@localhost/queue?sslmodus=require", "cannot be read: .*sslmodus"),
+        (f"postgresq://forq:{SECRET}@localhost/queue", "is not a database URL; use sqlite"),
+    ],
+)
+def test_a_url_with_a_typo_or_a_server_that_is_not_there(url, words):
+    assert __import__("re").search(words, refusal(url)), refusal(url)
+
+
+def test_a_database_that_is_not_there(postgres):
+    assert 'database "nothing" does not exist' in refusal(postgres.url("nothing"))
+
+
+def test_a_schema_that_is_not_ours(database):
+    with psycopg.connect(database) as connection:
+        connection.execute("CREATE SCHEMA forq; CREATE TABLE forq.orders (id bigint)")
+    assert "has a schema `forq` that is not ours" in refusal(database)
+
+
+def test_a_schema_of_a_newer_version(database):
+    open_engine(database, EngineSettings(), "full").close()
+    with psycopg.connect(database) as connection:
+        connection.execute("INSERT INTO forq.migrations VALUES (2, 'later', 'x')")
+    assert "was written by a newer version of forq-trio" in refusal(database)
+
+
+def test_a_role_without_rights(database):
+    with psycopg.connect(database) as connection:
+        connection.execute(f"DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD '{SECRET}'")
+    assert "permission denied" in refusal(database.replace("postgres@", f"reader:{SECRET}@", 1))
+
+
+def test_other_tables_of_the_database_are_left_alone_and_a_second_start_changes_nothing(database):
+    with psycopg.connect(database) as connection:
+        connection.execute("CREATE TABLE orders (id bigint)")
+    for _ in range(2):
+        engine = open_engine(database, EngineSettings(), "full")
+        assert do(engine, Ping()) is None
+        engine.close()
+    with psycopg.connect(database) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    assert tables == [("orders",)]
