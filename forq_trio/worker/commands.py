@@ -12,14 +12,14 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from forq_trio.model import limits
-from forq_trio.worker.jobs import Job
+from forq_trio.worker.jobs import Job, told_attributes
 from forq_trio.worker.outcomes import Retry
 
 TEMPORARY_FAILURE = 75
@@ -70,25 +70,15 @@ def environment_of(job: Job) -> dict[str, str]:
         "FORQ_ATTEMPT": str(job.attempt),
         "FORQ_LAST_ATTEMPT": "1" if job.last_attempt else "0",
     }
-    attributes, left_out = _attributes(job.attributes or {})
+    attributes, left_out = told_attributes(job, _variable, ENVIRONMENT_BYTES_MAX)
     if left_out:
         told["FORQ_ATTRIBUTES_LEFT_OUT"] = str(left_out)
     return told | attributes
 
 
-def _attributes(attributes: Mapping[str, str]) -> tuple[dict[str, str], int]:
-    told: dict[str, str] = {}
-    free_bytes, left_out = ENVIRONMENT_BYTES_MAX, 0
-    for name, value in attributes.items():
-        variable = f"FORQ_ATTRIBUTE_{re.sub('[^A-Z0-9]', '_', name.upper())}"
-        text = value.replace("\0", "")
-        size = len(variable) + len(text.encode(errors="replace")) + 2
-        if variable in told or size > free_bytes:
-            left_out += 1
-            continue
-        told[variable] = text.encode(errors="replace").decode()
-        free_bytes -= size
-    return told, left_out
+def _variable(name: str, value: str) -> tuple[str, str]:
+    text = value.replace("\0", "").encode(errors="replace").decode()
+    return f"FORQ_ATTRIBUTE_{re.sub('[^A-Z0-9]', '_', name.upper())}", text
 
 
 class _Tail:

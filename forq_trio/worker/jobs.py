@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import starmap
 
 import anyio
 
@@ -11,6 +12,8 @@ from forq_trio.model.messages import Delivery
 from forq_trio.worker.outcomes import LeaseLost
 
 logger = logging.getLogger("forq_trio.worker")
+
+_PAIR_BYTES = 4  # what separates and ends a name and its text, at most
 
 
 class Job:
@@ -122,3 +125,20 @@ class Run:
         for job in self.jobs:
             job.lost = job.lost or now >= job.ends_at
         return any(job.lost for job in self.jobs)
+
+
+def told_attributes(
+    job: Job, pair: Callable[[str, str], tuple[str, str]], bytes_max: int
+) -> tuple[dict[str, str], int]:
+    """A job's attributes for a program elsewhere, and how many are left out: beyond the bytes, or a name's second one.
+
+    pair: an attribute as name and text there.
+    """
+    told: dict[str, str] = {}
+    attributes = job.attributes or {}
+    for name, text in starmap(pair, attributes.items()):
+        size = len(name) + len(text.encode()) + _PAIR_BYTES
+        if name not in told and size <= bytes_max:
+            told[name] = text
+            bytes_max -= size
+    return told, len(attributes) - len(told)

@@ -24,7 +24,7 @@ from forq_trio.client.address import Address, address_of
 from forq_trio.client.http1 import Answer, Headers, basic, encode_headers, encode_request
 from forq_trio.client.tls import context_for
 from forq_trio.model import limits
-from forq_trio.worker.jobs import Job
+from forq_trio.worker.jobs import Job, told_attributes
 from forq_trio.worker.outcomes import Discard, Retry
 from forq_trio.worker.post_connection import Target, post
 
@@ -81,12 +81,11 @@ def headers_of(
     address: Address, job: Job, body: bytes, signing_key: bytes | None, now_seconds: float
 ) -> Headers:
     """The headers of a request. Whatever a message has in its attributes, each stays in one header."""
-    attributes = job.attributes or {}
     headers = [
         ("Host", address.authority),
         ("User-Agent", "forq-work"),
         ("Connection", "close"),
-        ("Content-Type", _content_type(attributes, body)),
+        ("Content-Type", _content_type(job.attributes or {}, body)),
         ("Forq-Message-Id", job.id),
         ("Forq-Queue", job.queue),
         ("Forq-Attempt", str(job.attempt)),
@@ -97,7 +96,10 @@ def headers_of(
         timestamp = str(int(now_seconds))
         headers.append(("Forq-Timestamp", timestamp))
         headers.append((SIGNATURE_HEADER, signature(signing_key, timestamp, job.id, body)))
-    return (*headers, *_attribute_headers(attributes))
+    told, left_out = told_attributes(job, _attribute_header, ATTRIBUTE_HEADERS_BYTES_MAX)
+    if left_out:
+        told["Forq-Attributes-Left-Out"] = str(left_out)
+    return (*headers, *told.items())
 
 
 def signature(key: bytes, timestamp: str, message_id: str, body: bytes) -> str:
@@ -120,22 +122,10 @@ def _content_type(attributes: Mapping[str, str], body: bytes) -> str:
     return "application/json"
 
 
-def _attribute_headers(attributes: Mapping[str, str]) -> Headers:
-    """Attributes as headers: names with - for what a name cannot have, values percent-encoded where they need it."""
-    headers: dict[str, str] = {}
-    free_bytes, left_out = ATTRIBUTE_HEADERS_BYTES_MAX, 0
-    for name, value in attributes.items():
-        header = f"Forq-Attribute-{re.sub('[^A-Za-z0-9-]', '-', name).title()}"
-        text = quote(value, safe=_VALUE_SAFE, errors="replace")
-        size = len(header) + len(text) + 4
-        if header in headers or size > free_bytes:
-            left_out += 1
-            continue
-        headers[header] = text
-        free_bytes -= size
-    if left_out:
-        headers["Forq-Attributes-Left-Out"] = str(left_out)
-    return tuple(headers.items())
+def _attribute_header(name: str, value: str) -> tuple[str, str]:
+    """An attribute as a header: - for what its name cannot have, the value percent-encoded where it needs that."""
+    header = f"Forq-Attribute-{re.sub('[^A-Za-z0-9-]', '-', name).title()}"
+    return header, quote(value, safe=_VALUE_SAFE, errors="replace")
 
 
 def _judge(answer: Answer, now_seconds: float) -> None:
