@@ -1,16 +1,23 @@
-"""Workers beside raw calls: an empty handler, and receive + ack of as many tasks as the worker has slots.
+"""Workers beside raw calls, and beside workers of other libraries: an empty handler.
 
-Both work off the same stored messages, in the same run, one after the other. The raw tasks take a message each, as a
-handler does; the row "100 in a request" is what calls without handlers can do at most.
+The raw calls work off as many stored messages, in the same run, one after the other. The raw tasks take a message each,
+as a handler does; "100 in a request" is what calls without handlers can do at most. Of each other library a process of
+its own works off as many tasks; what it stores, and how, stands in its row.
 """
 
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from time import perf_counter
 
 import trio
 
 from bench.scenarios.context import Context, Row
 from bench.scenarios.embedded import broker_on_disk
+from bench.targets import worker_peers
 from forq_trio import AsyncForqClient, Broker, NewMessage
 from forq_trio.worker import Worker
 
@@ -24,7 +31,7 @@ def workers(context: Context) -> list[Row]:
     rows = []
     with context.server() as server:
         rows += trio.run(_over_http, context, server.api.url, server.api.key)
-    return rows + trio.run(_embedded, context)
+    return rows + trio.run(_embedded, context) + _peers(context)
 
 
 async def _over_http(context: Context, url: str, key: str) -> list[Row]:
@@ -83,3 +90,21 @@ async def _worker(source: Source, queue: str) -> None:
     async def handle(content: str) -> None: ...
 
     await app.drain()
+
+
+def _peers(context: Context) -> list[Row]:
+    rows = []
+    for name, peer in worker_peers.PEERS.items():
+        missing = name if find_spec(name) is None else ""
+        if name == "rq" and shutil.which("redis-server") is None:
+            missing = "redis-server"
+        if missing:
+            context.say(f"SKIPPED peer {name}: {missing} is not installed")
+            continue
+        with tempfile.TemporaryDirectory(prefix="forq-bench-", dir=context.data_dir) as directory:
+            command = [sys.executable, "-m", worker_peers.__name__, name, directory]
+            command.append(str(context.settings.feature_messages))
+            rate = float(subprocess.check_output(command, text=True).split()[-1])
+        step = (peer.__doc__ or "").rstrip(".")
+        rows.append({"source": name, "step": step, "messages_per_second": round(rate, 1)})
+    return rows

@@ -108,16 +108,18 @@ class Run:
 
     def __init__(self, jobs: Sequence[Job], timeout: float = math.inf) -> None:
         self.jobs = list(jobs)
-        self.scope = anyio.CancelScope()
         self.in_thread = False
         self.timeout_at = math.inf if timeout == math.inf else anyio.current_time() + timeout
         for job in self.jobs:
             job.run = self
-        self.refresh()
+        self.scope = anyio.CancelScope(deadline=self._ends_at())
 
     def refresh(self) -> None:
         """Set the deadline of the scope by the leases."""
-        self.scope.deadline = min(self.timeout_at, *(job.ends_at for job in self.jobs))
+        self.scope.deadline = self._ends_at()
+
+    def _ends_at(self) -> float:
+        return min(self.timeout_at, *[job.ends_at for job in self.jobs])
 
     def note_lost_leases(self) -> bool:
         """Mark the jobs whose leases have ended by now as lost; whether there are any."""

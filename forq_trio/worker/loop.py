@@ -10,6 +10,7 @@ back uncounted.
 import inspect
 import logging
 import math
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -94,6 +95,8 @@ class QueueLoop:
         self._middleware = tuple(middleware)
         self._claiming = anyio.CancelScope()
         self._idle = anyio.Event()
+        self._ready: deque[list[Job]] = deque()
+        self._resting: list[anyio.Event] = []
         self._threads = anyio.CapacityLimiter(slots.most)
         self._thread_scopes: set[anyio.CancelScope] = set()
         stats.slots = slots.most
@@ -147,7 +150,11 @@ class QueueLoop:
                     self._free_slot()
             for jobs in map(self._jobs, runs):
                 self.leases.hold(jobs)
-                tasks.start_soon(self._process, jobs, settler)
+                self._ready.append(jobs)
+                if self._resting:
+                    self._resting.pop().set()
+                else:
+                    tasks.start_soon(self._work, settler)
             if stop_when_empty and not runs:
                 if self._slots.busy:
                     await self._slots.one_freed()
@@ -182,6 +189,20 @@ class QueueLoop:
             )
             for each in deliveries
         ]
+
+    async def _work(self, settler: Settler) -> None:
+        """Process what was claimed, then rest until there is more: a task is dearer to start than to wake."""
+        while True:
+            while self._ready:
+                await self._process(self._ready.popleft(), settler)
+            wake = anyio.Event()
+            self._resting.append(wake)
+            try:
+                await wake.wait()
+            except BaseException:  # cancelled, while it was woken: what was claimed is given back
+                while self._ready:
+                    await self._process(self._ready.popleft(), settler)  # noqa: ASYNC102  cancelled as well
+                raise
 
     async def _process(self, jobs: list[Job], settler: Settler) -> None:
         """One slot's work. Nothing that a handler raises leaves it."""
