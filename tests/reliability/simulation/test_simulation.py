@@ -69,12 +69,14 @@ def test_promises_hold_in_random_trials(store, seed) -> None:
 
 
 @STORES
+@many_trials
 def test_each_time_of_a_schedule_has_its_message_once(store, seed, monkeypatch) -> None:
     monkeypatch.setattr(limits, "RUNS_KEPT_MAX", 10**6)
     run_trials(store, seed, ScheduleTrial)
 
 
 @STORES
+@many_trials
 def test_a_pipeline_has_every_message_once_and_in_order(store, seed, monkeypatch) -> None:
     small_pages(monkeypatch.setattr)
     run_trials(store, seed, PipelineTrial)

@@ -155,3 +155,18 @@ def test_a_walk_over_the_queue_would_be_noticed(filled) -> None:
     for _ in filled._connection.execute("SELECT bytes FROM messages WHERE queue = 'q'"):
         pass
     assert steps.count > BATCH_STEPS_MAX
+
+
+def test_a_shuffle_gives_up_where_most_positions_belong_to_one_message(tmp_path) -> None:
+    stored = limits.SHUFFLE_EXACT_MAX + 100
+    with closing(SqliteEngine(str(tmp_path / "shuffled.db"), EngineSettings(), "normal")) as engine:
+        many = tuple(NewMessage("m") for _ in range(stored))
+        run(engine, ProduceMany("q", many))  # their positions are sequence numbers
+        run(engine, Configure("q", SettingsChange(order=Order.DUE)), Produce("q", NewMessage("at a time")))
+        steps = Steps(engine._connection)
+        (claimed,) = run(engine, Claim("q", 40, None, shuffle=True)).outcomes
+        assert len({delivery.id for delivery in claimed}) == 40
+        shuffled = steps.count
+        steps.count = 0
+        run(engine, Claim("q", 40, None))
+        assert shuffled < 2 * steps.count

@@ -19,10 +19,15 @@ def draw(query: Query, queue: str, ready: int, count: int) -> list[int]:
         return sample(everything, min(count, len(everything)))
     drawn: dict[int, None] = {}
     priorities = [priority for (priority,) in query("ready_priorities", queue)]
-    for _ in range(count * _TRIES):
-        if len(drawn) == count or not priorities:
-            break
-        drawn[_draw_one(query, queue, choice(priorities))] = None
+    spans: dict[int, tuple[int, int]] = {}
+    repeats = 0
+    while len(drawn) < count and priorities and repeats < _REPEATS_MAX:
+        priority = choice(priorities)
+        if priority not in spans:
+            (spans[priority],) = query("ready_positions", queue, priority)
+        ((seq,),) = query("ready_from", queue, priority, randint(*spans[priority]))
+        repeats = repeats + 1 if seq in drawn else 0
+        drawn[seq] = None
     # Only a very uneven queue gets here with too few: fill up with its first messages.
     for (seq,) in query("ready_sequences", queue, count) if len(drawn) < count else ():
         if len(drawn) < count:
@@ -30,10 +35,5 @@ def draw(query: Query, queue: str, ready: int, count: int) -> list[int]:
     return list(drawn)
 
 
-_TRIES = 4
-
-
-def _draw_one(query: Query, queue: str, priority: int) -> int:
-    ((first, last),) = query("ready_positions", queue, priority)
-    ((seq,),) = query("ready_from", queue, priority, randint(first, last))
-    return int(seq)
+_REPEATS_MAX = 8
+"""How often in a row a message that is drawn already may come again: most positions may belong to a few messages."""
