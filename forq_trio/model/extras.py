@@ -12,6 +12,7 @@ OF_COMMANDS = {
     "backup": "server",
     "restore": "server",
     "compact": "server",
+    "pgq": "postgres",
     "pipeline": "spark",
 }
 """The extra of each command that needs more than `cli`, which every command needs."""

@@ -17,7 +17,7 @@ import anyio
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError
 from forq_trio.model.keys import Offered
-from forq_trio.model.messages import Produced
+from forq_trio.model.messages import Produced, check_queue_name
 from forq_trio.model.where import Wanted
 from forq_trio.outbox.relay import Relay, check_source
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
@@ -47,6 +47,9 @@ class Worker:
     worker makes itself known, so that the admin UI and `workers` show it. outbox: an application's database, whose
     outbox the worker relays while it runs (docs/outbox.md).
     """
+
+    check_queue: Callable[[str], object] = staticmethod(check_queue_name)
+    """Raises a CallerError for what is no name of a queue of this source."""
 
     def __init__(
         self,
@@ -127,7 +130,7 @@ class Worker:
         )
 
         def register(function: Callable[P, R]) -> Handler[P, R]:
-            handler = Handler(function, queue, options, self.send)
+            handler = Handler(function, queue, options, self.send, self.check_queue)
             if queue in self.handlers:
                 first = self.handlers[queue]
                 raise handler.refuse(f"the queue {queue!r} has a handler: {first.name} at {first.place}")

@@ -62,7 +62,14 @@ class Handler(Generic[P, R]):
     takes_job: whether it has a second parameter. in_thread: whether it is a plain function.
     """
 
-    def __init__(self, function: Callable[P, R], queue: str, options: HandlerOptions, send: Sender) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        queue: str,
+        options: HandlerOptions,
+        send: Sender,
+        check_queue: Callable[[str], object] = check_queue_name,
+    ) -> None:
         self.function = function
         self.queue = queue
         self.options = options
@@ -70,7 +77,7 @@ class Handler(Generic[P, R]):
         self.name = getattr(function, "__qualname__", type(function).__name__)
         self.in_thread = not _is_async(function)
         self._send = send
-        self._check_options()
+        self._check_options(check_queue)
         self.payload, self.takes_job = self._parameters()
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", self.name)
@@ -134,10 +141,10 @@ class Handler(Generic[P, R]):
             return retry
         return next((retry[each] for each in type(error).__mro__ if each in retry), None)
 
-    def _check_options(self) -> None:
+    def _check_options(self, check_queue: Callable[[str], object]) -> None:
         options = self.options
         try:
-            check_queue_name(self.queue)
+            check_queue(self.queue)
             where_of(options.where)
         except CallerError as error:
             raise self.refuse(str(error)) from None

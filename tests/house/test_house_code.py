@@ -13,6 +13,9 @@ WAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 # "module.function": which protocol asks for an async function that this one has nothing to wait for in.
 ASYNC_WITHOUT_WAITING = {
     "http.transport.wire.close": "Wire.close; over TLS it waits for the peer",
+    "pgq.tables.offer": "Source.offer",
+    "pgq.tables.outbox_position": "Source.outbox_position",
+    "pgq.tables.relay_outbox": "Source.relay_outbox",
 }
 
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b|pragma: no cover")

@@ -144,14 +144,14 @@ def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
     return commands
 
 
-@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "server", "spark"])
+@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "postgres", "server", "spark"])
 def test_an_extra_brings_what_its_part_imports(extra, packages, imports) -> None:
     wanted = libraries(entries(extra, imports), imports)
     assert wanted, "nothing was found"
     assert wanted <= packages[extra], f"{extra or 'the base'} lacks {wanted - packages[extra]}"
 
 
-@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "server"])
+@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "postgres", "server"])
 def test_an_extra_brings_nothing_that_its_part_does_not_import(extra, declared, imports) -> None:
     direct = {canonicalize_name(each.name) for each in declared[extra]} - {OWN, "pydantic-settings", "tzdata"}
     assert direct <= libraries(entries(extra, imports), imports)

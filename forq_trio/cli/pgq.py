@@ -1,0 +1,92 @@
+"""`forq pgq …`: tables of pgq's layout in a PostgreSQL database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from forq_trio.cli.confirm import confirm_deletion
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import CommandT, yes_option
+
+if TYPE_CHECKING:
+    from forq_trio.pgq.connections import Connection
+
+
+def _db_url_option(command: CommandT) -> CommandT:
+    """--db-url, or FORQ_PG_URL."""
+    return click.option(
+        "--db-url",
+        envvar="FORQ_PG_URL",
+        show_envvar=True,
+        required=True,
+        metavar="URL",
+        help="The database, as postgresql://user@host/database.",
+    )(command)
+
+
+@click.group(cls=CommandGroup)
+def pgq() -> None:
+    """Queues in tables of PostgreSQL, in the layout of Go's pgq. No server is needed."""
+
+
+@pgq.command(short_help="Make a table, its indexes and its trigger.")
+@click.argument("table")
+@click.option("--no-notify", is_flag=True, help="Without the trigger that wakes waiting consumers.")
+@_db_url_option
+def create(table: str, no_notify: bool, db_url: str) -> None:
+    """Make a table with pgq's columns and indexes, where they are missing. What is there stays."""
+    from forq_trio.pgq.layout import create_table
+
+    with _connected(db_url) as connection:
+        create_table(connection, table, notify=not no_notify)
+    click.echo(f"{table} is there")
+
+
+@pgq.command(short_help="Drop a table with all its messages.")
+@click.argument("table")
+@yes_option
+@_db_url_option
+def drop(table: str, yes: bool, db_url: str) -> None:
+    """Drop a table with all its messages, finished ones too."""
+    from forq_trio.pgq.layout import drop_table
+
+    with _connected(db_url) as connection:
+        if not yes:
+            confirm_deletion(lambda: f"the table {table} with all its messages", doing="dropping")
+        dropped = drop_table(connection, table)
+    if not dropped:
+        raise Failure(f"there is no table {table!r} in the database", Exit.NOTHING)
+    click.echo(f"{table} is dropped")
+
+
+@pgq.command(short_help="Say what a table lacks.")
+@click.argument("table")
+@_db_url_option
+def check(table: str, db_url: str) -> None:
+    """Say which of pgq's columns and indexes a table lacks. It may have more of both, and be partitioned."""
+    from forq_trio.pgq.layout import check_table
+
+    with _connected(db_url) as connection:
+        check_table(connection, table)
+    click.echo(f"{table} has all that pgq needs")
+
+
+@contextmanager
+def _connected(db_url: str) -> "Iterator[Connection]":
+    """A connection that is closed at the end. Errors of the database are told without the URL and its password."""
+    from forq_trio.model.errors import StorageUnavailable
+    from forq_trio.pgq import errors
+    from forq_trio.pgq.connections import connected
+
+    try:
+        with connected(db_url) as connection:
+            yield connection
+    except (errors.InvalidDatabaseUrl, errors.InvalidTableName) as problem:
+        raise Failure(str(problem), Exit.USAGE) from None
+    except StorageUnavailable as problem:
+        raise Failure(str(problem), Exit.UNREACHABLE) from None
+    except errors.NoTable as problem:
+        raise Failure(str(problem), Exit.NOTHING) from None

@@ -1,0 +1,63 @@
+"""The consumer: a worker whose source are the tables of a database."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from forq_trio.model import limits
+from forq_trio.pgq.statements import check_table_name
+from forq_trio.pgq.tables import InvalidRow, TableOptions, Tables
+from forq_trio.worker.app import DRAIN_SECONDS_DEFAULT, Worker
+from forq_trio.worker.source import Source
+
+
+class Consumer(Worker):
+    """Runs handlers on the messages of tables of pgq's layout: as `forq_trio.worker.Worker`, without a server.
+
+    `@consumer.on("Orders/1")` takes what `Worker.on` takes; the queue is the name of a table. `send` publishes.
+
+    database_url: postgresql://… attempts_max: after so many deliveries a failure is final; 0: never. polling: seconds
+    after which an empty table is looked at again, where nothing wakes the consumer. history: older messages are left
+    alone. on_invalid: called for each row that is no message, once it is discarded. The rest is as for `Worker`.
+
+    Raises InvalidDatabaseUrl, ValueError for a number that is not possible; `run` and `serve` raise NoTable and
+    WrongTable. While the database does not answer, the consumer tries again.
+    """
+
+    check_queue = staticmethod(check_table_name)
+
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
+        polling: float = limits.PGQ_POLLING_SECONDS_DEFAULT,
+        history: timedelta | None = None,
+        on_invalid: Callable[[InvalidRow], object] = lambda row: None,
+        name: str | None = None,
+        version: str = "",
+        concurrency: int | None = None,
+        drain_seconds: float = DRAIN_SECONDS_DEFAULT,
+    ) -> None:
+        if not 0 <= attempts_max <= limits.MAX_ATTEMPTS_MAX:
+            raise ValueError(f"attempts_max: 0 to {limits.MAX_ATTEMPTS_MAX:,}, not {attempts_max!r}")
+        if not 0.01 <= polling <= 3_600:
+            raise ValueError(f"polling: 0.01 to 3,600 seconds, not {polling!r}")
+        options = TableOptions(attempts_max, polling, history, on_invalid)
+        self._tables = Tables(database_url, options)
+        super().__init__(
+            self._tables,
+            name=name,
+            version=version,
+            concurrency=concurrency,
+            drain_seconds=drain_seconds,
+            presence=False,
+        )
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Source]:
+        if self._opened is not None:
+            yield self._opened
+            return
+        async with self._tables.opened(), super()._open() as source:
+            yield source

@@ -1,0 +1,119 @@
+"""What is in a table and what became of it; what failed can begin again, what is old can go.
+
+Plain functions on a connection of psycopg, in its transaction. attempts_max is that of the consumers: a message that
+was delivered so often and is not finished is exhausted. pgq leaves those where they are, and nobody gets them.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from forq_trio.model import limits
+from forq_trio.model.checks import check_range
+from forq_trio.pgq.statements import check_table_name, statement
+
+State = Literal["waiting", "scheduled", "in process", "exhausted", "ok", "failed"]
+STATES: tuple[State, ...] = ("waiting", "scheduled", "in process", "exhausted", "ok", "failed")
+
+
+class Row(NamedTuple):
+    """A message of a table. payload, metadata: as JSON, the payload's first 64 KiB. reason: why it failed last."""
+
+    id: UUID
+    created_at: datetime
+    started_at: datetime | None
+    processed_at: datetime | None
+    scheduled_for: datetime | None
+    locked_until: datetime | None
+    attempts: int
+    reason: str | None
+    payload: str
+    metadata: str
+    state: State
+
+    @property
+    def took(self) -> timedelta | None:
+        """From its last claim to its end."""
+        if self.started_at is None or self.processed_at is None:
+            return None
+        return self.processed_at - self.started_at
+
+
+def counts(
+    connection: psycopg.Connection[Any], table: str, *, attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT
+) -> dict[State, int]:
+    """How many messages are in each state. It reads the whole table."""
+    found = dict(_rows(connection, "counts", table, attempts=attempts_max or None))
+    return {state: found.get(state, 0) for state in STATES}
+
+
+def find(
+    connection: psycopg.Connection[Any],
+    table: str,
+    state: State,
+    *,
+    limit: int = 100,
+    attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
+) -> list[Row]:
+    """The newest messages in a state, up to `limit` (1-1,000)."""
+    return _messages(connection, "find", table, limit, attempts_max, state=state)
+
+
+def slowest(
+    connection: psycopg.Connection[Any],
+    table: str,
+    *,
+    since: datetime,
+    limit: int = 100,
+    attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
+) -> list[Row]:
+    """The messages that took longest, of those that ended since, up to `limit` (1-1,000)."""
+    return _messages(connection, "slowest", table, limit, attempts_max, since=since)
+
+
+def requeue(
+    connection: psycopg.Connection[Any],
+    table: str,
+    ids: Iterable[UUID] | None = None,
+    *,
+    attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
+) -> int:
+    """Begin again with failed and exhausted messages: of these ids, or all; returns how many.
+
+    Their deliveries count from 0. One call begins again with at most 10,000: call it until it returns 0.
+    """
+    return _changed(
+        connection, "requeue", table, ids=None if ids is None else list(ids), attempts=attempts_max or None
+    )
+
+
+def purge(connection: psycopg.Connection[Any], table: str, *, older_than: timedelta) -> int:
+    """Delete messages that ended that long ago; returns how many. One call deletes at most 10,000, as `requeue`."""
+    return _changed(connection, "purge", table, age=older_than)
+
+
+def _messages(
+    connection: psycopg.Connection[Any], name: str, table: str, limit: int, attempts_max: int, **more: Any
+) -> list[Row]:
+    more |= {
+        "limit": check_range("limit", limit, 1, limits.PGQ_LIST_MAX),
+        "attempts": attempts_max or None,
+        "characters": limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX,
+    }
+    return list(map(Row._make, _rows(connection, name, table, **more)))
+
+
+def _changed(connection: psycopg.Connection[Any], name: str, table: str, **parameters: Any) -> int:
+    parameters["limit"] = limits.PGQ_STEP_MAX
+    return connection.execute(statement(name, check_table_name(table)), parameters).rowcount
+
+
+def _rows(
+    connection: psycopg.Connection[Any], name: str, table: str, **parameters: Any
+) -> list[tuple[Any, ...]]:
+    cursor = connection.cursor(row_factory=tuple_row)
+    return cursor.execute(statement(name, check_table_name(table)), parameters).fetchall()

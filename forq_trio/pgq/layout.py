@@ -1,0 +1,98 @@
+"""Tables of pgq's layout: made, dropped and checked, in the transaction of a connection of psycopg.
+
+Nothing is changed that another program has to know of: pgq's own consumers and publishers go on with the table.
+"""
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from forq_trio.model import limits
+from forq_trio.pgq.errors import NoTable, WrongTable
+from forq_trio.pgq.statements import CHANNEL, INDEXES, check_table_name, statement
+
+COLUMNS = (
+    "id",
+    "created_at",
+    "started_at",
+    "locked_until",
+    "scheduled_for",
+    "processed_at",
+    "consumed_count",
+    "error_detail",
+    "payload",
+    "metadata",
+)
+INDEXED = ("created_at", "processed_at", "scheduled_for", "metadata")
+"""The columns with which pgq's indexes begin."""
+
+
+def create_table(connection: psycopg.Connection[Any], table: str, *, notify: bool = True) -> None:
+    """Make the table, its indexes and its trigger where they are missing; what is there stays.
+
+    notify: whether it has the trigger that tells waiting consumers of new messages. Raises InvalidTableName for a name
+    that leaves no space for those of the indexes, WrongTable for a table of another kind that has the name.
+    """
+    check_table_name(table, limits.PGQ_NEW_NAME_BYTES_MAX)
+    with connection.transaction():
+        connection.execute(statement("lock_creation", table))
+        connection.execute(statement("create_table", table))
+        check_columns(connection, table)
+        for each in INDEXES:
+            connection.execute(statement(f"create_{each}_index", table))
+        if notify and not _first(connection, "has_trigger", table):
+            connection.execute(statement("create_function", table))
+            connection.execute(statement("create_trigger", table))
+
+
+def drop_table(connection: psycopg.Connection[Any], table: str) -> bool:
+    """Drop the table with all its messages, finished ones too; False where there was none. Raises InvalidTableName."""
+    check_table_name(table)
+    with connection.transaction():
+        there = bool(_rows(connection, "find_columns", table))
+        connection.execute(statement("drop_table", table))
+    return there
+
+
+def check_table(connection: psycopg.Connection[Any], table: str) -> None:
+    """Whether the table has pgq's columns and indexes. It may have more of both, and be partitioned.
+
+    Raises NoTable, and WrongTable that names what is missing.
+    """
+    _check(connection, check_table_name(table), indexes=True)
+
+
+def check_columns(connection: psycopg.Connection[Any], table: str) -> None:
+    """`check_table` of the columns only: without an index a table works, slowly."""
+    _check(connection, check_table_name(table), indexes=False)
+
+
+def _check(connection: psycopg.Connection[Any], table: str, *, indexes: bool) -> None:
+    found = {name for (name,) in _rows(connection, "find_columns", table)}
+    if not found:
+        raise NoTable(f"there is no table {table!r} in the database")
+    columns = tuple(each for each in COLUMNS if each not in found)
+    indexed = {name for (name,) in _rows(connection, "find_indexes", table)} if indexes else set(INDEXED)
+    unindexed = tuple(each for each in INDEXED if each not in indexed)
+    if columns or unindexed:
+        problems = [
+            f"{what} {', '.join(names)}"
+            for what, names in (("columns:", columns), ("indexes on:", unindexed))
+            if names
+        ]
+        raise WrongTable(f"the table {table!r} lacks {'; '.join(problems)}", columns, unindexed)
+
+
+def _first(connection: psycopg.Connection[Any], name: str, table: str) -> Any:
+    return _rows(connection, name, table)[0][0]
+
+
+def _rows(connection: psycopg.Connection[Any], name: str, table: str) -> list[tuple[Any, ...]]:
+    quoted = sql.Identifier(table).as_string(connection)
+    parameters = {"quoted": quoted, "trigger": f"{CHANNEL}_notify"}
+    return (
+        connection.cursor(row_factory=psycopg.rows.tuple_row)
+        .execute(statement(name, table), parameters)
+        .fetchall()
+    )

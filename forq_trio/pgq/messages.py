@@ -1,0 +1,104 @@
+"""Messages for a table of pgq's layout, as they are published, and the checks that pgq leaves to its consumers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.pgq.errors import InvalidPayload
+
+Injector = Callable[[], Mapping[str, str]]
+"""Gives metadata for every message that is published: the host, or what continues a trace."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Message(Struct, frozen=True):
+    """A message to publish.
+
+    payload: what becomes a JSON object: a dict, a Struct, a dataclass; or the text of one. metadata: texts by name.
+    scheduled_for: when it is due, with a time zone. delay: the same, from now by the database's clock.
+    """
+
+    payload: Any
+    metadata: Mapping[str, str] | None = None
+    scheduled_for: datetime | None = None
+    delay: timedelta | None = None
+
+
+class Rows(Struct):
+    """Messages as the statement takes them."""
+
+    scheduled: list[datetime | None]
+    delays: list[timedelta | None]
+    payloads: list[str]
+    metadata: list[str]
+
+
+def rows_of(messages: Sequence[Message], injectors: Sequence[Injector] = ()) -> Rows:
+    """The messages as rows. What an injector gives replaces metadata of the same name.
+
+    Raises InvalidPayload, which says where, for a payload that is no object, metadata that are no texts, a time without
+    a zone, and for more than 1,000 messages or 64 MiB.
+    """
+    if len(messages) > limits.PGQ_PUBLISH_MAX:
+        raise InvalidPayload(f"at most {limits.PGQ_PUBLISH_MAX:,} messages are published at once")
+    injected: dict[str, str] = {}
+    for each in injectors:
+        injected.update(each())
+    rows = Rows([], [], [], [])
+    size = 0
+    for place, message in enumerate(messages):
+        if not isinstance(message, Message):
+            raise TypeError(f"a message to publish is a pgq.Message, not {type(message).__name__}")
+        try:
+            rows.payloads.append(_payload(message.payload))
+            rows.metadata.append(_metadata({**(message.metadata or {}), **injected}))
+        except (TypeError, ValueError) as problem:  # msgspec's own errors are among them
+            raise InvalidPayload(f"message {place}: {problem}") from None
+        if message.scheduled_for is not None and message.scheduled_for.utcoffset() is None:
+            raise InvalidPayload(f"message {place}: scheduled_for has no time zone")
+        rows.scheduled.append(message.scheduled_for)
+        rows.delays.append(message.delay)
+        size += len(rows.payloads[-1]) + len(rows.metadata[-1])
+        if size > limits.PGQ_PUBLISH_BYTES_MAX:
+            raise InvalidPayload(
+                f"messages of at most {limits.PGQ_PUBLISH_BYTES_MAX:,} bytes are published at once"
+            )
+    return rows
+
+
+def metadata_of(text: str) -> dict[str, str] | None:
+    """The metadata in a row; None if they are not texts. null is the empty text, as in pgq."""
+    try:
+        found = _decode_metadata(text)
+    except msgspec.DecodeError:
+        return None
+    return {key: value or "" for key, value in found.items()}
+
+
+_decode_metadata = msgspec.json.Decoder(dict[str, str | None]).decode
+
+
+def _payload(payload: Any) -> str:
+    text = payload if isinstance(payload, str) else _encode(payload).decode()
+    if not isinstance(msgspec.json.decode(text), dict):
+        raise ValueError("the payload is no JSON object")
+    return _storable(text, "the payload")
+
+
+def _metadata(metadata: Mapping[str, str]) -> str:
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"metadata {key!r} is no text")
+    return _storable(_encode(metadata).decode(), "the metadata")
+
+
+def _storable(text: str, what: str) -> str:
+    """The text, which has no NUL: PostgreSQL's jsonb refuses it."""
+    if "\\u0000" in text.replace("\\\\", ""):
+        raise ValueError(f"{what} has a NUL, which PostgreSQL cannot store")
+    return text

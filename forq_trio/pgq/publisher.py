@@ -1,0 +1,83 @@
+"""Publishing: several messages are stored together or not at all, also within a transaction of the caller."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+from uuid import UUID
+
+import msgspec
+import psycopg
+from psycopg.rows import tuple_row
+
+from forq_trio.pgq.connections import Connections
+from forq_trio.pgq.messages import Injector, Message, Rows, rows_of
+from forq_trio.pgq.statements import check_table_name, statement
+
+
+def publish(
+    connection: psycopg.Connection[Any], table: str, *messages: Message, injectors: Sequence[Injector] = ()
+) -> list[UUID]:
+    """Publish messages in the transaction of `connection`; returns their ids in the order of the messages.
+
+    They are there once the caller commits, and never if the transaction is rolled back. injectors: add metadata to
+    each. Raises InvalidPayload before anything is stored, and what psycopg raises.
+    """
+    rows = _rows(table, messages, injectors)
+    if not rows.payloads:
+        return []
+    cursor = connection.cursor(row_factory=tuple_row)
+    return _ids(cursor.execute(statement("publish", table), _parameters(rows)).fetchall())
+
+
+async def publish_async(
+    connection: psycopg.AsyncConnection[Any],
+    table: str,
+    *messages: Message,
+    injectors: Sequence[Injector] = (),
+) -> list[UUID]:
+    """`publish` for a connection of asyncio. Cancelled: psycopg cancels the statement."""
+    rows = _rows(table, messages, injectors)
+    if not rows.payloads:
+        return []
+    cursor = connection.cursor(row_factory=tuple_row)
+    await cursor.execute(statement("publish", table), _parameters(rows))
+    return _ids(await cursor.fetchall())
+
+
+class Publisher:
+    """Publishes over connections of its own, on trio or asyncio: `async with Publisher(url) as publisher`.
+
+    injectors: add metadata to each message. Raises InvalidDatabaseUrl.
+    """
+
+    def __init__(self, database_url: str, *, injectors: Sequence[Injector] = ()) -> None:
+        self._connections = Connections(database_url)
+        self._injectors = tuple(injectors)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        self._connections.close()
+
+    async def publish(self, table: str, *messages: Message) -> list[UUID]:
+        """Publish messages; returns their ids in the order of the messages, once they are durable.
+
+        Raises InvalidPayload, NoTable and WrongTable; StorageUnavailable if nothing was stored, OutcomeUnknown if that
+        is not known. Cancelled: they may be stored or not.
+        """
+        return await self._connections.run(
+            lambda connection: publish(connection, table, *messages, injectors=self._injectors)
+        )
+
+
+def _rows(table: str, messages: Sequence[Message], injectors: Sequence[Injector]) -> Rows:
+    check_table_name(table)
+    return rows_of(messages, injectors)
+
+
+def _parameters(rows: Rows) -> dict[str, Any]:
+    return msgspec.structs.asdict(rows)
+
+
+def _ids(rows: list[tuple[UUID]]) -> list[UUID]:
+    return [id for (id,) in rows]

@@ -1,0 +1,37 @@
+"""Receipts of deliveries from a table: proof of one claim, by its time and number.
+
+The time of the claim and how often the message was claimed stay as they are while the lock is extended; whoever claims,
+finishes or gives back the message changes them. pgq's own consumers need not know of it.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from forq_trio.model.errors import MalformedReceipt
+from forq_trio.model.messages import is_message_id
+
+
+class Receipt(NamedTuple):
+    """Times are as the database writes them: microseconds matter."""
+
+    id: str
+    created_at: str
+    started_at: str
+    number: int
+
+    def __str__(self) -> str:
+        return "|".join(map(str, self))
+
+    @classmethod
+    def parse(cls, text: str) -> "Receipt":
+        """Raises MalformedReceipt."""
+        parts = text.split("|")
+        if len(parts) != 4 or not is_message_id(parts[0]) or not parts[3].isdecimal():
+            raise MalformedReceipt
+        return cls(parts[0], parts[1], parts[2], int(parts[3]))
+
+
+def parameters(receipts: Iterable[Receipt]) -> dict[str, Any]:
+    """The receipts as parameters of a statement."""
+    columns = [list(column) for column in zip(*receipts, strict=True)]
+    return dict(zip(("ids", "created", "started", "counts"), columns, strict=True))

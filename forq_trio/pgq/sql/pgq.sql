@@ -1,0 +1,228 @@
+-- Tables of pgq's layout. {table} and the like are quoted names.
+
+-- condition: claimable
+-- What a consumer takes: not finished, not locked, and what it asks for. A parameter that is NULL asks for nothing.
+(processed_at IS NULL AND (locked_until IS NULL OR locked_until < CURRENT_TIMESTAMP)
+    AND (%(attempts)s::int IS NULL OR consumed_count < %(attempts)s::int)
+    AND (%(history)s::interval IS NULL OR created_at >= CURRENT_TIMESTAMP - %(history)s::interval)
+    AND (%(equal)s::jsonb IS NULL OR metadata @> %(equal)s::jsonb)
+    AND (%(keys)s::text[] IS NULL OR NOT EXISTS (
+        SELECT FROM unnest(%(keys)s::text[], %(values)s::text[], %(absent)s::bool[]) AS other (key, value, absent)
+        WHERE NOT coalesce(metadata ->> other.key <> other.value, other.absent)
+    )));
+
+-- columns: claim_order
+-- In this order: what is due by its time, then by deliveries and age.
+scheduled_for ASC NULLS LAST, consumed_count, created_at;
+
+-- columns: mine
+-- The deliveries of receipts. The time and number of a claim say whose it is; extending the lock changes neither.
+unnest(%(ids)s::uuid[], %(created)s::timestamptz[], %(started)s::timestamptz[], %(counts)s::int[])
+    WITH ORDINALITY AS mine (id, created_at, started_at, consumed_count, place);
+
+-- condition: still_mine
+-- Nobody has claimed, finished or given back the message since.
+message.id = mine.id AND message.created_at = mine.created_at AND message.started_at = mine.started_at
+    AND message.consumed_count = mine.consumed_count
+    AND message.locked_until IS NOT NULL AND message.processed_at IS NULL;
+
+-- columns: state
+-- The state of a message, in one word.
+CASE
+    WHEN processed_at IS NOT NULL AND error_detail IS NULL THEN 'ok'
+    WHEN processed_at IS NOT NULL THEN 'failed'
+    WHEN locked_until > CURRENT_TIMESTAMP THEN 'in process'
+    WHEN consumed_count >= %(attempts)s::int THEN 'exhausted'
+    WHEN scheduled_for >= CURRENT_TIMESTAMP THEN 'scheduled'
+    ELSE 'waiting'
+END AS state;
+
+-- name: create_table
+-- A queue: the columns that pgq's programs read and write.
+CREATE TABLE IF NOT EXISTS {table} (
+    id             UUID        PRIMARY KEY DEFAULT gen_random_uuid(),
+    created_at     TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    started_at     TIMESTAMPTZ,
+    locked_until   TIMESTAMPTZ,
+    scheduled_for  TIMESTAMPTZ,
+    processed_at   TIMESTAMPTZ,
+    consumed_count INTEGER     NOT NULL DEFAULT 0,
+    error_detail   TEXT,
+    payload        JSONB       NOT NULL,
+    metadata       JSONB       NOT NULL
+);
+
+-- name: create_created_at_index
+-- Of pgq: the history by age.
+CREATE INDEX IF NOT EXISTS {created_at_idx} ON {table} (created_at);
+
+-- name: create_processed_at_null_index
+-- Of pgq: what is not finished.
+CREATE INDEX IF NOT EXISTS {processed_at_null_idx} ON {table} (processed_at) WHERE processed_at IS NULL;
+
+-- name: create_scheduled_for_index
+-- Of pgq: what falls due next.
+CREATE INDEX IF NOT EXISTS {scheduled_for_idx} ON {table} (scheduled_for ASC NULLS LAST) WHERE processed_at IS NULL;
+
+-- name: create_metadata_index
+-- Of pgq: what has certain metadata.
+CREATE INDEX IF NOT EXISTS {metadata_idx} ON {table} USING GIN (metadata) WHERE processed_at IS NULL;
+
+-- name: create_forq_order_index
+-- Ours: the order of claims, so that a claim takes as long with a million waiting messages as with one.
+CREATE INDEX IF NOT EXISTS {forq_order_idx} ON {table} (scheduled_for ASC NULLS LAST, consumed_count, created_at)
+WHERE processed_at IS NULL;
+
+-- name: create_function
+-- Ours: tells consumers that listen of new messages, once a statement, when its transaction commits.
+CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('forq_pgq', TG_TABLE_NAME);
+    RETURN NULL;
+END
+$$;
+
+-- name: create_trigger
+-- Ours: see the function.
+CREATE TRIGGER {trigger} AFTER INSERT ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {function}();
+
+-- name: has_trigger
+-- Whether the table has the trigger.
+SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass(%(quoted)s) AND tgname = %(trigger)s);
+
+-- name: drop_table
+-- The queue with its messages and indexes.
+DROP TABLE IF EXISTS {table};
+
+-- name: find_columns
+-- The columns of a table.
+SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%(quoted)s) AND attnum > 0 AND NOT attisdropped;
+
+-- name: find_indexes
+-- The columns with which the indexes of a table begin.
+SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+WHERE indrelid = to_regclass(%(quoted)s) AND indisvalid;
+
+-- name: lock_creation
+-- One creation of a table at a time: two at once would fail.
+SELECT pg_advisory_xact_lock(hashtext('forq_pgq'));
+
+-- name: publish
+-- Store messages, and return their ids in the order of the messages, which they keep by their times.
+INSERT INTO {table} (created_at, scheduled_for, payload, metadata)
+SELECT clock_timestamp() + place * INTERVAL '1 microsecond', coalesce(scheduled_for, CURRENT_TIMESTAMP + delay), payload::jsonb, metadata::jsonb
+FROM unnest(%(scheduled)s::timestamptz[], %(delays)s::interval[], %(payloads)s::text[], %(metadata)s::text[])
+    WITH ORDINALITY AS new (scheduled_for, delay, payload, metadata, place)
+ORDER BY place
+RETURNING id;
+
+-- name: claim
+-- Lock the next messages, up to a number and to so many bytes. Two walks, so that what is scheduled for later costs nothing.
+WITH RECURSIVE due AS MATERIALIZED (
+    SELECT id, created_at, scheduled_for, consumed_count, payload FROM {table}
+    WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
+    ORDER BY $claim_order LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), at_once AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT id, created_at, scheduled_for, consumed_count, payload FROM {table}
+        WHERE $claimable AND scheduled_for IS NULL
+        ORDER BY $claim_order LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ) AS walk LIMIT %(limit)s - (SELECT count(*) FROM due)
+), numbered AS MATERIALIZED (
+    SELECT id, created_at, payload, row_number() OVER () AS number
+    FROM (SELECT * FROM due UNION ALL SELECT * FROM at_once) AS found
+), sized (number, before) AS (
+    SELECT 1::bigint, 0
+    UNION ALL
+    SELECT number + 1, before + octet_length(payload::text) FROM sized JOIN numbered USING (number)
+    WHERE before < %(bytes)s
+), chosen AS MATERIALIZED (
+    SELECT id, created_at, number FROM numbered JOIN sized USING (number) WHERE before < %(bytes)s
+), taken AS (
+    UPDATE {table} AS message
+    SET locked_until = clock_timestamp() + %(lease)s, started_at = clock_timestamp(),
+        consumed_count = message.consumed_count + 1
+    WHERE message.id = ANY (ARRAY(SELECT id FROM chosen))
+        AND message.created_at = ANY (ARRAY(SELECT created_at FROM chosen))
+    RETURNING id, created_at, started_at, locked_until, consumed_count, payload, metadata
+)
+SELECT id::text, taken.created_at::text, started_at::text, consumed_count,
+    extract(epoch FROM taken.created_at)::float8, extract(epoch FROM started_at)::float8,
+    extract(epoch FROM locked_until)::float8, payload::text, metadata::text
+FROM taken JOIN chosen USING (id) ORDER BY number;
+
+-- name: next_due
+-- In how many seconds the next message falls due.
+SELECT extract(epoch FROM scheduled_for - clock_timestamp())::float8 FROM {table}
+WHERE processed_at IS NULL AND scheduled_for >= CURRENT_TIMESTAMP AND scheduled_for < 'infinity'
+ORDER BY scheduled_for ASC NULLS LAST LIMIT 1;
+
+-- name: finish
+-- Processed for good: acknowledged (the reason of an earlier failure is forgotten), or discarded with a reason.
+UPDATE {table} AS message
+SET locked_until = NULL, processed_at = CURRENT_TIMESTAMP, error_detail = %(reason)s
+FROM $mine WHERE $still_mine
+RETURNING mine.place;
+
+-- name: ended_so
+-- Which of these deliveries have ended so: after an answer that was lost.
+SELECT mine.place FROM {table} AS message JOIN $mine USING (id, created_at, started_at, consumed_count)
+WHERE message.processed_at IS NOT NULL AND message.error_detail IS NOT DISTINCT FROM %(reason)s::text;
+
+-- name: give_back
+-- Claimable again, at once or after a delay. uncounted: how many deliveries do not count.
+UPDATE {table} AS message
+SET locked_until = NULL, consumed_count = message.consumed_count - %(uncounted)s,
+    error_detail = coalesce(%(reason)s::text, message.error_detail),
+    scheduled_for = coalesce(clock_timestamp() + %(delay)s::interval, message.scheduled_for)
+FROM $mine WHERE $still_mine
+RETURNING mine.place;
+
+-- name: extend
+-- The lock ends so long from now.
+UPDATE {table} AS message SET locked_until = clock_timestamp() + %(lease)s
+FROM $mine WHERE $still_mine
+RETURNING mine.place, extract(epoch FROM message.locked_until)::float8;
+
+-- name: listen
+-- To what the trigger tells.
+LISTEN forq_pgq;
+
+-- name: set_up
+-- Bounds of every statement of a connection.
+SELECT set_config('statement_timeout', %(statement)s, false), set_config('lock_timeout', %(lock)s, false),
+    set_config('datestyle', 'ISO', false);
+
+-- name: counts
+-- How many messages are in each state.
+SELECT state, count(*) FROM (SELECT $state FROM {table}) AS message GROUP BY state;
+
+-- name: find
+-- The newest messages in a state.
+SELECT * FROM (
+    SELECT id, created_at, started_at, processed_at, scheduled_for, locked_until, consumed_count, error_detail,
+        left(payload::text, %(characters)s), metadata::text, $state
+    FROM {table}
+) AS message WHERE state = %(state)s ORDER BY created_at DESC LIMIT %(limit)s;
+
+-- name: slowest
+-- The messages that took longest, of those that ended since.
+SELECT id, created_at, started_at, processed_at, scheduled_for, locked_until, consumed_count, error_detail,
+    left(payload::text, %(characters)s), metadata::text, $state
+FROM {table} WHERE processed_at >= %(since)s AND started_at IS NOT NULL
+ORDER BY processed_at - started_at DESC LIMIT %(limit)s;
+
+-- name: purge
+-- Delete messages that ended before, up to a number.
+DELETE FROM {table} WHERE id = ANY (ARRAY(
+    SELECT id FROM {table} WHERE processed_at < CURRENT_TIMESTAMP - %(age)s::interval LIMIT %(limit)s
+));
+
+-- name: requeue
+-- Begin again with messages that failed or are exhausted, up to a number: their deliveries count from 0.
+UPDATE {table} SET processed_at = NULL, locked_until = NULL, consumed_count = 0
+WHERE id = ANY (ARRAY(
+    SELECT id FROM (SELECT id, locked_until, created_at, $state FROM {table}) AS message
+    WHERE state IN ('failed', 'exhausted') AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s::uuid[]))
+    ORDER BY created_at LIMIT %(limit)s
+)) AND (locked_until IS NULL OR locked_until < CURRENT_TIMESTAMP);

@@ -1,0 +1,37 @@
+"""The statements on a table of pgq's layout, with the table's name quoted in them."""
+
+from functools import lru_cache
+
+from psycopg import sql
+
+from forq_trio.model import limits
+from forq_trio.pgq.errors import InvalidTableName
+from forq_trio.storage.relational.statements import load
+
+SQL = load("pgq", __package__)
+CHANNEL = "forq_pgq"
+INDEXES = ("created_at", "processed_at_null", "scheduled_for", "metadata", "forq_order")
+"""Of each table, by the end of their names."""
+
+
+@lru_cache(maxsize=1_024)
+def statement(name: str, table: str) -> sql.Composed:
+    """A statement of pgq.sql on a table."""
+    quoted = {f"{each}_idx": sql.Identifier(f"{table}_{each}_idx") for each in INDEXES}
+    return sql.SQL(SQL[name]).format(
+        table=sql.Identifier(table),
+        function=sql.Identifier(f"{CHANNEL}_notify"),
+        trigger=sql.Identifier(f"{CHANNEL}_notify"),
+        **quoted,
+    )
+
+
+def check_table_name(table: str, bytes_max: int = limits.PGQ_NAME_BYTES_MAX) -> str:
+    """Return the name, or raise InvalidTableName: a longer one would be cut off without a word."""
+    try:
+        length = len(table.encode())
+    except UnicodeEncodeError:
+        length = 0
+    if not 1 <= length <= bytes_max or "\0" in table:
+        raise InvalidTableName
+    return table

@@ -1,0 +1,308 @@
+"""The tables of a database as a source of a worker: its methods by pgq's statements, fenced by the claim.
+
+Every settlement names the claim that it is about, so a holder that is late changes nothing. Locks are counted by the
+database's clock, so it does not matter what time it is here.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from math import inf, isfinite
+from typing import Any, Unpack
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import CallerError, OutcomeUnknown, ReceiptNotCurrent
+from forq_trio.model.keys import Mode, Offered, OfferOptions
+from forq_trio.model.messages import Delivery, MessageOptions, Produced
+from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
+from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
+from forq_trio.model.where import Wanted, where_of
+from forq_trio.pgq.connections import Connection, Connections
+from forq_trio.pgq.layout import check_columns
+from forq_trio.pgq.messages import Message, metadata_of
+from forq_trio.pgq.publisher import publish
+from forq_trio.pgq.receipts import Receipt, parameters
+from forq_trio.pgq.statements import check_table_name, statement
+from forq_trio.pgq.wakes import Wakes
+from forq_trio.wire.queues import QueueConfiguration
+from forq_trio.wire.receipts import ReceiptResult
+
+logger = logging.getLogger("forq_trio.pgq")
+
+MAY_WAKE_LATE_SECONDS = 0.001
+
+
+class InvalidRow(Struct, frozen=True):
+    """A row that is no message: its payload is no object, or its metadata are no texts. It was discarded.
+
+    payload, metadata: as JSON, None for what is NULL.
+    """
+
+    table: str
+    id: str
+    payload: str | None
+    metadata: str | None
+    reason: str
+
+
+class TableOptions(Struct, frozen=True):
+    """What a consumer was told; see `Consumer`."""
+
+    attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT
+    polling_seconds: float = limits.PGQ_POLLING_SECONDS_DEFAULT
+    history: timedelta | None = None
+    on_invalid: Callable[[InvalidRow], object] = lambda row: None
+
+
+class Tables:
+    """A `Source` of `forq_trio.worker`; open while `opened` is."""
+
+    def __init__(self, database_url: str, options: TableOptions) -> None:
+        """Raises InvalidDatabaseUrl."""
+        self._connections = Connections(database_url)
+        self._wakes = Wakes(database_url)
+        self._options = options
+        self._unanswered: set[str] = set()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator["Tables"]:
+        """Listen for new messages while the body runs; then close the connections."""
+        failure: Exception | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._wakes.run)
+                try:
+                    yield self
+                except Exception as error:  # raised below as it is, in no group
+                    failure = error
+                tasks.cancel_scope.cancel()
+        finally:
+            self._connections.close()
+        if failure is not None:
+            raise failure
+
+    async def receive(
+        self,
+        queue: str,
+        *,
+        max_messages: int = 1,
+        wait_ms: int = 0,
+        lease_ms: int | None = None,
+        where: Wanted | None = None,
+    ) -> list[Delivery]:
+        """Claim up to `max_messages`; where there are none, wait for some, and look at least at each interval.
+
+        Raises what `Connections.run` raises. Cancelled while it claims, it returns what it has claimed.
+        """
+        asked = self._asked(max_messages, lease_ms, where)
+        ends_at = anyio.current_time() + wait_ms / 1_000
+        while True:
+            woken = self._wakes.event(queue)
+            claimed, invalid, due_seconds = await self._connections.run(
+                lambda connection: _claim(connection, queue, asked)
+            )
+            for row in invalid:
+                logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)
+                self._options.on_invalid(row)
+            left = ends_at - anyio.current_time()
+            if claimed or left <= 0:
+                return claimed
+            if not invalid:
+                with anyio.move_on_after(min(left, due_seconds, self._options.polling_seconds)):
+                    await woken.wait()
+
+    async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
+        """Processed. What failed before is forgotten: the row says success."""
+        return await self._finish(queue, receipts, None)
+
+    async def discard(self, queue: str, receipts: list[str], *, reason: str) -> list[ReceiptResult]:
+        """Finished for good, with a reason."""
+        return await self._finish(queue, receipts, reason)
+
+    async def nack(
+        self,
+        queue: str,
+        receipts: list[str],
+        *,
+        delay_ms: int | None = None,
+        reason: str | None = None,
+        final: bool = False,
+    ) -> list[ReceiptResult]:
+        """Claimable again, at once or after a delay; after the last attempt, finished with its reason."""
+        most = self._options.attempts_max or inf
+        last = [each for each in receipts if final or Receipt.parse(each).number >= most]
+        done = await self._finish(queue, last, reason or "unknown") if last else []
+        again = [each for each in receipts if each not in set(last)]
+        done += await self._give_back(queue, again, delay_ms, reason=reason or "unknown") if again else []
+        by_receipt = {result.receipt: result for result in done}
+        return [by_receipt[each] for each in receipts]
+
+    async def release(self, queue: str, receipts: list[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
+        """Claimable again; the delivery does not count."""
+        return await self._give_back(queue, receipts, delay_ms, uncounted=1)
+
+    async def extend(
+        self, queue: str, receipts: list[str], lease_ms: int | None = None
+    ) -> list[ReceiptResult]:
+        """The locks end so long from now."""
+        lease = timedelta(milliseconds=limits.LEASE_MS_DEFAULT if lease_ms is None else lease_ms)
+        rows = await self._settle("extend", queue, receipts, lease=lease)
+        ends = {place: _ms(until) for place, until in rows}
+        return [
+            ReceiptResult(each, True, ends[place]) if place in ends else _refused(each)
+            for place, each in enumerate(receipts, 1)
+        ]
+
+    async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
+        """Publish a message: its content is a JSON object, its attributes are the metadata."""
+        attributes = options.pop("attributes", None)
+        delay_ms = options.pop("delay_ms", None)
+        given = {name for name, value in options.items() if value is not None}
+        if given:
+            raise CallerError(f"a table of pgq has no {', '.join(sorted(given))}")
+        message = Message(content, attributes, delay=timedelta(milliseconds=delay_ms) if delay_ms else None)
+        (id,) = await self._connections.run(lambda connection: publish(connection, queue, message))
+        self._wakes.wake(queue)
+        return Produced(str(id), 0)
+
+    async def offer(
+        self,
+        queue: str,
+        key: str,
+        content: str,
+        *,
+        mode: Mode = "createOrUpdate",
+        **options: Unpack[OfferOptions],
+    ) -> Offered:
+        """Raises CallerError: the tables have no keys."""
+        raise CallerError("a table of pgq has no keys")
+
+    async def relay_outbox(
+        self, outbox: str, after: int, messages: Sequence[RelayedMessage]
+    ) -> OutboxPosition:
+        """Raises CallerError, as `outbox_position`: what publishes in the caller's transaction needs no outbox."""
+        raise CallerError("tables of pgq need no outbox")
+
+    async def outbox_position(self, outbox: str) -> OutboxPosition:
+        raise CallerError("tables of pgq need no outbox")
+
+    async def settings(self, queue: str) -> QueueConfiguration:
+        """The rules that hold for each table. Raises NoTable, and WrongTable that names what is missing."""
+        await self._connections.run(lambda connection: check_columns(connection, queue))
+        attempts = self._options.attempts_max or limits.MAX_ATTEMPTS_MAX
+        settings = QueueSettings(max_attempts=attempts)
+        return QueueConfiguration(settings, rules_of(queue, settings, Defaults()))
+
+    def _asked(self, number: int, lease_ms: int | None, where: Wanted | None) -> dict[str, Any]:
+        """The parameters of a claim."""
+        conditions = where_of(where)
+        equal = {each.key: each.value for each in conditions if not each.negated}
+        others = [each for each in conditions if each.negated]
+        return {
+            "limit": number,
+            "bytes": limits.PGQ_CLAIM_BYTES_MAX,
+            "lease": timedelta(milliseconds=limits.LEASE_MS_DEFAULT if lease_ms is None else lease_ms),
+            "attempts": self._options.attempts_max or None,
+            "history": self._options.history,
+            "equal": msgspec.json.encode(equal).decode() if equal else None,
+            "keys": [each.key for each in others] or None,
+            "values": [each.value for each in others] or None,
+            "absent": [each.or_absent for each in others] or None,
+        }
+
+    async def _finish(self, queue: str, receipts: list[str], reason: str | None) -> list[ReceiptResult]:
+        """Finish, also where an earlier try had done it and its answer was lost."""
+        try:
+            rows = await self._settle("finish", queue, receipts, reason=reason)
+        except OutcomeUnknown:
+            if len(self._unanswered) > limits.RECEIPTS_BATCH_MAX:  # of messages that somebody else has by now
+                self._unanswered.clear()
+            self._unanswered.update(receipts)
+            raise
+        if self._unanswered.intersection(receipts):
+            rows += await self._settle("ended_so", queue, receipts, reason=reason)
+            self._unanswered.difference_update(receipts)
+        return _results(receipts, rows)
+
+    async def _give_back(
+        self,
+        queue: str,
+        receipts: list[str],
+        delay_ms: int | None,
+        *,
+        reason: str | None = None,
+        uncounted: int = 0,
+    ) -> list[ReceiptResult]:
+        delay = timedelta(milliseconds=delay_ms) if delay_ms else None
+        rows = await self._settle(
+            "give_back", queue, receipts, reason=reason, delay=delay, uncounted=uncounted
+        )
+        self._wakes.wake(queue)
+        return _results(receipts, rows)
+
+    async def _settle(
+        self, name: str, queue: str, receipts: Sequence[str], **more: Any
+    ) -> list[tuple[Any, ...]]:
+        given = parameters(map(Receipt.parse, receipts)) | more
+        return await self._connections.run(
+            lambda connection: connection.execute(statement(name, queue), given).fetchall()
+        )
+
+
+def _claim(
+    connection: Connection, queue: str, asked: dict[str, Any]
+) -> tuple[list[Delivery], list[InvalidRow], float]:
+    """Claim; discard what is no message; and where there is none, in how many seconds the next one falls due."""
+    rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
+    claimed: list[Delivery] = []
+    invalid: list[InvalidRow] = []
+    for id, created, started, count, received, first, until, payload, metadata in rows:
+        receipt = Receipt(id, created, started, count)
+        attributes = None if metadata is None else metadata_of(metadata)
+        if attributes is None or payload is None or not payload.startswith("{"):
+            what = "the metadata are not texts" if attributes is None else "the payload is no object"
+            reason = {"reason": f"invalid: {what}"}
+            connection.execute(statement("finish", queue), parameters([receipt]) | reason)
+            invalid.append(InvalidRow(queue, id, payload, metadata, what))
+            continue
+        claimed.append(
+            Delivery(
+                id,
+                payload,
+                str(receipt),
+                count,
+                0,
+                _ms(received),
+                _ms(until),
+                limits.PRIORITY_DEFAULT,
+                _ms(first),
+                attributes,
+            )
+        )
+    if rows:
+        return claimed, invalid, 0.0
+    due = connection.execute(statement("next_due", queue)).fetchone()
+    return [], [], inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
+
+
+def _ms(seconds: float) -> int:
+    """Epoch ms of a time of the database, which may be infinite."""
+    return round(seconds * 1_000) if isfinite(seconds) else 0
+
+
+def _results(receipts: Iterable[str], rows: Iterable[tuple[int]]) -> list[ReceiptResult]:
+    """rows: the places of the receipts that were current."""
+    current = {place for (place,) in rows}
+    return [
+        ReceiptResult(each, True) if place in current else _refused(each)
+        for place, each in enumerate(receipts, 1)
+    ]
+
+
+def _refused(receipt: str) -> ReceiptResult:
+    return ReceiptResult(receipt, False, None, ReceiptNotCurrent.code, ReceiptNotCurrent.sentence())

@@ -1,0 +1,42 @@
+"""docs/pgq.md: its command and its program run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+
+from forq_trio.cli.commands import run
+from support.real_server import environment
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "pgq.md").read_text(encoding="utf-8")
+LINES_MAX = 12
+
+
+def block(language: str) -> str:
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return found
+
+
+def test_the_page_begins_with_a_short_program_that_runs(database, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("FORQ_PG_URL", database)
+    (command,) = re.findall(r"^forq (.*?) +#", block("sh"), re.MULTILINE)
+    assert run(command.split()) == 0
+    program = block("python")
+    assert len([line for line in program.splitlines() if line]) <= LINES_MAX
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env=environment(FORQ_PG_URL=database, PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("bill for tea\n", "")
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            'SELECT payload, processed_at IS NULL, error_detail FROM "Orders/1"'
+        ).fetchall()
+    assert rows == [({"item": "tea"}, False, None)]

@@ -1,0 +1,46 @@
+"""A database for the tests of pgq's tables, in which each test has a table of its own."""
+
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+
+import psycopg
+import pytest
+
+from forq_trio import pgq
+from forq_trio.pgq.tables import TableOptions, Tables
+from pgq.rows import Rows
+
+NUMBERS = count(1)
+
+
+@pytest.fixture(scope="session")
+def pgq_url(postgres) -> Iterator[str]:
+    url = postgres.new_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def connection(pgq_url) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(pgq_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def table(connection) -> str:
+    """A table with a name that has to be quoted."""
+    name = f'Order\'s "{next(NUMBERS)}"/EU'
+    pgq.create_table(connection, name)
+    return name
+
+
+@pytest.fixture
+def rows(connection, table) -> Rows:
+    """The table as it is, beside what our code says about it."""
+    return Rows(connection, table)
+
+
+@pytest.fixture
+async def tables(pgq_url) -> AsyncIterator[Tables]:
+    async with Tables(pgq_url, TableOptions()).opened() as tables:
+        yield tables

@@ -1,0 +1,32 @@
+"""What a claim reads does not grow with what else is in the table."""
+
+import pytest
+from psycopg import sql
+
+from forq_trio.pgq.statements import statement
+from forq_trio.pgq.tables import TableOptions, Tables
+
+BUFFERS_MAX = 60
+FILL = """
+    INSERT INTO {} (payload, metadata, scheduled_for, processed_at, locked_until, consumed_count)
+    SELECT jsonb_build_object('n', n), '{{}}', %s::timestamptz, %s::timestamptz, %s::timestamptz, %s
+    FROM generate_series(1, 4000) AS n
+"""
+
+
+@pytest.mark.parametrize("analyzed", [True, False])
+async def test_a_claim_reads_a_few_pages_beside_many_messages(pgq_url, rows, table, analyzed) -> None:
+    rows.run(FILL, None, None, None, 0)  # waiting
+    rows.run(FILL, "infinity", None, None, 0)  # for later
+    rows.run(FILL, None, "now", None, 1)  # finished
+    rows.run(FILL, None, None, "infinity", 1)  # in process
+    rows.run(FILL, None, None, None, 3)  # exhausted
+    if analyzed:
+        rows.run("ANALYZE {}")
+    asked = Tables(pgq_url, TableOptions())._asked(1, None, None)
+    explained = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ") + statement("claim", table)
+    for _ in range(3):
+        ((plan,),) = rows.connection.execute(explained, asked).fetchone()
+        root = plan["Plan"]
+        assert root["Actual Rows"] == 1
+        assert root["Shared Hit Blocks"] + root["Shared Read Blocks"] <= BUFFERS_MAX
