@@ -38,7 +38,8 @@ async def serve(consumer: Consumer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "named"), [("DROP TABLE {}", "Order"), ("ALTER TABLE {} DROP COLUMN consumed_count", "consumed_count")]
+    ("change", "named"),
+    [("DROP TABLE {}", "Order"), ("ALTER TABLE {} DROP COLUMN consumed_count", "consumed_count")],
 )
 @pytest.mark.parametrize("before", [True, False])
 async def test_a_table_or_column_that_is_gone_ends_the_consumer(
