@@ -87,6 +87,7 @@ from forq_trio.model.redrives import RedriveState, RedriveStep
 from forq_trio.model.schedules import NewSchedule
 from forq_trio.model.searches import MessageFilter
 from forq_trio.model.sessions import UiSession
+from forq_trio.model.where import where_of
 from forq_trio.storage.rules import message_bytes
 from support.access import access_token
 from support.redrives import redrive_task
@@ -139,7 +140,17 @@ policy = maybe(
     *(RedrivePolicy(2, "x"), RedrivePolicy(1, "a-dlq", 2), RedrivePolicy(1), RedrivePolicy(2, "a")),
     *(RedrivePolicy(), RedrivePolicy(None, "x")),
 )
-claims = st.builds(Claim, queues, st.integers(1, 5), st.one_of(st.none(), leases_ms), redrive_policy=policy)
+wheres = st.sampled_from(({"k": "v"}, {"k": {"not": "v"}}, {"k": {"not": "v", "orAbsent": True}})).map(
+    where_of
+)
+claims = st.builds(
+    Claim,
+    queues,
+    st.integers(1, 5),
+    st.one_of(st.none(), leases_ms),
+    redrive_policy=policy,
+    where=st.one_of(st.just(()), st.just(()), wheres),
+)
 changes = st.fixed_dictionaries(
     {},
     optional={name: st.sampled_from(example.drawn) for name, example in EXAMPLES.items()},

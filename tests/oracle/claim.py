@@ -37,7 +37,10 @@ def serve(
     for queue in rules.beginning_with(queues, first):
         if not tx.state.claim_first and _is_cut_short(tx, queue):
             tx.state.claim_first = queue
-        waiting = receivers.get(queue, ())
+        waiting = parked = receivers.get(queue, ())
+        first_ones = parked[: _open(tx, queue)]
+        if not any(receiver.claim.where for receiver in first_ones):
+            waiting = first_ones  # what does not match some of them may match the others
         own = {index: claim for index, claim in claims.items() if claim.queue == queue}
         dealt = QueueClaims(tx, queue).deal([*(receiver.claim for receiver in waiting), *own.values()])
         cut_short = _is_cut_short(tx, queue)
@@ -49,7 +52,7 @@ def serve(
         served += found
         if cut_short or (len(found) == limits.RECEIVERS_OFFERED_MAX and _open(tx, queue)):
             tx.state.wake.add(queue)
-        if len(found) == limits.RECEIVERS_OFFERED_MAX or not all(dealt):
+        if len(found) == limits.RECEIVERS_OFFERED_MAX or len(waiting) < len(parked) or not all(dealt):
             wake_queue(tx, queue)
     return outcomes, served
 
