@@ -66,9 +66,10 @@ class Noted(Enum):
 class Traits(Struct, frozen=True, gc=False):
     """What is known of all commands of a class.
 
-    order: None for a command of the writer itself, which is in no batch. weighs: how many messages it can change;
-    stores: how many bytes of content it stores; at the most, as a number or a function of the command. Their sums bound
-    a batch (inbox.py). parts: the member of which a batch may do the first ones, and leave the others to the next one.
+    order: None for a command of the writer itself, which is in no batch. weighs: how many messages it can change,
+    counted several times where one takes as long as several sends; stores: how many bytes of content it stores; at the
+    most, as a number or a function of the command. Their sums bound a batch (inbox.py). parts: the member of which a
+    batch may do the first ones, and leave the others to the next one.
     """
 
     order: Order | None

@@ -12,8 +12,8 @@ def _bytes_of_all(command: "OfferMany") -> int:
     return sum([bytes_of(offering.content, offering.attributes) for offering in command.offerings])
 
 
-def _count(command: "OfferMany") -> int:
-    return len(command.offerings)
+def _weight(command: "OfferMany") -> int:
+    return limits.OFFER_WEIGHT * len(command.offerings)
 
 
 class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False):
@@ -23,7 +23,7 @@ class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False)
     first ones are done in this batch, and the others in the next ones.
     """
 
-    traits = Traits(Order.OFFER, Effect.GROWS, weighs=_count, stores=_bytes_of_all, parts="offerings")
+    traits = Traits(Order.OFFER, Effect.GROWS, weighs=_weight, stores=_bytes_of_all, parts="offerings")
 
     queue: str
     offerings: tuple[Offering, ...]
