@@ -6,7 +6,7 @@ A tick is one nominal time of a schedule. Its message has the key
 
 so all nodes that run one schedule offer the same key for the same tick, and one message is stored. A schedule that was
 changed has another hash: the pending messages of the old one can be found and removed. Keys and hashes are those of
-DelayedQueue, bit for bit (D42, D47); Python's times have microseconds, so the last three digits are 0.
+DelayedQueue, bit for bit; Python's times have microseconds, so the last three digits are 0.
 """
 
 import hashlib
@@ -56,12 +56,12 @@ class CronConfigHash:
 
     @classmethod
     def of_periodic(cls, period: timedelta) -> "CronConfigHash":
-        """The hash of a tick every `period`, in whole milliseconds (D47). Raises ValueError for none."""
+        """The hash of a tick every `period`, in whole milliseconds. Raises ValueError for none."""
         return cls.of_text(f"\nperiodic-tick:\n  period-ms: {_check_period(period) // MILLISECOND}\n")
 
     @classmethod
     def of_daily(cls, schedule: "CronDailySchedule") -> "CronConfigHash":
-        """The hash of a daily schedule: of its zone and hours alone (D47)."""
+        """The hash of a daily schedule: of its zone and hours alone."""
         hours = ", ".join(_local_time(hour) for hour in schedule.hours)
         return cls.of_text(f"\ndaily-cron:\n  zone: {schedule.zone}\n  hours: {hours}\n")
 
@@ -71,7 +71,7 @@ class CronMessage(Generic[T]):
     """The message of a tick.
 
     schedule_at: the tick's nominal time, which is in the key. schedule_at_actual: when the message is due, if at
-    another time; None for the nominal one (D46). Raises ValueError for times without a time zone.
+    another time; None for the nominal one. Raises ValueError for times without a time zone.
     """
 
     payload: T
@@ -99,7 +99,7 @@ class CronDailySchedule:
 
     hours: at least one; sorted, and each once. zone: an IANA time zone. in_advance: messages are offered so long before
     they are due, and always the next one. interval: how often the node looks. A local time that a change of the clocks
-    skips is the first instant after the change; one that it repeats is the first of the two (D51).
+    skips is the first instant after the change; one that it repeats is the first of the two.
     Raises ValueError for no hours or too many, hours with a time zone, an unknown zone, an in_advance that is not 0 to
     366 days, an interval of 0 or less.
     """
@@ -129,7 +129,7 @@ class CronDailySchedule:
         object.__setattr__(self, "hours", tuple(sorted(set(self.hours))))
 
     def next_times(self, now: datetime) -> list[datetime]:
-        """The ticks after `now` and not after `now` + in_advance; at least the next one (D49). In order, in UTC."""
+        """The ticks after `now` and not after `now` + in_advance; at least the next one. In order, in UTC."""
         now = check_aware(now).astimezone(UTC)
         until = now + self.in_advance
         day = now.astimezone(self._zone).date() - timedelta(days=1)
@@ -155,7 +155,7 @@ def instant_of(day: date, hour: time, zone: tzinfo) -> datetime:
 
 
 def next_periodic(now: datetime, period: timedelta) -> datetime:
-    """The first multiple of `period` since 1970 that is after `now`, in UTC (D48).
+    """The first multiple of `period` since 1970 that is after `now`, in UTC.
 
     Raises ValueError for a period that is not positive, or not in whole milliseconds.
     """
@@ -173,7 +173,7 @@ def periodic_times(now: datetime, period: timedelta) -> list[datetime]:
 
 
 def periodic_interval(period: timedelta) -> timedelta:
-    """How often a node looks: a quarter of the period, at least a second (D48)."""
+    """How often a node looks: a quarter of the period, at least a second."""
     return max(PERIODIC_INTERVAL_MIN, period / 4)
 
 

@@ -45,9 +45,9 @@ class AckEnvelope(Generic[T]):
         return await self._retry(delay, reason)
 
     async def acknowledge(self) -> None:
-        """Remove the message, unless it was updated, or delivered again, since; then do nothing (D23-D27, D33).
+        """Remove the message, unless it was updated, or delivered again, since; then do nothing.
 
-        A second time does nothing (D24). Raises QueueUnavailable. Cancelled, it may be done or not.
+        A second time does nothing. Raises QueueUnavailable. Cancelled, it may be done or not.
         """
         await self._acknowledge()
 
@@ -70,7 +70,7 @@ class BatchEnvelope(Generic[T]):
 
     @property
     def delivery_type(self) -> DeliveryType:
-        """REDELIVERY if any of them is one (D31)."""
+        """REDELIVERY if any of them is one."""
         again = any(each.delivery_type is DeliveryType.REDELIVERY for each in self.messages)
         return DeliveryType.REDELIVERY if again else DeliveryType.FIRST
 

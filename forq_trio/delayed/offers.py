@@ -26,7 +26,7 @@ class Scheduled(Generic[T]):
     """A message to offer in a batch.
 
     due: see `Due`. can_update: whether a message that the key has already is updated, or stays. input: anything that
-    the caller wants to find in the result (D10, D16).
+    the caller wants to find in the result.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Payloads as the contents of messages: a serializer for each type (D37)."""
+"""Payloads as the contents of messages: a serializer for each type."""
 
 import re
 from base64 import b64decode, b64encode

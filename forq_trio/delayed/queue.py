@@ -1,7 +1,7 @@
-"""DelayedQueue: typed messages with a key and a time (contract D).
+"""DelayedQueue: typed messages with a key and a time (docs/compatibility/delayed-queue.md).
 
 A queue is the name and the kind of its payloads. In the server it is the queue `{name}.{kind}`: a consumer gets the
-messages of a queue whatever their kind, so each kind has its own, with its order, counts and dead letters (D36). The
+messages of a queue whatever their kind, so each kind has its own, with its order, counts and dead letters. The
 kind has no dot, so no two pairs of name and kind are one queue.
 """
 
@@ -62,7 +62,7 @@ class DelayedQueue(Generic[T]):
     payload_type: T; `serializer` reads and writes it, by default text as it is, bytes as base64, everything else as
     JSON (msgspec). kind: None for the type's name. acquire_timeout: how long a polled message is hidden from others,
     1 ms to 12 h. deliveries_max: after so many a message is a dead letter, 1 to 1,000,000, None for as many as that.
-    retry_seconds: how long a call is repeated while errors come that pass; then QueueUnavailable (D40). clock: what
+    retry_seconds: how long a call is repeated while errors come that pass; then QueueUnavailable. clock: what
     time it is here, None for the machine's. on_set_aside: told of each message that could not be read.
 
     Every method raises QueueUnavailable, and what the source's methods raise for a call that is wrong. Cancelling one
@@ -108,7 +108,7 @@ class DelayedQueue(Generic[T]):
     async def set_up(self) -> None:
         """Give the server's queue the settings it needs: order by time, lease, deliveries, a year to live.
 
-        A queue that has them is not changed (D38). Without it polls work, too, in the order of arrival and with the
+        A queue that has them is not changed. Without it polls work, too, in the order of arrival and with the
         server's five deliveries.
         """
         wanted: SettingsOptions = {
@@ -125,7 +125,7 @@ class DelayedQueue(Generic[T]):
             await self._try(lambda: self.source.configure(self.name, **wanted))
 
     async def offer_or_update(self, key: str, payload: T, due: Due = None) -> Outcome:
-        """Store a message, or replace payload and time of the one that the key has (D3-D9).
+        """Store a message, or replace payload and time of the one that the key has.
 
         ignored: it has both already, or time and payload are the same and the time has passed. A message in process is
         delivered anew, and its acknowledgement removes nothing.
@@ -133,11 +133,11 @@ class DelayedQueue(Generic[T]):
         return await self._offer(key, payload, due, "createOrUpdate")
 
     async def offer_if_not_exists(self, key: str, payload: T, due: Due = None) -> Outcome:
-        """Store a message, unless the key has one, which stays as it is: ignored (D1, D2)."""
+        """Store a message, unless the key has one, which stays as it is: ignored."""
         return await self._offer(key, payload, due, "createIfAbsent")
 
     async def offer_batch(self, messages: Sequence[Scheduled[T]]) -> list[BatchResult[T]]:
-        """Offer many, in their order; one that is refused does not affect the others (D10-D16).
+        """Offer many, in their order; one that is refused does not affect the others.
 
         Up to 1,000 messages and 4 MiB of JSON are one request; more are several, of which the first ones may be done
         when an error is raised.
@@ -163,12 +163,12 @@ class DelayedQueue(Generic[T]):
         ]
 
     async def try_poll(self) -> AckEnvelope[T] | None:
-        """The next message that is due, hidden from others for the acquire timeout; None if there is none (D17-D22)."""
+        """The next message that is due, hidden from others for the acquire timeout; None if there is none."""
         found = await self._take(1, 0)
         return found[0][1] if found else None
 
     async def try_poll_many(self, most: int) -> BatchEnvelope[T]:
-        """Up to `most` messages that are due, in the order of their times; none for 0 or less (D30, D31).
+        """Up to `most` messages that are due, in the order of their times; none for 0 or less.
 
         Cancelled, it gives back what it has, as far as that is quick.
         """
@@ -184,7 +184,7 @@ class DelayedQueue(Generic[T]):
         return self._batch(found)
 
     async def poll(self) -> AckEnvelope[T]:
-        """The next message, waiting for it (D29). A waiting poll costs the server no work.
+        """The next message, waiting for it. A waiting poll costs the server no work.
 
         Cancelled, it takes no message: one that was on its way is delivered to another poll.
         """
@@ -194,9 +194,9 @@ class DelayedQueue(Generic[T]):
                 return found[0][1]
 
     async def read(self, key: str) -> AckEnvelope[T] | None:
-        """The message of a key, due or not, in process or not, without hiding it; None if there is none (D32).
+        """The message of a key, due or not, in process or not, without hiding it; None if there is none.
 
-        Its acknowledgement removes it unless payload or time were updated since (D33). Raises UnreadablePayload.
+        Its acknowledgement removes it unless payload or time were updated since. Raises UnreadablePayload.
         """
         found = await self._try(lambda: self.source.keyed_message(self.name, key, self.kind))
         if found is None or found.message.keyed is None:
@@ -219,11 +219,11 @@ class DelayedQueue(Generic[T]):
         return await self._try(lambda: self.source.contains_key(self.name, key, self.kind))
 
     async def drop_message(self, key: str) -> bool:
-        """Remove the message of a key, also one in process; whether there was one (D34)."""
+        """Remove the message of a key, also one in process; whether there was one."""
         return await self._try(lambda: self.source.drop_key(self.name, key, self.kind))
 
     async def drop_all_messages(self, confirm: str) -> int:
-        """Remove all messages of this queue; returns how many (D35). confirm: its `name`; WrongPhrase for another."""
+        """Remove all messages of this queue; returns how many. confirm: its `name`; WrongPhrase for another."""
         check_phrase(self.name, confirm)
         try:
             return await self._try(lambda: self.source.drop_keys(self.name, self.kind, confirm=confirm))

@@ -1,4 +1,4 @@
-"""Errors that pass: a call is repeated within a budget, and then there is one error for all of them (D40)."""
+"""Errors that pass: a call is repeated within a budget, and then there is one error for all of them."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar

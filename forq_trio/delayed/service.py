@@ -2,7 +2,7 @@
 
 Every node that runs a schedule offers the same keys at each look, and a key has one message while it is pending. A node
 whose clock is slow would offer a tick again that was delivered just now: so none offers the ticks of the next 10 s,
-which were offered at earlier looks (D51). Nothing has to be remembered for that, here or in the server.
+which were offered at earlier looks. Nothing has to be remembered for that, here or in the server.
 """
 
 import logging
@@ -45,7 +45,7 @@ class CronHandle:
         self._ended = anyio.Event()
 
     async def close(self) -> None:
-        """End the task, within 5 s (D50). What it offered stays. A second time does nothing."""
+        """End the task, within 5 s. What it offered stays. A second time does nothing."""
         self._scope.cancel()
         with anyio.move_on_after(CLOSE_SECONDS):
             await self._ended.wait()
@@ -69,9 +69,9 @@ class CronService(Generic[T]):
     async def install_tick(
         self, config_hash: CronConfigHash, key_prefix: str, messages: Sequence[CronMessage[T]]
     ) -> None:
-        """Offer the messages of ticks, and remove pending ones of other hashes under this prefix (D42, D43, D46).
+        """Offer the messages of ticks, and remove pending ones of other hashes under this prefix.
 
-        A key that has a message already is not changed. Messages that were delivered before are not removed (D45).
+        A key that has a message already is not changed. Messages that were delivered before are not removed.
         Raises ValueError for a wrong prefix, and the error of a message that was refused.
         """
         cron.check_prefix(key_prefix)
@@ -87,7 +87,7 @@ class CronService(Generic[T]):
                 raise result.error
 
     async def uninstall_tick(self, config_hash: CronConfigHash, key_prefix: str) -> None:
-        """Remove the pending messages of exactly this hash and prefix (D44), but those that were delivered (D45)."""
+        """Remove the pending messages of exactly this hash and prefix, but those that were delivered."""
         cron.check_prefix(key_prefix)
         await self._remove(key_prefix, lambda found: found == config_hash)
 
@@ -101,7 +101,7 @@ class CronService(Generic[T]):
     ) -> CronHandle:
         """Install what `generate` returns, now and at each interval, in a task of `tasks` until the handle is closed.
 
-        An error of a run, the generator's too, is logged, and the next run happens (D50). A generator leaves out ticks
+        An error of a run, the generator's too, is logged, and the next run happens. A generator leaves out ticks
         that are nearer than clocks differ, and returns them early enough. Raises ValueError for a wrong prefix, or an
         interval of 0 or less.
         """
@@ -129,7 +129,7 @@ class CronService(Generic[T]):
         schedule: CronDailySchedule,
         generate: Callable[[datetime], T],
     ) -> CronHandle:
-        """Install a message for each tick of a daily schedule. generate: the payload of a tick, in UTC (D49, D51)."""
+        """Install a message for each tick of a daily schedule. generate: the payload of a tick, in UTC."""
         return await self.install(
             tasks,
             CronConfigHash.of_daily(schedule),
@@ -145,7 +145,7 @@ class CronService(Generic[T]):
         period: timedelta,
         generate: Callable[[datetime], T],
     ) -> CronHandle:
-        """Install a message for each multiple of `period` since 1970. generate: the payload of a tick, in UTC (D48)."""
+        """Install a message for each multiple of `period` since 1970. generate: the payload of a tick, in UTC."""
         return await self.install(
             tasks,
             CronConfigHash.of_periodic(period),

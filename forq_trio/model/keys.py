@@ -1,7 +1,7 @@
 """Keyed messages: what is offered under a key, what became of it, and what callers see of a key.
 
 A key is unique per queue and kind while its message is pending: ready, delayed, held, in process, or failed and not
-yet moved (contract D).
+yet moved.
 """
 
 from typing import Annotated, Any, Literal, Self, TypedDict

@@ -1,4 +1,4 @@
-"""Recurring messages over a delayed queue: installed, replaced, uninstalled, on several nodes (contract D)."""
+"""Recurring messages over a delayed queue: installed, replaced, uninstalled, on several nodes."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta

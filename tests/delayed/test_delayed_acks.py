@@ -1,4 +1,4 @@
-"""Messages in process: updates, acknowledgements, and what happens after the acquire timeout (contract D)."""
+"""Messages in process: updates, acknowledgements, and what happens after the acquire timeout."""
 
 import pytest
 

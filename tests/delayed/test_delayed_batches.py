@@ -1,4 +1,4 @@
-"""Batches of offers (contract D)."""
+"""Batches of offers."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Isolation, payloads, set-up and errors that pass (contract D)."""
+"""Isolation, payloads, set-up and errors that pass."""
 
 from dataclasses import dataclass
 from datetime import date

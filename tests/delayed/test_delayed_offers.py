@@ -1,4 +1,4 @@
-"""Offers of one message: created, updated, ignored (contract D)."""
+"""Offers of one message: created, updated, ignored."""
 
 from datetime import datetime
 

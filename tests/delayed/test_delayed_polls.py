@@ -1,4 +1,4 @@
-"""Polls: one, many, and waiting (contract D)."""
+"""Polls: one, many, and waiting."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Many processes on one queue of a real server (contract D). Two servers on one file are refused: clients are many."""
+"""Many processes on one queue of a real server. Two servers on one file are refused: clients are many."""
 
 import json
 import os

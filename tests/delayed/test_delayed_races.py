@@ -1,4 +1,4 @@
-"""Many at once on one queue (contract D). Across processes: test_delayed_processes."""
+"""Many at once on one queue. Across processes: test_delayed_processes."""
 
 from collections import Counter
 from functools import partial

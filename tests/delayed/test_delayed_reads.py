@@ -1,4 +1,4 @@
-"""Messages that are read or dropped by their keys (contract D)."""
+"""Messages that are read or dropped by their keys."""
 
 import pytest
 
