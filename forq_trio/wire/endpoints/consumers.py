@@ -20,16 +20,17 @@ from forq_trio.wire.export import ExportedMessage
 _TAG = "Consumers of pipelines"
 _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
 _LISTED = (
-    Parameter("after", "query", "Only those behind this one: `next` of the page before.", {"type": "string"}),
+    Parameter.text("after", "Only those behind this one: `next` of the page before."),
     limit_parameter("consumers", limits.QUEUES_PAGE_MAX),
 )
 _PAGES = (
     Parameter("page", "query", "The first page wanted.", {"type": "integer", "minimum": 0, "default": 0}),
-    Parameter(
+    Parameter.number(
         "pages",
-        "query",
         "How many pages; fewer come if they have more than 4 MiB.",
-        {"type": "integer", "minimum": 1, "maximum": limits.CONSUMER_READ_PAGES_MAX, "default": 1},
+        1,
+        limits.CONSUMER_READ_PAGES_MAX,
+        1,
     ),
 )
 LIST_ALL_CONSUMERS = Endpoint(

@@ -1,6 +1,6 @@
 """What is declared of an endpoint: method, path and scope, what it takes and answers, its errors, and its words."""
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from msgspec import Struct
 
@@ -30,6 +30,22 @@ class Parameter(Struct, frozen=True):
     place: str
     meaning: str
     schema: dict[str, Any]
+
+    @classmethod
+    def text(cls, name: str, meaning: str, **schema: object) -> Self:
+        """A text in the query. schema: further members of its JSON Schema."""
+        return cls(name, "query", meaning, {"type": "string", **schema})
+
+    @classmethod
+    def flag(cls, name: str, meaning: str) -> Self:
+        """`true` or `false` in the query; false without it."""
+        return cls(name, "query", meaning, {"type": "boolean", "default": False})
+
+    @classmethod
+    def number(cls, name: str, meaning: str, low: int, high: int, default: int | None = None) -> Self:
+        """A whole number in the query. default: None where there is none."""
+        schema = {"type": "integer", "minimum": low, "maximum": high}
+        return cls(name, "query", meaning, schema if default is None else {**schema, "default": default})
 
 
 class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
@@ -93,13 +109,7 @@ ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 
 def limit_parameter(what: str, most: int, default: int | None = None) -> Parameter:
     """The most `what` wanted; default: None for `most`. `reading.query_limit` reads it."""
-    schema = {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": most,
-        "default": most if default is None else default,
-    }
-    return Parameter("limit", "query", f"The most {what} wanted.", schema)
+    return Parameter.number("limit", f"The most {what} wanted.", 1, most, default or most)
 
 
 def range_parameters(what: str, number: str) -> tuple[Parameter, Parameter]:
@@ -111,7 +121,7 @@ def range_parameters(what: str, number: str) -> tuple[Parameter, Parameter]:
 
 
 QUEUES_PAGE = (
-    Parameter("after", "query", "Only queues whose names come after this one.", {"type": "string"}),
+    Parameter.text("after", "Only queues whose names come after this one."),
     limit_parameter("queues", limits.QUEUES_PAGE_MAX),
 )
 """The parameters of lists of queues; `reading.query_page` reads them."""

@@ -19,29 +19,17 @@ from forq_trio.wire.endpoints.endpoint import (
 _TAG = "Keys"
 _ONE = "/queues/{queue}/keys/{key}"
 _ALL = "/queues/{queue}/keys"
-_TEXT_OF_KIND = {"type": "string", "maxLength": limits.KIND_LENGTH_MAX}
-_KIND = Parameter(
+_KIND = Parameter.text(
     "kind",
-    "query",
     "The kind of the key; keys of different kinds are different keys.",
-    {**_TEXT_OF_KIND, "default": ""},
+    maxLength=limits.KIND_LENGTH_MAX,
+    default="",
 )
-_REVISION = Parameter(
-    "revision",
-    "query",
-    "Only if it was not changed since it had this revision.",
-    {"type": "integer", "minimum": 1, "maximum": limits.SEQUENCE_MAX},
+_REVISION = Parameter.number(
+    "revision", "Only if it was not changed since it had this revision.", 1, limits.SEQUENCE_MAX
 )
-_ONCE_MORE = Parameter(
-    "onceMore",
-    "query",
-    "Only the offer that waits behind the message in process.",
-    {"type": "boolean", "default": False},
-)
-_KEY = {"type": "string", "maxLength": limits.KEY_LENGTH_MAX}
-_CONFIRM = Parameter(
-    "confirm", "query", "The name of the queue; nothing is removed without it.", {"type": "string"}
-)
+_ONCE_MORE = Parameter.flag("onceMore", "Only the offer that waits behind the message in process.")
+_CONFIRM = Parameter.text("confirm", "The name of the queue; nothing is removed without it.")
 _OFFER_ERRORS = (errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS)
 
 OFFER_MESSAGE = Endpoint(
@@ -80,9 +68,11 @@ LIST_KEYS = Endpoint(
     tag=_TAG,
     summary="The pending messages that have a key, page by page",
     parameters=(
-        Parameter("prefix", "query", "Only keys that begin with this.", _KEY),
-        Parameter("kind", "query", "Only keys of this kind; without it, of all kinds.", _TEXT_OF_KIND),
-        Parameter("after", "query", "Only what comes after: `next` of the page before.", {"type": "string"}),
+        Parameter.text("prefix", "Only keys that begin with this.", maxLength=limits.KEY_LENGTH_MAX),
+        Parameter.text(
+            "kind", "Only keys of this kind; without it, of all kinds.", maxLength=limits.KIND_LENGTH_MAX
+        ),
+        Parameter.text("after", "Only what comes after: `next` of the page before."),
         limit_parameter("messages", limits.BROWSE_PAGE_MAX),
     ),
     answers=(Answer(200, "The messages, by kind and key.", KeyPage),),

@@ -31,7 +31,7 @@ def _page_parameters(what: str, number: str, of_queue: str, briefly: str = "") -
     return (
         *range_parameters(briefly or what, number),
         limit_parameter(what, limits.LOG_PAGE_MAX),
-        Parameter("queue", "query", of_queue, {"type": "string"}),
+        Parameter.text("queue", of_queue),
     )
 
 
@@ -46,12 +46,7 @@ LIST_EVENTS = Endpoint(
     "X-Forq-First and X-Forq-Last (which are kept) are always there. A token for some queues has to name one.",
     parameters=(
         *_page_parameters("events", "an id", "Only events of this queue."),
-        Parameter(
-            "waitMs",
-            "query",
-            "How long to wait for one.",
-            {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": 0},
-        ),
+        Parameter.number("waitMs", "How long to wait for one.", 0, limits.WAIT_MS_MAX, 0),
     ),
     answers=(Answer(200, "The events, one a line.", MessageEvent, content_type=NDJSON),),
     errors=(errors.EventsOff, errors.EventsGone, *READ_ERRORS),
@@ -107,8 +102,8 @@ SEARCH_HISTORY = Endpoint(
     summary="Find finished messages of a queue, newest first",
     description="A page looks at 10,000 messages at most and says how far it came.",
     parameters=(
-        Parameter("outcome", "query", "How they ended.", {"type": "string", "enum": list(OUTCOMES)}),
-        Parameter("reason", "query", "Why they were discarded, exactly.", {"type": "string"}),
+        Parameter.text("outcome", "How they ended.", enum=list(OUTCOMES)),
+        Parameter.text("reason", "Why they were discarded, exactly."),
         *FILTER,
         Parameter("before", "query", "Only those with a history id below this.", {**ID, "minimum": 1}),
         limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),

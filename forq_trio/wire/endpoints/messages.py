@@ -40,17 +40,14 @@ _RECEIPT = Parameter(
     "one the id alone decides, unless the server demands receipts.",
     {"type": "string"},
 )
-_ORDER = Parameter(
+_ORDER = Parameter.text(
     "order",
-    "query",
     "`fifo` for the queue's own order, `shuffle` for random messages.",
-    {"type": "string", "enum": ["fifo", "shuffle"], "default": "fifo"},
+    enum=["fifo", "shuffle"],
+    default="fifo",
 )
-_WAIT = Parameter(
-    "waitMs",
-    "query",
-    "How long to wait for a message.",
-    {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": limits.WAIT_MS_MAX},
+_WAIT = Parameter.number(
+    "waitMs", "How long to wait for a message.", 0, limits.WAIT_MS_MAX, limits.WAIT_MS_MAX
 )
 _ANSWER = Parameter(
     ANSWER_HEADER,
@@ -58,12 +55,7 @@ _ANSWER = Parameter(
     "`full`: all members of a message and of an error, not Forq's alone.",
     {"type": "string", "enum": [FULL]},
 )
-_PEEK = Parameter(
-    "peek",
-    "query",
-    "Only peek: the message is not leased, and has no receipt.",
-    {"type": "boolean", "default": False},
-)
+_PEEK = Parameter.flag("peek", "Only peek: the message is not leased, and has no receipt.")
 _LIMIT = limit_parameter("messages", limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
 _SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
 SEND_MESSAGE = Endpoint(

@@ -140,16 +140,12 @@ EXPORT_PARTITIONS = Endpoint(
     summary="Cut a queue into ranges that can be exported side by side",
     description="The ranges are disjoint and cover everything that is stored now; none for an empty queue.",
     parameters=(
-        Parameter(
+        Parameter.number(
             "count",
-            "query",
             "The most ranges wanted.",
-            {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": limits.EXPORT_PARTITIONS_MAX,
-                "default": limits.EXPORT_PARTITIONS_DEFAULT,
-            },
+            1,
+            limits.EXPORT_PARTITIONS_MAX,
+            limits.EXPORT_PARTITIONS_DEFAULT,
         ),
     ),
     answers=(Answer(200, "The ranges, in order.", wire.ExportPartitions),),

@@ -18,18 +18,6 @@ from forq_trio.wire.endpoints.endpoint import (
 from forq_trio.wire.schedules import NextRuns
 
 _TAG = "Schedules"
-_COUNT = {
-    "type": "integer",
-    "minimum": 1,
-    "maximum": limits.NEXT_RUNS_MAX,
-    "default": limits.NEXT_RUNS_DEFAULT,
-}
-_RUNS = {
-    "type": "integer",
-    "minimum": 0,
-    "maximum": limits.RUNS_KEPT_MAX,
-    "default": limits.RUNS_SHOWN_DEFAULT,
-}
 LIST_SCHEDULES = Endpoint(
     "GET",
     "/schedules",
@@ -40,12 +28,7 @@ LIST_SCHEDULES = Endpoint(
     description="Of a key for some queues only those that send to one of them: then a page may have fewer than there "
     "are behind it.",
     parameters=(
-        Parameter(
-            "after",
-            "query",
-            "Only schedules whose names come after this one.",
-            {"type": "string", "default": ""},
-        ),
+        Parameter.text("after", "Only schedules whose names come after this one.", default=""),
         limit_parameter("schedules", limits.SCHEDULES_PAGE_MAX, limits.SCHEDULES_PAGE_DEFAULT),
     ),
     answers=(Answer(200, "The schedules by name.", SchedulePage),),
@@ -60,14 +43,7 @@ SAVE_SCHEDULE = Endpoint(
     summary="Make a schedule, or change one",
     description="The body is the whole schedule: what it leaves out gets its default, but for `paused`. The token "
     "needs the scope `produce` for the queue, too. With another timing the next run is computed from now on.",
-    parameters=(
-        Parameter(
-            "onlyNew",
-            "query",
-            "Refuse to change one that is there.",
-            {"type": "boolean", "default": False},
-        ),
-    ),
+    parameters=(Parameter.flag("onlyNew", "Refuse to change one that is there."),),
     body=NewSchedule,
     answers=(Answer(200, "The schedule as it is stored.", Schedule),),
     errors=(
@@ -86,7 +62,15 @@ SHOW_SCHEDULE = Endpoint(
     name="showSchedule",
     tag=_TAG,
     summary="One schedule, its next runs and its last ones",
-    parameters=(Parameter("runs", "query", "The most runs wanted of those that were.", _RUNS),),
+    parameters=(
+        Parameter.number(
+            "runs",
+            "The most runs wanted of those that were.",
+            0,
+            limits.RUNS_KEPT_MAX,
+            limits.RUNS_SHOWN_DEFAULT,
+        ),
+    ),
     answers=(Answer(200, "The schedule.", ScheduleDetails),),
     errors=(errors.ScheduleNotFound, *READ_ERRORS),
 )
@@ -146,7 +130,9 @@ NEXT_RUNS = Endpoint(
     tag=_TAG,
     summary="The next runs that a timing would have",
     description="Nothing is stored. Says in words what was understood, and where a change of the clocks moves a run.",
-    parameters=(Parameter("count", "query", "The most runs wanted.", _COUNT),),
+    parameters=(
+        Parameter.number("count", "The most runs wanted.", 1, limits.NEXT_RUNS_MAX, limits.NEXT_RUNS_DEFAULT),
+    ),
     body=Timing,
     answers=(Answer(200, "The runs from now on; fewer where the timing has an end.", NextRuns),),
     errors=(errors.InvalidSchedule,),

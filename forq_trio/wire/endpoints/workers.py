@@ -39,7 +39,7 @@ LIST_WORKERS = Endpoint(
     tag=_TAG,
     summary="The workers that are known",
     description="Silent ones too: until their leases have ended, and for at least a minute.",
-    parameters=(Parameter("queue", "query", "Only those that serve this queue.", {"type": "string"}),),
+    parameters=(Parameter.text("queue", "Only those that serve this queue."),),
     answers=(Answer(200, "What is known of them in queues that the key covers.", wire.WorkerList),),
     errors=(errors.InvalidQueueName,),
 )
