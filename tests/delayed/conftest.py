@@ -1,36 +1,24 @@
 """Delayed queues over a broker, in a file and in memory, and over a client of a server; all in simulated time."""
 
-import inspect
 from collections.abc import AsyncIterator
-from functools import partial
-from math import inf
 from pathlib import Path
 
 import pytest
-import trio
-import trio.testing
 
 from faces.face import Face
 from faces.running import open_face
 from forq_trio.delayed import DelayedQueue
-from forq_trio.readers.pool import ReaderPool
 from support.actors import TrioClock
+from support.simulated_time import mark_simulated
+from support.simulated_time import reads_without_a_deadline as _reads_without_a_deadline  # noqa: F401  autouse
 
 from .letters import Letter
 
 HERE = Path(__file__).parent
 
 
-def run_in_simulated_time(main, *, clock=None, instruments=()) -> None:
-    trio.run(main, clock=clock or trio.testing.MockClock(), instruments=instruments)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.parent == HERE and inspect.iscoroutinefunction(item.function):
-            if {"autojump_clock", "face"} <= set(item.fixturenames):
-                pytest.fail(f"{item.nodeid}: a clock that jumps by itself, with a client's real sockets")
-            item.add_marker(pytest.mark.trio(run=run_in_simulated_time))
+    mark_simulated(items, HERE)
 
 
 @pytest.fixture(params=["broker", "broker in memory", "client"])
@@ -43,9 +31,3 @@ async def face(request, tmp_path) -> AsyncIterator[Face]:
 @pytest.fixture
 async def queue(face) -> DelayedQueue[Letter]:
     return await DelayedQueue.create(face.methods, "mail", Letter, clock=TrioClock())
-
-
-@pytest.fixture(autouse=True)
-def _reads_without_a_deadline(monkeypatch) -> None:
-    """A read runs in a thread, for which the simulated clock does not wait: time may jump meanwhile."""
-    monkeypatch.setattr("forq_trio.system.ReaderPool", partial(ReaderPool, deadline_seconds=inf))

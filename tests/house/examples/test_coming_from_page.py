@@ -1,8 +1,6 @@
 """docs/coming-from.md: its program runs with a server and with a file, and what its tables name is there."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 import forq_trio.worker
 from forq_trio.model import limits
 from support.in_process import in_process_server
-from support.real_server import environment
+from support.programs import run_program
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
@@ -31,15 +29,7 @@ print(app.stats["emails"].handled)
 def test_the_program_runs(source: str, tmp_path: Path) -> None:
     with in_process_server() as url:
         program = PROGRAM.replace("http://localhost:8080", url if source == "server" else "sqlite:///mail.db")
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", program + USED],
-            cwd=tmp_path,
-            env=environment(PYTHONPATH=str(ROOT)),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = run_program(program + USED, tmp_path)
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 

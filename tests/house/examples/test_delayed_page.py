@@ -1,14 +1,12 @@
 """The programs of docs/delayed.md run as they stand and print what they should; its tables name every method."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from forq_trio.delayed import CronService, DelayedQueue
-from support.real_server import environment
+from support.programs import run_program
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "delayed.md").read_text(encoding="utf-8")
@@ -37,15 +35,7 @@ def test_the_first_program_is_short() -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_it_runs(name: str, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAMS[name]],
-        cwd=tmp_path,
-        env=environment(PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    run = run_program(PROGRAMS[name], tmp_path)
     assert (run.stderr, run.stdout) == ("", PRINTED[name])
 
 

@@ -1,8 +1,6 @@
 """docs/outbox.md: its program and its command run."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,8 @@ import pytest
 from forq_trio import ForqClient
 from forq_trio.cli.commands import run
 from support.in_process import in_process_server
-from support.real_server import SECRET, environment
+from support.programs import run_program
+from support.real_server import SECRET
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "outbox.md").read_text(encoding="utf-8")
@@ -27,9 +26,8 @@ def test_the_page_begins_with_a_short_program_that_runs(
 ) -> None:
     program = block("python")
     assert len([line for line in program.splitlines() if line]) <= LINES_MAX
-    command = [sys.executable, "-W", "error", "-c", program]
-    variables = environment(PYTHONPATH=str(ROOT))
-    subprocess.run(command, cwd=tmp_path, env=variables, timeout=120, check=True)
+    done = run_program(program, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
     monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
     monkeypatch.chdir(tmp_path)
     with in_process_server() as url, ForqClient(url, SECRET) as client:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.in_process import in_process_server
+from support.programs import run_program
 from support.real_server import environment
 
 ROOT = Path(__file__).parents[3]
@@ -75,14 +76,6 @@ def url():
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_it_runs(name: str, url: str, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAMS[name]],
-        cwd=tmp_path,
-        env=environment(FORQ_URL=url, PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    run = run_program(PROGRAMS[name], tmp_path, FORQ_URL=url)
     assert (run.returncode, run.stderr) == (0, "")
     assert re.fullmatch(PRINTED[name], run.stdout), run.stdout

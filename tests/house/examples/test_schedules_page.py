@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,8 @@ from forq_trio import NewSchedule
 from forq_trio.cli.commands import run
 from forq_trio.cli.schedule_file import read_schedules
 from support.in_process import in_process_server
-from support.real_server import SECRET, environment
+from support.programs import run_program
+from support.real_server import SECRET
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "schedules.md").read_text(encoding="utf-8")
@@ -32,15 +31,7 @@ def url():
 def test_the_page_begins_with_a_short_program_that_runs(url: str, tmp_path: Path) -> None:
     (program,) = blocks("python")
     assert len([line for line in program.splitlines() if line]) <= LINES_MAX
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        cwd=tmp_path,
-        env=environment(FORQ_URL=url, PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_program(program, tmp_path, FORQ_URL=url)
     assert (done.returncode, done.stdout, done.stderr) == (0, "daily\n", "")
 
 

@@ -2,8 +2,6 @@
 
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from forq_trio.worker import Job, Worker
 from forq_trio.worker.app import DRAIN_SECONDS_DEFAULT
 from forq_trio.worker.metrics import measure
-from support.real_server import environment
+from support.programs import run_program
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "workers.md").read_text(encoding="utf-8")
@@ -27,15 +25,7 @@ def test_every_program_is_run() -> None:
 
 @pytest.mark.parametrize("number", range(len(PRINTED)))
 def test_it_runs(number: int, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAMS[number]],
-        cwd=tmp_path,
-        env=environment(PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    run = run_program(PROGRAMS[number], tmp_path)
     assert (run.stderr, run.stdout) == ("", PRINTED[number])
 
 
