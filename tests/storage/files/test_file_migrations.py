@@ -1,5 +1,7 @@
 """Migrations are ordered, checksummed and forward-only; a file that had others is refused."""
 
+from hashlib import sha256
+
 import apsw
 import pytest
 
@@ -8,8 +10,15 @@ from forq_trio.storage.migrate import Applied, Migration, load, pending
 from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.open import open_database
 
+RELEASED, DIGEST = 20, "db7da28df772776bf7329a6065325d22471d211af74353fc3e64765573fffdfb"
+"""How many migrations databases have had that are in use, and the SHA-256 of their checksums: they never change."""
 KNOWN = (Migration(1, "one", "SELECT 1"), Migration(2, "two", "SELECT 2"))
 ONE, TWO = (Applied(migration.version, migration.name, migration.checksum) for migration in KNOWN)
+
+
+def test_what_databases_have_had_is_as_it_was() -> None:
+    checksums = "".join(migration.checksum for migration in migrations.KNOWN[:RELEASED])
+    assert sha256(checksums.encode()).hexdigest() == DIGEST
 
 
 @pytest.mark.parametrize(("applied", "due"), [([], KNOWN), ([ONE], KNOWN[1:]), ([ONE, TWO], ())])

@@ -28,8 +28,8 @@ CREATE TABLE schedules (
 -- What is due next.
 CREATE INDEX schedules_due ON schedules (due_at, name) WHERE due_at IS NOT NULL;
 
--- How many each token has made, and which of these is due next.
-CREATE INDEX schedules_made_by ON schedules (made_by, due_at, name);
+-- How many each token has made.
+CREATE INDEX schedules_made_by ON schedules (made_by);
 
 -- The latest runs of each schedule, numbered from 1. run: JSON
 CREATE TABLE schedule_runs (
