@@ -42,7 +42,8 @@ def create_table(connection: psycopg.Connection[Any], table: str, *, notify: boo
         for each in INDEXES:
             connection.execute(statement(f"create_{each}_index", table))
         if notify and not _first(connection, "has_trigger", table):
-            connection.execute(statement("create_function", table))
+            if not _first(connection, "has_function", table):
+                connection.execute(statement("create_function", table))
             connection.execute(statement("create_trigger", table))
 
 

@@ -71,16 +71,16 @@ def rows_of(messages: Sequence[Message], injectors: Sequence[Injector] = ()) -> 
     return rows
 
 
-def metadata_of(text: str) -> dict[str, str] | None:
-    """The metadata in a row; None if they are not texts. null is the empty text, as in pgq."""
+def metadata_of(text: str | None) -> dict[str, str] | None:
+    """The metadata in a row; None if they are not texts. As in pgq, null is the empty text, as a whole no metadata."""
     try:
-        found = _decode_metadata(text)
+        found = _decode_metadata(text or "null")
     except msgspec.DecodeError:
         return None
-    return {key: value or "" for key, value in found.items()}
+    return {key: value or "" for key, value in (found or {}).items()}
 
 
-_decode_metadata = msgspec.json.Decoder(dict[str, str | None]).decode
+_decode_metadata = msgspec.json.Decoder(dict[str, str | None] | None).decode
 
 
 def _payload(payload: Any) -> str:

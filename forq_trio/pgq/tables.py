@@ -263,7 +263,7 @@ def _claim(
     invalid: list[InvalidRow] = []
     for id, created, started, count, received, first, until, payload, metadata in rows:
         receipt = Receipt(id, created, started, count)
-        attributes = None if metadata is None else metadata_of(metadata)
+        attributes = metadata_of(metadata)
         if attributes is None or payload is None or not payload.startswith("{"):
             what = "the metadata are not texts" if attributes is None else "the payload is no object"
             reason = {"reason": f"invalid: {what}"}

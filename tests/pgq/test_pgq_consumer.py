@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import anyio
 import anyio.to_thread
+import psycopg
 import pytest
 import trio
 import trio.testing
@@ -18,6 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import format_trace_id
 from prometheus_client import CollectorRegistry
+from psycopg import sql
 
 from forq_trio import pgq
 from forq_trio.pgq import Consumer, Message
@@ -327,6 +329,40 @@ def test_stopping_gives_back_what_is_not_done_uncounted(pgq_url, rows, table, ba
         0,
     ]
     assert rows.run("SELECT processed_at IS NOT NULL AS done FROM {} WHERE id = %s", done) == [{"done": True}]
+
+
+@BACKENDS
+@pytest.mark.parametrize("end", ["stop", "cancel"])
+def test_what_is_claimed_while_the_consumer_ends_is_not_lost(pgq_url, rows, table, backend, end) -> None:
+    """The claim waits for a lock of somebody else's; it gets its message after the order to end."""
+    rows.add()
+    consumer = Consumer(pgq_url)
+    waits = "wait_event_type = 'Lock' AND query LIKE '%%SKIP LOCKED%%'"
+
+    async def main() -> None:
+        @consumer.on(table)
+        async def handle(payload: dict) -> None: ...
+
+        with psycopg.connect(pgq_url) as other:
+            other.execute(
+                sql.SQL("LOCK TABLE {} IN SHARE MODE").format(rows.table)
+            )  # lets the table be looked at
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(consumer.serve)
+                while rows.run(f"SELECT count(*) AS n FROM pg_stat_activity WHERE {waits}") == [{"n": 0}]:
+                    await anyio.lowlevel.checkpoint()
+                if end == "stop":
+                    consumer.stop()
+                else:
+                    tasks.cancel_scope.cancel()
+                other.rollback()
+
+    run(main, backend)
+    row = rows.one()
+    assert row["locked_until"] is None
+    assert (row["processed_at"] is not None, row["consumed_count"]) == (
+        (True, 1) if end == "stop" else (False, 0)
+    )
 
 
 PROGRAM = """

@@ -103,3 +103,14 @@ def test_the_trigger_is_only_where_it_is_wanted(connection) -> None:
     for _ in range(2):
         pgq.create_table(connection, "quiet")
     assert connection.execute(triggers).fetchone() == (1,)
+
+
+def test_a_role_makes_a_table_beside_those_of_another(connection) -> None:
+    """The trigger's function belongs to who made the first table."""
+    pgq.create_table(connection, "of the first")
+    with connection.transaction(force_rollback=True):
+        connection.execute("CREATE ROLE second")
+        connection.execute("GRANT USAGE, CREATE ON SCHEMA public TO second")
+        connection.execute("SET LOCAL ROLE second")
+        pgq.create_table(connection, "of the second")
+        pgq.publish(connection, "of the second", pgq.Message({}))

@@ -7,7 +7,7 @@ from forq_trio.model.limits.units import MIB, SECOND_MS
 PGQ_NAME_BYTES_MAX = 63
 PGQ_NEW_NAME_BYTES_MAX = PGQ_NAME_BYTES_MAX - len("_processed_at_null_idx")
 
-# Of one claim; BYTES: of payloads as text. It has at least one message, however large.
+# Of one claim; BYTES: of payloads and metadata as text. It has at least one message, however large.
 PGQ_CLAIM_BYTES_MAX = 4 * MIB
 PGQ_PUBLISH_MAX = PRODUCE_BATCH_MAX
 PGQ_PUBLISH_BYTES_MAX = 64 * MIB

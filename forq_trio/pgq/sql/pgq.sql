@@ -73,9 +73,13 @@ CREATE INDEX IF NOT EXISTS {metadata_idx} ON {table} USING GIN (metadata) WHERE 
 CREATE INDEX IF NOT EXISTS {forq_order_idx} ON {table} (scheduled_for ASC NULLS LAST, consumed_count, created_at)
 WHERE processed_at IS NULL;
 
+-- name: has_function
+-- Whether the trigger's function is there: it may be somebody else's, who made the first table.
+SELECT to_regproc(%(trigger)s) IS NOT NULL;
+
 -- name: create_function
 -- Ours: tells consumers that listen of new messages, once a statement, when its transaction commits.
-CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('forq_pgq', TG_TABLE_NAME);
     RETURN NULL;
@@ -119,22 +123,22 @@ RETURNING id;
 -- name: claim
 -- Lock the next messages, up to a number and to so many bytes. Two walks, so that what is scheduled for later costs nothing.
 WITH RECURSIVE due AS MATERIALIZED (
-    SELECT id, created_at, scheduled_for, consumed_count, payload FROM {table}
+    SELECT id, created_at, scheduled_for, consumed_count, payload, metadata FROM {table}
     WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
     ORDER BY $claim_order LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ), at_once AS MATERIALIZED (
     SELECT * FROM (
-        SELECT id, created_at, scheduled_for, consumed_count, payload FROM {table}
+        SELECT id, created_at, scheduled_for, consumed_count, payload, metadata FROM {table}
         WHERE $claimable AND scheduled_for IS NULL
         ORDER BY $claim_order LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) AS walk LIMIT %(limit)s - (SELECT count(*) FROM due)
 ), numbered AS MATERIALIZED (
-    SELECT id, created_at, payload, row_number() OVER () AS number
+    SELECT id, created_at, payload, metadata, row_number() OVER () AS number
     FROM (SELECT * FROM due UNION ALL SELECT * FROM at_once) AS found
 ), sized (number, before) AS (
     SELECT 1::bigint, 0
     UNION ALL
-    SELECT number + 1, before + octet_length(payload::text) FROM sized JOIN numbered USING (number)
+    SELECT number + 1, before + octet_length(concat(payload, metadata)) FROM sized JOIN numbered USING (number)
     WHERE before < %(bytes)s
 ), chosen AS MATERIALIZED (
     SELECT id, created_at, number FROM numbered JOIN sized USING (number) WHERE before < %(bytes)s

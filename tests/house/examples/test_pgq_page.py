@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 
 from forq_trio.cli.commands import run
+from forq_trio.pgq import create_table
 from support.real_server import environment
 
 ROOT = Path(__file__).parents[3]
@@ -40,3 +41,13 @@ def test_the_page_begins_with_a_short_program_that_runs(database, monkeypatch, c
             'SELECT payload, processed_at IS NULL, error_detail FROM "Orders/1"'
         ).fetchall()
     assert rows == [({"item": "tea"}, False, None)]
+
+
+def test_the_index_on_the_page_is_the_one_that_the_command_makes(database) -> None:
+    definition = "SELECT indexdef FROM pg_indexes WHERE indexname = 'Orders/1_forq_order_idx'"
+    with psycopg.connect(database, autocommit=True) as connection:
+        create_table(connection, "Orders/1")
+        made = connection.execute(definition).fetchone()
+        connection.execute('DROP INDEX "Orders/1_forq_order_idx"')
+        connection.execute(block("sql"))
+        assert connection.execute(definition).fetchone() == made
