@@ -10,6 +10,7 @@ with needing("postgres", "forq_trio.pgq"):
     from forq_trio.pgq.publisher import Publisher as Publisher
     from forq_trio.pgq.publisher import publish as publish
     from forq_trio.pgq.publisher import publish_async as publish_async
+from forq_trio.pgq.claims import InvalidRow as InvalidRow
 from forq_trio.pgq.errors import DatabaseRefused as DatabaseRefused
 from forq_trio.pgq.errors import InvalidDatabaseUrl as InvalidDatabaseUrl
 from forq_trio.pgq.errors import InvalidPayload as InvalidPayload
@@ -18,4 +19,3 @@ from forq_trio.pgq.errors import NoTable as NoTable
 from forq_trio.pgq.errors import WrongTable as WrongTable
 from forq_trio.pgq.messages import Injector as Injector
 from forq_trio.pgq.messages import Message as Message
-from forq_trio.pgq.tables import InvalidRow as InvalidRow

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from forq_trio.model import limits
+from forq_trio.pgq.claims import InvalidRow
 from forq_trio.pgq.statements import check_table_name
-from forq_trio.pgq.tables import InvalidRow, TableOptions, Tables
+from forq_trio.pgq.tables import TableOptions, Tables
 from forq_trio.worker.app import DRAIN_SECONDS_DEFAULT, Worker
 from forq_trio.worker.source import Source
 

@@ -8,11 +8,10 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from math import inf, isfinite
+from math import inf
 from typing import Any, Unpack
 
 import anyio
-import msgspec
 from msgspec import Struct
 
 from forq_trio.model import limits
@@ -21,33 +20,19 @@ from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageOptions, Produced
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
-from forq_trio.model.where import Wanted, where_of
-from forq_trio.pgq.connections import Connection, Connections
+from forq_trio.model.where import Wanted
+from forq_trio.pgq.claims import InvalidRow, asked_of, claim, epoch_ms
+from forq_trio.pgq.connections import Connections
 from forq_trio.pgq.layout import check_columns
-from forq_trio.pgq.messages import Message, metadata_of
+from forq_trio.pgq.messages import Message
 from forq_trio.pgq.publisher import publish
 from forq_trio.pgq.receipts import Receipt, parameters
-from forq_trio.pgq.statements import check_table_name, statement
+from forq_trio.pgq.statements import statement
 from forq_trio.pgq.wakes import Wakes
 from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.wire.receipts import ReceiptResult
 
 logger = logging.getLogger("forq_trio.pgq")
-
-MAY_WAKE_LATE_SECONDS = 0.001
-
-
-class InvalidRow(Struct, frozen=True):
-    """A row that is no message: its payload is no object, or its metadata are no texts. It was discarded.
-
-    payload, metadata: as JSON, None for what is NULL.
-    """
-
-    table: str
-    id: str
-    payload: str | None
-    metadata: str | None
-    reason: str
 
 
 class TableOptions(Struct, frozen=True):
@@ -99,22 +84,25 @@ class Tables:
 
         Raises what `Connections.run` raises. Cancelled while it claims, it returns what it has claimed.
         """
-        asked = self._asked(max_messages, lease_ms, where)
+        options = self._options
+        asked = asked_of(max_messages, _lease(lease_ms), where, options.attempts_max, options.history)
         ends_at = anyio.current_time() + wait_ms / 1_000
         while True:
             woken = self._wakes.event(queue)
-            claimed, invalid, due_seconds = await self._connections.run(
-                lambda connection: _claim(connection, queue, asked)
+            claimed, invalid, pause_seconds = await self._connections.run(
+                lambda connection: claim(connection, queue, asked)
             )
             for row in invalid:
                 logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)
-                self._options.on_invalid(row)
+                try:
+                    options.on_invalid(row)
+                except Exception:  # the messages that were claimed with it go on
+                    logger.exception("%s: on_invalid failed for row %s", queue, row.id)
             left = ends_at - anyio.current_time()
-            if claimed or left <= 0:
+            if claimed or (pause_seconds and left <= 0):
                 return claimed
-            if not invalid:
-                with anyio.move_on_after(min(left, due_seconds, self._options.polling_seconds)):
-                    await woken.wait()
+            with anyio.move_on_after(min(left, pause_seconds, options.polling_seconds)):
+                await woken.wait()
 
     async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
         """Processed. What failed before is forgotten: the row says success."""
@@ -150,9 +138,8 @@ class Tables:
         self, queue: str, receipts: list[str], lease_ms: int | None = None
     ) -> list[ReceiptResult]:
         """The locks end so long from now."""
-        lease = timedelta(milliseconds=limits.LEASE_MS_DEFAULT if lease_ms is None else lease_ms)
-        rows = await self._settle("extend", queue, receipts, lease=lease)
-        ends = {place: _ms(until) for place, until in rows}
+        rows = await self._settle("extend", queue, receipts, lease=_lease(lease_ms))
+        ends = {place: epoch_ms(until) for place, until in rows}
         return [
             ReceiptResult(each, True, ends[place]) if place in ends else _refused(each)
             for place, each in enumerate(receipts, 1)
@@ -198,23 +185,6 @@ class Tables:
         settings = QueueSettings(max_attempts=attempts)
         return QueueConfiguration(settings, rules_of(queue, settings, Defaults()))
 
-    def _asked(self, number: int, lease_ms: int | None, where: Wanted | None) -> dict[str, Any]:
-        """The parameters of a claim."""
-        conditions = where_of(where)
-        equal = {each.key: each.value for each in conditions if not each.negated}
-        others = [each for each in conditions if each.negated]
-        return {
-            "limit": number,
-            "bytes": limits.PGQ_CLAIM_BYTES_MAX,
-            "lease": timedelta(milliseconds=limits.LEASE_MS_DEFAULT if lease_ms is None else lease_ms),
-            "attempts": self._options.attempts_max or None,
-            "history": self._options.history,
-            "equal": msgspec.json.encode(equal).decode() if equal else None,
-            "keys": [each.key for each in others] or None,
-            "values": [each.value for each in others] or None,
-            "absent": [each.or_absent for each in others] or None,
-        }
-
     async def _finish(self, queue: str, receipts: list[str], reason: str | None) -> list[ReceiptResult]:
         """Finish, also where an earlier try had done it and its answer was lost."""
         try:
@@ -254,45 +224,8 @@ class Tables:
         )
 
 
-def _claim(
-    connection: Connection, queue: str, asked: dict[str, Any]
-) -> tuple[list[Delivery], list[InvalidRow], float]:
-    """Claim; discard what is no message; and where there is none, in how many seconds the next one falls due."""
-    rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
-    claimed: list[Delivery] = []
-    invalid: list[InvalidRow] = []
-    for id, created, started, count, received, first, until, payload, metadata in rows:
-        receipt = Receipt(id, created, started, count)
-        attributes = metadata_of(metadata)
-        if attributes is None or payload is None or not payload.startswith("{"):
-            what = "the metadata are not texts" if attributes is None else "the payload is no object"
-            reason = {"reason": f"invalid: {what}"}
-            connection.execute(statement("finish", queue), parameters([receipt]) | reason)
-            invalid.append(InvalidRow(queue, id, payload, metadata, what))
-            continue
-        claimed.append(
-            Delivery(
-                id,
-                payload,
-                str(receipt),
-                count,
-                0,
-                _ms(received),
-                _ms(until),
-                limits.PRIORITY_DEFAULT,
-                _ms(first),
-                attributes,
-            )
-        )
-    if rows:
-        return claimed, invalid, 0.0
-    due = connection.execute(statement("next_due", queue)).fetchone()
-    return [], [], inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
-
-
-def _ms(seconds: float) -> int:
-    """Epoch ms of a time of the database, which may be infinite."""
-    return round(seconds * 1_000) if isfinite(seconds) else 0
+def _lease(lease_ms: int | None) -> timedelta:
+    return timedelta(milliseconds=limits.LEASE_MS_DEFAULT if lease_ms is None else lease_ms)
 
 
 def _results(receipts: Iterable[str], rows: Iterable[tuple[int]]) -> list[ReceiptResult]:

@@ -9,7 +9,8 @@ import pytest
 
 from forq_trio import pgq
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.pgq.tables import InvalidRow, TableOptions, Tables
+from forq_trio.pgq.claims import InvalidRow
+from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.rows import Rows
 
 
@@ -164,6 +165,25 @@ async def test_times_that_are_no_times_are_claimed_too(tables, rows, table) -> N
     found = await tables.receive(table, max_messages=9)
     assert [each.attributes["n"] for each in found] == ["first", "last"]
     assert all(result.ok for result in await tables.ack(table, [each.receipt for each in found]))
+
+
+async def test_a_callback_that_fails_loses_no_message(pgq_url, rows, table, caplog) -> None:
+    def fail(row: InvalidRow) -> None:
+        raise RuntimeError("of the callback")
+
+    rows.add([])
+    rows.add(metadata=name("good"))
+    async with Tables(pgq_url, TableOptions(on_invalid=fail)).opened() as tables:
+        assert await claimed(tables, table) == ["good"]
+    assert "of the callback" in caplog.text
+
+
+async def test_a_row_that_cannot_even_be_discarded_stops_no_other(tables, rows, table, caplog) -> None:
+    rows.run("ALTER TABLE {} ADD CHECK (error_detail IS NULL)")
+    bad = rows.add([])
+    rows.add(metadata=name("good"))
+    assert await claimed(tables, table) == ["good"]
+    assert f"row {bad} could not be discarded" in caplog.text
 
 
 @pytest.mark.parametrize("column", ["payload", "metadata"])

@@ -92,6 +92,21 @@ async def test_a_payload_that_does_not_fit_is_discarded_with_the_place(pgq_url, 
     assert (bad["processed_at"] is None, good["error_detail"]) == (False, None)
 
 
+async def test_a_consumer_that_stops_when_empty_sees_behind_rows_that_are_no_messages(
+    pgq_url, rows, table
+) -> None:
+    consumer = Consumer(pgq_url)
+
+    @consumer.on(table, concurrency=1)
+    async def handle(payload: dict) -> None: ...
+
+    for payload in ([], [], {}, [], {}):
+        rows.add(payload)
+    await consumer.drain()
+    assert consumer.stats[table].handled == 2
+    assert rows.run("SELECT count(*) AS n FROM {} WHERE processed_at IS NULL") == [{"n": 0}]
+
+
 def test_a_handler_may_be_a_plain_function_and_send(pgq_url, rows, table) -> None:
     consumer = Consumer(pgq_url)
 

@@ -1,10 +1,12 @@
 """What a claim reads does not grow with what else is in the table."""
 
+from datetime import timedelta
+
 import pytest
 from psycopg import sql
 
+from forq_trio.pgq.claims import asked_of
 from forq_trio.pgq.statements import statement
-from forq_trio.pgq.tables import TableOptions, Tables
 
 BUFFERS_MAX = 60
 FILL = """
@@ -23,7 +25,7 @@ async def test_a_claim_reads_a_few_pages_beside_many_messages(pgq_url, rows, tab
     rows.run(FILL, None, None, None, 3)  # exhausted
     if analyzed:
         rows.run("ANALYZE {}")
-    asked = Tables(pgq_url, TableOptions())._asked(1, None, None)
+    asked = asked_of(1, timedelta(minutes=5), None, 3, None)
     explained = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ") + statement("claim", table)
     for _ in range(3):
         ((plan,),) = rows.connection.execute(explained, asked).fetchone()

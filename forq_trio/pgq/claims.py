@@ -1,0 +1,100 @@
+"""Claims: the statement's parameters, and its rows as deliveries; what is no message is discarded with its reason."""
+
+import logging
+from datetime import timedelta
+from math import inf, isfinite
+from typing import Any
+
+import msgspec
+import psycopg
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.messages import Delivery
+from forq_trio.model.where import Wanted, where_of
+from forq_trio.pgq.connections import Connection
+from forq_trio.pgq.messages import metadata_of
+from forq_trio.pgq.receipts import Receipt, parameters
+from forq_trio.pgq.statements import check_table_name, statement
+
+logger = logging.getLogger("forq_trio.pgq")
+
+MAY_WAKE_LATE_SECONDS = 0.001
+
+
+class InvalidRow(Struct, frozen=True):
+    """A row that is no message: its payload is no object, or its metadata are no texts. It was discarded.
+
+    payload, metadata: as JSON, None for what is NULL.
+    """
+
+    table: str
+    id: str
+    payload: str | None
+    metadata: str | None
+    reason: str
+
+
+def asked_of(
+    number: int, lease: timedelta, where: Wanted | None, attempts_max: int, history: timedelta | None
+) -> dict[str, Any]:
+    """The parameters of a claim. attempts_max: 0 for no bound. Raises InvalidRequest for conditions that are none."""
+    conditions = where_of(where)
+    equal = {each.key: each.value for each in conditions if not each.negated}
+    others = [each for each in conditions if each.negated]
+    return {
+        "limit": number,
+        "bytes": limits.PGQ_CLAIM_BYTES_MAX,
+        "lease": lease,
+        "attempts": attempts_max or None,
+        "history": history,
+        "equal": msgspec.json.encode(equal).decode() if equal else None,
+        "keys": [each.key for each in others] or None,
+        "values": [each.value for each in others] or None,
+        "absent": [each.or_absent for each in others] or None,
+    }
+
+
+def claim(
+    connection: Connection, queue: str, asked: dict[str, Any]
+) -> tuple[list[Delivery], list[InvalidRow], float]:
+    """Claim; discard what is no message. The third: for how many seconds there is no message, 0 if there were rows."""
+    rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
+    claimed: list[Delivery] = []
+    invalid: list[InvalidRow] = []
+    for id, created, started, count, received, first, until, payload, metadata in rows:
+        receipt = Receipt(id, created, started, count)
+        attributes = metadata_of(metadata)
+        if attributes is None or payload is None or not payload.startswith("{"):
+            what = "the metadata are not texts" if attributes is None else "the payload is no object"
+            reason = {"reason": f"invalid: {what}"}
+            try:
+                connection.execute(statement("finish", queue), parameters([receipt]) | reason)
+            except psycopg.Error as problem:  # it comes back when its lock has ended; the others go on
+                logger.error("%s: row %s could not be discarded: %s", queue, id, problem)
+            else:
+                invalid.append(InvalidRow(queue, id, payload, metadata, what))
+            continue
+        claimed.append(
+            Delivery(
+                id,
+                payload,
+                str(receipt),
+                count,
+                0,
+                epoch_ms(received),
+                epoch_ms(until),
+                limits.PRIORITY_DEFAULT,
+                epoch_ms(first),
+                attributes,
+            )
+        )
+    if rows:
+        return claimed, invalid, 0.0
+    due = connection.execute(statement("next_due", queue)).fetchone()
+    return [], [], inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
+
+
+def epoch_ms(seconds: float) -> int:
+    """Epoch ms of a time of the database, which may be infinite."""
+    return round(seconds * 1_000) if isfinite(seconds) else 0
