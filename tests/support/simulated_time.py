@@ -19,7 +19,7 @@ def run_in_simulated_time(main, *, clock=None, instruments: Sequence[trio.abc.In
 
 
 def mark_simulated(items: list[pytest.Item], folder: Path) -> None:
-    """Run the asynchronous tests of a folder so; a client's real sockets do not go with a clock that jumps by itself."""
+    """Run the asynchronous tests of a folder so; a client's sockets do not go with a clock that jumps by itself."""
     for item in items:
         if item.path.parent == folder and inspect.iscoroutinefunction(item.function):
             if {"autojump_clock", "face"} <= set(item.fixturenames):
