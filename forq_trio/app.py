@@ -204,10 +204,7 @@ async def _open_engine(config: Config) -> Engine:
 
 def _backup_settings(config: Config) -> BackupSettings:
     return BackupSettings(
-        config.backup_dir,
-        config.backup_every_hours,
-        config.backup_keep,
-        config.disk_reserve_mb * limits.MIB,
+        config.backup_dir, config.backup_every_hours, config.backup_keep, config.disk_reserve_mb * limits.MIB
     )
 
 
@@ -242,11 +239,7 @@ async def _serving(server: Server, ui: Ui | None, system: System) -> AsyncIterat
 
 
 def _build_server(
-    config: Config,
-    system: System,
-    gauges: Gauges,
-    listeners: list[socket.socket],
-    connections_max: int,
+    config: Config, system: System, gauges: Gauges, listeners: list[socket.socket], connections_max: int
 ) -> Server:
     admit, handler = _build_handler(config, system, gauges)
     refuse = counting_refusals(transport_answer, system.counters)

@@ -91,9 +91,7 @@ def _asyncio(context: Context, server: Server) -> Steps:
 
 
 async def _asynchronous(
-    context: Context,
-    server: Server,
-    together: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]],
+    context: Context, server: Server, together: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 ) -> Steps:
     queue, count, steps = context.queue("client"), context.settings.feature_messages, Steps()
     each = -(-count // WORKERS)

@@ -66,11 +66,7 @@ class HangUps:
 
 def run(soak: Soak, data_dir: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """Carry out a soak on a new database below `data_dir`, and judge it. Raises ServerError, OSError."""
-    about = {
-        **machine.describe(data_dir, soak.fsync_probes),
-        "server": "forq-trio",
-        "soak": asdict(soak),
-    }
+    about = {**machine.describe(data_dir, soak.fsync_probes), "server": "forq-trio", "soak": asdict(soak)}
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="forq-soak-", dir=data_dir))
         database = Path(directory) / "forq.db"
@@ -129,13 +125,7 @@ def _measure(
 
 
 def _add_clients(
-    load: Load,
-    soak: Soak,
-    senders: Senders,
-    calls: Calls,
-    meters: Meters,
-    depths: Depths,
-    rng: random.Random,
+    load: Load, soak: Soak, senders: Senders, calls: Calls, meters: Meters, depths: Depths, rng: random.Random
 ) -> None:
     arrivals = Arrivals(soak.rate)
     load.add_all(senders.conversation(arrivals) for _ in range(SENDERS))

@@ -15,12 +15,7 @@ from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_attributes, check_content, check_is_list, check_range
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound, RedriveNotFound
-from forq_trio.model.messages import (
-    MessageInfo,
-    Produced,
-    check_message_id,
-    check_queue_name,
-)
+from forq_trio.model.messages import MessageInfo, Produced, check_message_id, check_queue_name
 from forq_trio.model.redrives import RedriveInfo, RedriveTask
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult

@@ -72,8 +72,5 @@ def _again(queue: str, message: FinishedMessage) -> tuple[str, NewMessage] | For
     if target is None:
         return ProduceToDeadLetterQueue()
     return target, NewMessage(
-        message.content,
-        priority=message.priority,
-        attributes=message.attributes or None,
-        group=message.group,
+        message.content, priority=message.priority, attributes=message.attributes or None, group=message.group
     )

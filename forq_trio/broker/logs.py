@@ -8,9 +8,7 @@ from forq_trio.broker.dead_letters import DeadLetters
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import limits
 from forq_trio.model.commands import PurgeHistory
-from forq_trio.model.errors import (
-    MessageNotFound,
-)
+from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.events import MessageEvent, read_events
 from forq_trio.model.history import FinishedMessage, FinishedPage
 from forq_trio.model.messages import check_message_id, check_queue_name

@@ -9,11 +9,7 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.model.messages import (
-    MessageInfo,
-    check_message_id,
-    check_queue_name,
-)
+from forq_trio.model.messages import MessageInfo, check_message_id, check_queue_name
 from forq_trio.wire.queues import QueueInfo
 
 

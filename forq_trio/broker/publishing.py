@@ -14,13 +14,7 @@ from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, PublicationNotFound, PublicationUnfinished, Stopping
 from forq_trio.model.messages import NewMessage, check_queue_name
-from forq_trio.model.publishing import (
-    PublishedVersion,
-    Stage,
-    Staged,
-    StagedPart,
-    check_pipeline_name,
-)
+from forq_trio.model.publishing import PublishedVersion, Stage, Staged, StagedPart, check_pipeline_name
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
 

@@ -36,13 +36,7 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import ForgetRedrive, SaveRedrive
-from forq_trio.model.errors import (
-    ForqError,
-    RedriveNotFound,
-    RedriveStateConflict,
-    Stopping,
-    TooManyRedrives,
-)
+from forq_trio.model.errors import ForqError, RedriveNotFound, RedriveStateConflict, Stopping, TooManyRedrives
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
 from forq_trio.model.searches import AppliedFilter, MessageFilter

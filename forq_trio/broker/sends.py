@@ -7,13 +7,7 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
-from forq_trio.model.errors import (
-    CallerError,
-    ForqError,
-    MessageInFlight,
-    MessageNotFound,
-    ServiceError,
-)
+from forq_trio.model.errors import CallerError, ForqError, MessageInFlight, MessageNotFound, ServiceError
 from forq_trio.model.messages import (
     MessageOptions,
     NewMessage,

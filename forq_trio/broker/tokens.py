@@ -29,12 +29,7 @@ class Tokens(BrokerBase):
     """Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
     async def create_token(
-        self,
-        name: str,
-        scopes: Iterable[Scope],
-        queues: str = ALL_QUEUES,
-        *,
-        expires_at: int | None = None,
+        self, name: str, scopes: Iterable[Scope], queues: str = ALL_QUEUES, *, expires_at: int | None = None
     ) -> CreatedToken:
         """Create a token with `scopes` on the queues that the glob matches; only the result has its text.
 

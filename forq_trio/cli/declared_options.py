@@ -145,10 +145,7 @@ def _option(declared: Declared, default: str = "") -> Callable[[CommandT], Comma
         return pairs(*names, help=f"{says} May be repeated.{ending}")
     form = FORMS[declared.kind]
     return click.option(
-        *names,
-        type=form.type(declared),
-        metavar=form.metavar,
-        help=f"{says}{form.hint}{ending}",
+        *names, type=form.type(declared), metavar=form.metavar, help=f"{says}{form.hint}{ending}"
     )
 
 

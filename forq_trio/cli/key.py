@@ -131,10 +131,7 @@ def show(queue: str, key: str, kind: str, as_json: bool, url: str) -> None:
 @click.argument("key")
 @_kind_option
 @click.option(
-    "--process-after",
-    type=moment_ms,
-    metavar="TIME",
-    help="When it is due. In ISO 8601, or epoch ms.",
+    "--process-after", type=moment_ms, metavar="TIME", help="When it is due. In ISO 8601, or epoch ms."
 )
 @duration_option("--delay", "delay_ms", help="How long it is delayed from now on.")
 @_once_more_option

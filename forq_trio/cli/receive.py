@@ -83,10 +83,7 @@ def _poll(claim: Claim, left: int, wait_ms: int) -> Iterator[list[Delivery]]:
     deadline = time.monotonic() + wait_ms / 1000
     while left > 0:
         remaining_ms = max(0, round((deadline - time.monotonic()) * 1000))
-        deliveries = claim(
-            max_messages=min(left, RECEIVE_BATCH_MAX),
-            wait_ms=min(remaining_ms, WAIT_MS_MAX),
-        )
+        deliveries = claim(max_messages=min(left, RECEIVE_BATCH_MAX), wait_ms=min(remaining_ms, WAIT_MS_MAX))
         if deliveries:
             left -= len(deliveries)
             deadline = time.monotonic()

@@ -30,11 +30,7 @@ def token() -> None:
     help="Allows produce, consume, browse, redrive, cancel, schedule or admin (all of these); may be repeated.",
 )
 @click.option(
-    "--queues",
-    metavar="GLOB",
-    default="*",
-    show_default=True,
-    help="On which queues, such as 'orders*'.",
+    "--queues", metavar="GLOB", default="*", show_default=True, help="On which queues, such as 'orders*'."
 )
 @duration_option("--expires", "life_ms", help="For how long.  [default: until it is revoked]")
 @json_option

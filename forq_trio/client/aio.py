@@ -37,21 +37,14 @@ from forq_trio.client.types import (
 from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
 from forq_trio.model.errors import ForqError
 from forq_trio.model.where import Wanted, json_of, where_of
-from forq_trio.wire.dead_letters import (
-    DeleteMessages,
-    RedriveMessages,
-    Resubmission,
-    StartRedrive,
-)
+from forq_trio.wire.dead_letters import DeleteMessages, RedriveMessages, Resubmission, StartRedrive
 from forq_trio.wire.endpoints import compaction as compaction_api
 from forq_trio.wire.endpoints import dead_letters as letter_api
 from forq_trio.wire.endpoints import messages as message_api
 from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import Endpoint
-from forq_trio.wire.limits import (
-    WAIT_MS_MAX,
-)
+from forq_trio.wire.limits import WAIT_MS_MAX
 from forq_trio.wire.messages import LeasedMessages, ReceiveRequest
 from forq_trio.wire.queues import SettingsChange
 from forq_trio.wire.receipts import (

@@ -128,12 +128,7 @@ class AsyncPipelines(AsyncConnection):
         return await self._call(log_api.SHOW_HISTORY_RANGE)
 
     async def search_history(
-        self,
-        queue: str,
-        wanted: HistoryFilter | None = None,
-        *,
-        before: int | None = None,
-        limit: int = 50,
+        self, queue: str, wanted: HistoryFilter | None = None, *, before: int | None = None, limit: int = 50
     ) -> FinishedPage:
         """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
         query = protocol.search_query(wanted or HistoryFilter(), before, limit)

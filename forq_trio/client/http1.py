@@ -16,11 +16,7 @@ import httptools
 
 from forq_trio.client.address import Address
 from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
-from forq_trio.wire.limits import (
-    ANSWERS_BYTES_MAX,
-    CLIENT_HEAD_BYTES_MAX,
-    CLIENT_HEADERS_MAX,
-)
+from forq_trio.wire.limits import ANSWERS_BYTES_MAX, CLIENT_HEAD_BYTES_MAX, CLIENT_HEADERS_MAX
 
 Headers = tuple[tuple[str, str], ...]
 

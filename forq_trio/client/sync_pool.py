@@ -19,24 +19,14 @@ from contextlib import suppress
 from forq_trio.client import sync_waits
 from forq_trio.client.address import address_of
 from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
-from forq_trio.client.http1 import (
-    Answer,
-    AnswerReader,
-    Request,
-)
+from forq_trio.client.http1 import Answer, AnswerReader, Request
 from forq_trio.client.idle import Encoder, IdleStreams
 from forq_trio.client.proxies import proxy_before
 from forq_trio.client.streams import Route, Sockets
-from forq_trio.client.sync_streams import (
-    Stream,
-    open_stream,
-    read_answer,
-)
+from forq_trio.client.sync_streams import Stream, open_stream, read_answer
 from forq_trio.client.tls import context_for
 from forq_trio.model.errors import ClientClosed
-from forq_trio.wire.limits import (
-    CLIENT_CONNECTIONS_MAX,
-)
+from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
 
 
 class _Slots:

@@ -114,9 +114,7 @@ class Database(Section):
     )
     """MiB of disk that sends leave free, and as much in a file for a full disk: 0, or at least 8 (with history, 32)."""
     backup_dir: DirectoryPath | None = Field(
-        None,
-        json_schema_extra={"default": "backups, beside the database"},
-        examples=["/var/backups/forq"],
+        None, json_schema_extra={"default": "backups, beside the database"}, examples=["/var/backups/forq"]
     )
     """Where the server puts its backups; made with the first one."""
     backup_every_hours: WholeNumber = Field(0, ge=0, le=limits.BACKUP_EVERY_HOURS_MAX)

@@ -195,9 +195,7 @@ BasePath = Annotated[
     Form("PATH", "empty, or a path such as /forq without a slash at its end"),
 ]
 HostNames = Annotated[
-    Names,
-    PlainValidator(_read_host_names),
-    Form("NAMES", "names of hosts, separated by commas, or *"),
+    Names, PlainValidator(_read_host_names), Form("NAMES", "names of hosts, separated by commas, or *")
 ]
 DatabasePath = Annotated[Path, PlainValidator(_read_database_path), Form("FILE", "a file path")]
 DirectoryPath = Annotated[Path, PlainValidator(_read_directory), Form("DIRECTORY", "the path of a directory")]

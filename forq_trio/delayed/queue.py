@@ -18,12 +18,7 @@ import anyio
 from forq_trio.delayed.cron import MILLISECOND, of_epoch_ms
 from forq_trio.delayed.envelope import AckEnvelope, BatchEnvelope, DeliveryType
 from forq_trio.delayed.offers import BatchResult, Due, Scheduled, at_once, offering, parts, refusal
-from forq_trio.delayed.payloads import (
-    Serializer,
-    UnreadablePayload,
-    check_kind_of_queue,
-    serializer_of,
-)
+from forq_trio.delayed.payloads import Serializer, UnreadablePayload, check_kind_of_queue, serializer_of
 from forq_trio.delayed.retry import with_retries
 from forq_trio.delayed.source import Source
 from forq_trio.model import limits

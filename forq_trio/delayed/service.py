@@ -123,11 +123,7 @@ class CronService(Generic[T]):
         return handle
 
     async def install_daily_schedule(
-        self,
-        tasks: Tasks,
-        key_prefix: str,
-        schedule: CronDailySchedule,
-        generate: Callable[[datetime], T],
+        self, tasks: Tasks, key_prefix: str, schedule: CronDailySchedule, generate: Callable[[datetime], T]
     ) -> CronHandle:
         """Install a message for each tick of a daily schedule. generate: the payload of a tick, in UTC."""
         return await self.install(
@@ -139,11 +135,7 @@ class CronService(Generic[T]):
         )
 
     async def install_periodic_tick(
-        self,
-        tasks: Tasks,
-        key_prefix: str,
-        period: timedelta,
-        generate: Callable[[datetime], T],
+        self, tasks: Tasks, key_prefix: str, period: timedelta, generate: Callable[[datetime], T]
     ) -> CronHandle:
         """Install a message for each multiple of `period` since 1970. generate: the payload of a tick, in UTC."""
         return await self.install(

@@ -9,12 +9,7 @@ from forq_trio.http.transport.config import Refuse
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause
 
-_BY_HANDLER = {
-    401: Cause.UNAUTHORIZED,
-    403: Cause.FORBIDDEN,
-    413: Cause.TOO_LARGE,
-    429: Cause.THROTTLED,
-}
+_BY_HANDLER = {401: Cause.UNAUTHORIZED, 403: Cause.FORBIDDEN, 413: Cause.TOO_LARGE, 429: Cause.THROTTLED}
 _BY_TRANSPORT = {
     408: Cause.SLOW_REQUEST,
     413: Cause.TOO_LARGE,

@@ -189,10 +189,7 @@ class InvalidToken(
 class InvalidParameter(
     InvalidRequest,
     members={
-        "attribute": (
-            "bad_request.attribute.invalid",
-            "An attribute to look for is not written key:value.",
-        ),
+        "attribute": ("bad_request.attribute.invalid", "An attribute to look for is not written key:value."),
         "order": ("bad_request.order.invalid", "order is neither fifo nor shuffle."),
         "peek": ("bad_request.peek.invalid", "peek is neither true nor false."),
         "onlyNew": ("bad_request.onlyNew.invalid", "onlyNew is neither true nor false."),

@@ -99,13 +99,7 @@ _OPTION_NAMES = tuple(name for name in OPTIONS if name in Offer.__struct_fields_
 
 
 class Offering(
-    Offer,
-    frozen=True,
-    gc=False,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
+    Offer, frozen=True, gc=False, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
     """An offer, with its key."""
 

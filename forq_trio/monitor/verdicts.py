@@ -388,11 +388,7 @@ ROWS: Sequence[VerdictRow] = (
     ),
     VerdictRow("fine", _drains, lambda f: f"Draining, empty in about {durations.about(f.drained_ms)}"),
     VerdictRow("fine", _is_idle, lambda f: f"Idle, last message {_ago(f.quiet_ms, f.watched_ms)} ago"),
-    VerdictRow(
-        "fine",
-        lambda f: f.dead_letters,
-        _unchanged_says,
-    ),
+    VerdictRow("fine", lambda f: f.dead_letters, _unchanged_says),
     VerdictRow("fine", lambda _: True, lambda _: "Healthy"),
 )
 """The verdicts, the first that holds counts."""

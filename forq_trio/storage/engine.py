@@ -120,10 +120,7 @@ from forq_trio.model.consumers import Consumer
 from forq_trio.model.engine_facts import EngineFacts as EngineFacts
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log, LogName
-from forq_trio.model.messages import (
-    Delivery,
-    QueueCounts,
-)
+from forq_trio.model.messages import Delivery, QueueCounts
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import Defaults, QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask

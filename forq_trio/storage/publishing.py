@@ -18,10 +18,7 @@ read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
 """The messages of a part."""
 
 
-def admitted(
-    messages: Sequence[NewMessage],
-    name: Callable[[str], ForqError | None],
-) -> list[NewMessage]:
+def admitted(messages: Sequence[NewMessage], name: Callable[[str], ForqError | None]) -> list[NewMessage]:
     """Messages that enter their queue; those without their dead-letter queue for which that would be one too many.
 
     name: makes a queue known, or says why not.

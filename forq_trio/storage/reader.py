@@ -5,11 +5,7 @@ from typing import Protocol
 
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.messages import (
-    KeyedMessage,
-    MessageInfo,
-    QueueCounts,
-)
+from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
 from forq_trio.model.searches import (

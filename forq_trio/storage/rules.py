@@ -19,13 +19,7 @@ from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import Overloaded, TooManyQueues, TooManyRedrives
 from forq_trio.model.history import FinishedMessage
 from forq_trio.model.messages import Failure, MessageInfo, NewMessage, Status
-from forq_trio.model.queue_settings import (
-    NO_DEAD_LETTERS,
-    BackOff,
-    ExponentialBackOff,
-    Order,
-    QueueRules,
-)
+from forq_trio.model.queue_settings import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order, QueueRules
 from forq_trio.model.redrives import RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.model.setting_checks import invalid_setting

@@ -75,10 +75,7 @@ class Connections:
         if not place.groups:
             return False
         if viewer is not None and viewer.digest != place.session:
-            bounds = {
-                ("session", viewer.digest): self._session_max,
-                _SESSIONS: self._sessions_max,
-            }
+            bounds = {("session", viewer.digest): self._session_max, _SESSIONS: self._sessions_max}
             if viewer.token is not None:
                 bounds["token", viewer.token.digest.hex] = self._token_max
             if not all(self._free_place(group, places_max) for group, places_max in bounds.items()):

@@ -37,13 +37,7 @@ class _Cookies:
     def set(self, response: Response, name: str, value: str, seconds: int | None = None) -> None:
         """seconds: how long the browser keeps it, None until it is closed."""
         response.set_cookie(
-            name,
-            value,
-            max_age=seconds,
-            path=self._path,
-            httponly=True,
-            samesite="Lax",
-            secure=self._secure,
+            name, value, max_age=seconds, path=self._path, httponly=True, samesite="Lax", secure=self._secure
         )
 
     def remove(self, response: Response, name: str) -> None:

@@ -119,10 +119,7 @@ SECTIONS = {
     for section in Section
 }
 """The fields of the form by the title of their section."""
-_PARTS = {
-    Kind.BACK_OFF: ("_list", "_initial", "_factor", "_max", "_jitter"),
-    Kind.QUEUE: ("_none",),
-}
+_PARTS = {Kind.BACK_OFF: ("_list", "_initial", "_factor", "_max", "_jitter"), Kind.QUEUE: ("_none",)}
 """The endings of further fields that a setting of this kind has."""
 NAMES = tuple(
     setting.name + part for setting in SETTINGS.values() for part in ("", *_PARTS.get(setting.kind, ()))

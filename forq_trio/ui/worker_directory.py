@@ -9,14 +9,7 @@ from forq_trio.model.workers import WorkerInfo
 from forq_trio.ui.directory import FEW, SECONDS, Answers
 from forq_trio.ui.slices import Slices
 from forq_trio.ui.viewer import Viewer
-from forq_trio.ui.worker_views import (
-    QueueLine,
-    Totals,
-    Verdict,
-    WorkerRow,
-    row_of,
-    verdict,
-)
+from forq_trio.ui.worker_views import QueueLine, Totals, Verdict, WorkerRow, row_of, verdict
 
 
 class SeenWorkers(Struct):

@@ -159,13 +159,7 @@ class Worker:
         return function
 
     async def send(
-        self,
-        queue: str,
-        payload: Any,
-        *,
-        delay: float | None = None,
-        key: str | None = None,
-        **options: Any,
+        self, queue: str, payload: Any, *, delay: float | None = None, key: str | None = None, **options: Any
     ) -> Produced | Offered:
         """Send a payload to a queue; returns once it is durable.
 

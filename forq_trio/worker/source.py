@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 import anyio
 
-from forq_trio.model.errors import (
-    ForqError,
-    ServiceError,
-    Stopping,
-    TooManyWrongKeys,
-)
+from forq_trio.model.errors import ForqError, ServiceError, Stopping, TooManyWrongKeys
 from forq_trio.model.extras import needing
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageOptions, Produced

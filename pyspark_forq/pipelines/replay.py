@@ -55,14 +55,7 @@ def replay(
     if not dry_run and _is_done(options, app):
         return ReplayResult(queue, app, {}, 0, True)
     history = log_of(
-        spark,
-        "history",
-        url=url,
-        token=token,
-        archive=place,
-        queue=source_queue,
-        since=since,
-        until=until,
+        spark, "history", url=url, token=token, archive=place, queue=source_queue, since=since, until=until
     )
     chosen = _chosen(history, outcomes, ids, where)
     show(0, None, "counting")

@@ -70,11 +70,7 @@ def test_settings_as_json(connected: Forq, queue: str):
     connected("queue", "set", queue, "--max-attempts", "7")
     connected("queue", "pause", queue)
     shown = json.loads(connected("queue", "show", queue, "--json").out)
-    assert (shown["queue"], shown["settings"]["maxAttempts"], shown["settings"]["paused"]) == (
-        queue,
-        7,
-        True,
-    )
+    assert (shown["queue"], shown["settings"]["maxAttempts"], shown["settings"]["paused"]) == (queue, 7, True)
     assert (shown["effective"]["maxAttempts"], shown["effective"]["leaseMs"]) == (7, 300_000)
 
 

@@ -210,11 +210,7 @@ def authority() -> trustme.CA:
 
 @pytest.mark.parametrize("proxy_scheme", ["http", "https"])
 def test_a_server_with_tls_behind_a_proxy(
-    kind: str,
-    proxy_scheme: str,
-    authority: trustme.CA,
-    tmp_path,
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, proxy_scheme: str, authority: trustme.CA, tmp_path, monkeypatch: pytest.MonkeyPatch
 ):
     """The proxy opens a tunnel; what goes through it, it cannot read."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

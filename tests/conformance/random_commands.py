@@ -152,8 +152,7 @@ claims = st.builds(
     where=st.one_of(st.just(()), st.just(()), wheres),
 )
 changes = st.fixed_dictionaries(
-    {},
-    optional={name: st.sampled_from(example.drawn) for name, example in EXAMPLES.items()},
+    {}, optional={name: st.sampled_from(example.drawn) for name, example in EXAMPLES.items()}
 ).map(lambda members: SettingsChange(**members))
 tokens = st.builds(
     access_token,
@@ -222,10 +221,7 @@ sending = st.one_of(
     ),
     st.builds(
         lambda outbox, after, some, key: RelayMessages(
-            outbox,
-            after,
-            tuple(RelayedMessage(after + 1 + i, *each) for i, each in enumerate(some)),
-            key,
+            outbox, after, tuple(RelayedMessage(after + 1 + i, *each) for i, each in enumerate(some)), key
         ),
         st.sampled_from("mn"),
         st.integers(0, 3),

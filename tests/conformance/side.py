@@ -25,13 +25,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.keys import Offered, Offering
-from forq_trio.model.messages import (
-    Delivery,
-    MessageInfo,
-    NewMessage,
-    Produced,
-    Receipt,
-)
+from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, Receipt
 from forq_trio.model.schedules import SavedRun, Schedule
 from forq_trio.model.searches import ListedState, MessageFilter
 from forq_trio.storage.engine import Batch, Engine

@@ -7,18 +7,7 @@ from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import CLEANED_UP, Event
 
-from .script import (
-    T0,
-    counted,
-    do,
-    has_no_message,
-    look,
-    receive,
-    receive_one,
-    run,
-    send,
-    send_dead_letter,
-)
+from .script import T0, counted, do, has_no_message, look, receive, receive_one, run, send, send_dead_letter
 
 
 def cancel(engine, sent, queue="q", now=T0):

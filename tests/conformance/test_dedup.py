@@ -59,11 +59,7 @@ def test_duplicates_inside_one_batch(engine):
 
 
 def test_duplicates_inside_one_request(engine):
-    messages = (
-        NewMessage("a", deduplication_id="k"),
-        NewMessage("b"),
-        NewMessage("c", deduplication_id="k"),
-    )
+    messages = (NewMessage("a", deduplication_id="k"), NewMessage("b"), NewMessage("c", deduplication_id="k"))
     first, between, second = do(engine, ProduceMany("q", messages))
     assert second == Produced(first.id, first.sequence, duplicate=True)
     assert not between.duplicate

@@ -5,10 +5,7 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.fingerprints import fingerprint
-from forq_trio.model.messages import (
-    REASON_EXPIRED,
-    REASON_MAX_ATTEMPTS,
-)
+from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS
 from forq_trio.model.searches import ErrorGroup, ErrorTexts, MessageFilter
 
 from .script import T0, nack, receive_one, run, send, sweep

@@ -82,11 +82,7 @@ def test_by_status(engine, reader):
     send(engine, "delayed", process_after=T0 + 5)
     assert {
         status.name: found(reader, status=status) for status in Status if found(reader, status=status)
-    } == {
-        "READY": ["ready"],
-        "PROCESSING": ["processing"],
-        "DELAYED": ["delayed"],
-    }
+    } == {"READY": ["ready"], "PROCESSING": ["processing"], "DELAYED": ["delayed"]}
 
 
 def test_above_a_sequence_is_where_a_search_ends(engine, reader):

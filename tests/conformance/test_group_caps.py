@@ -103,10 +103,7 @@ def test_an_ack_by_id_frees_the_next_message(capped, held):
 
 @pytest.mark.parametrize(
     "command",
-    [
-        lambda receipt: Nack("q", (receipt,), 10),
-        lambda receipt: Release("q", (receipt,), 10),
-    ],
+    [lambda receipt: Nack("q", (receipt,), 10), lambda receipt: Release("q", (receipt,), 10)],
     ids=["nack", "release"],
 )
 def test_giving_back_with_a_delay_frees_the_next_message(capped, held, command):

@@ -6,19 +6,7 @@ from forq_trio.model.commands import Extend, NackById, Release
 from forq_trio.model.messages import LEASE_ENDED, Failure
 from forq_trio.storage.engine import EngineSettings
 
-from .script import (
-    T0,
-    configure,
-    do,
-    fail,
-    look,
-    nack,
-    receive_one,
-    redrive,
-    run,
-    send,
-    send_dead_letter,
-)
+from .script import T0, configure, do, fail, look, nack, receive_one, redrive, run, send, send_dead_letter
 
 
 @pytest.mark.parametrize("own", [1, 2, 7])
@@ -105,10 +93,6 @@ def test_failures_go_with_the_message_and_on_from_there(engine):
     produced = send_dead_letter(engine, max_attempts=2)
     assert nack(engine, receive_one(engine, queue="q-dlq")[1], 0, "again", queue="q-dlq")
     failures = look(engine, produced.id, "q-dlq").failures
-    assert [(failure.attempt, failure.reason) for failure in failures] == [
-        (1, None),
-        (2, None),
-        (1, "again"),
-    ]
+    assert [(failure.attempt, failure.reason) for failure in failures] == [(1, None), (2, None), (1, "again")]
     assert redrive(engine, produced.id) == (True,)
     assert len(look(engine, produced.id).failures) == 3

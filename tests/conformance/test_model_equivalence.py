@@ -19,13 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from forq_trio.model import limits
-from forq_trio.model.commands import (
-    PurgeHistory,
-    TrimHistory,
-)
-from forq_trio.model.messages import (
-    Delivery,
-)
+from forq_trio.model.commands import PurgeHistory, TrimHistory
+from forq_trio.model.messages import Delivery
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, EngineSettings
 from forq_trio.storage.logs import event_bytes
 from forq_trio.storage.sqlite.engine import SqliteEngine

@@ -8,20 +8,7 @@ from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Batch, Event
 
-from .script import (
-    T0,
-    ack,
-    claim,
-    configure,
-    counted,
-    do,
-    drain,
-    fail,
-    receive,
-    receive_one,
-    run,
-    send,
-)
+from .script import T0, ack, claim, configure, counted, do, drain, fail, receive, receive_one, run, send
 
 
 def purge(engine, up_to=None):

@@ -73,10 +73,7 @@ def test_a_queue_fills_within_one_claim(engine):
     for priority, content in enumerate("cba"):
         send_tried(engine, content, 1, priority=priority)
     result = receive_with(engine, RedrivePolicy(1, "bad", messages_max=2))
-    assert result.events == [
-        Event(CLEANED_UP, "q", 1, "dlq_full"),
-        Event(MOVED_TO_DLQ, "q", 2, "failed"),
-    ]
+    assert result.events == [Event(CLEANED_UP, "q", 1, "dlq_full"), Event(MOVED_TO_DLQ, "q", 2, "failed")]
 
 
 def test_a_claim_goes_on_to_the_next_ones_until_it_is_filled(engine):

@@ -5,13 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import (
-    Configure,
-    DeleteSchedule,
-    PauseSchedule,
-    RunSchedule,
-    SaveSchedule,
-)
+from forq_trio.model.commands import Configure, DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
 from forq_trio.model.errors import QueueFull, ScheduleExists, ScheduleNotFound, TooManySchedules
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.model.schedules import NewSchedule, ScheduleTotals

@@ -2,11 +2,7 @@
 
 from forq_trio.model.commands import Configure, Produce
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import (
-    QueueSettings,
-    SettingsChange,
-    rules_of,
-)
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange, rules_of
 from forq_trio.storage.engine import Batch, EngineSettings
 from support.settings import EVERYTHING
 

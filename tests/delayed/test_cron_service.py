@@ -99,11 +99,7 @@ async def test_d44_uninstall_removes_exactly_its_hash_and_prefix(queue, cron, wi
             await queue.offer_or_update(key_of(config, prefix, at), A, at)
     await cron.uninstall_tick(ONE, wildcard)
     assert sorted(await keys(queue)) == sorted(
-        [
-            key_of(TWO, wildcard, after(20)),
-            key_of(ONE, other, after(10)),
-            key_of(TWO, other, after(20)),
-        ]
+        [key_of(TWO, wildcard, after(20)), key_of(ONE, other, after(10)), key_of(TWO, other, after(20))]
     )
     await cron.uninstall_tick(ONE, wildcard)
     assert len(await keys(queue)) == 3

@@ -120,10 +120,7 @@ async def test_d08_a_key_comes_back_as_it_was(queue, key) -> None:
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "é" * 201, "a\0b", "\ud800"])
 async def test_d08_another_key_is_refused_clearly(queue, key) -> None:
-    for call in (
-        lambda: queue.offer_or_update(key, A),
-        lambda: queue.offer_if_not_exists(key, A),
-    ):
+    for call in (lambda: queue.offer_or_update(key, A), lambda: queue.offer_if_not_exists(key, A)):
         with pytest.raises(InvalidKey):
             await call()
     assert await queue.try_poll() is None

@@ -9,15 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from forq_trio import (
-    Broker,
-    Delivery,
-    InvalidQueueName,
-    OutOfRange,
-    Stopping,
-    StorageOpenError,
-    open_broker,
-)
+from forq_trio import Broker, Delivery, InvalidQueueName, OutOfRange, Stopping, StorageOpenError, open_broker
 from forq_trio.delayed import DelayedQueue
 from forq_trio.embedded.calls import Call
 from forq_trio.store import CommitFailed, Store

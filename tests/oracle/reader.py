@@ -13,12 +13,7 @@ from forq_trio.model.consumers import consumer_key
 from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.messages import (
-    KeyedMessage,
-    MessageInfo,
-    QueueCounts,
-    Status,
-)
+from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts, Status
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage

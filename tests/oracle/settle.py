@@ -95,11 +95,7 @@ def _settle_in_order(
 
 
 def _current(
-    tx: Transaction,
-    command: Command[Any],
-    queue: str | None,
-    receipt: Receipt,
-    message_id: str | None = None,
+    tx: Transaction, command: Command[Any], queue: str | None, receipt: Receipt, message_id: str | None = None
 ) -> Row | None:
     """The message whose current receipt this is, else None. queue: None for any."""
     row = tx.state.rows.get(receipt.seq)

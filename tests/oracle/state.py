@@ -18,13 +18,7 @@ from forq_trio.model.events import MessageEvent
 from forq_trio.model.history import FinishedMessage, HistoryCounts, Outcome
 from forq_trio.model.keys import KeyInfo, Mode, Offering, OnceMore
 from forq_trio.model.logs import Log, LogName
-from forq_trio.model.messages import (
-    STATUS_NAMES,
-    Failure,
-    MessageInfo,
-    QueueCounts,
-    Status,
-)
+from forq_trio.model.messages import STATUS_NAMES, Failure, MessageInfo, QueueCounts, Status
 from forq_trio.model.publishing import PublishedVersion, Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask

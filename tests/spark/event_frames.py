@@ -26,20 +26,7 @@ def event(
     received: float = 0,
     ms: int | None = None,
 ) -> tuple:
-    return (
-        number,
-        at(seconds),
-        kind,
-        queue,
-        message,
-        number,
-        attempt,
-        reason,
-        target,
-        at(received),
-        ms,
-        5,
-    )
+    return (number, at(seconds), kind, queue, message, number, attempt, reason, target, at(received), ms, 5)
 
 
 def rows_of(frame) -> list[dict]:

@@ -65,8 +65,7 @@ def test_ctrl_c_while_spark_starts_leaves_no_jvm(java, shared, tmp_path) -> None
     os.mkfifo(said)
     waiting = f'echo $$ > "{said}"; exec tail -f /dev/null'
     program(
-        tmp_path / "bin" / "java",
-        f'case "$*" in *launcher.Main*) exec "{java}" "$@";; *) {waiting};; esac\n',
+        tmp_path / "bin" / "java", f'case "$*" in *launcher.Main*) exec "{java}" "$@";; *) {waiting};; esac\n'
     )
     started = subprocess.Popen(
         [*EXECUTABLE, "archive", str(tmp_path / "archive")],

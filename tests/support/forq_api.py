@@ -144,11 +144,7 @@ class Api:
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
             *forq_routes(
-                self.broker,
-                access,
-                self.monitor,
-                backups=self.backups,
-                require_receipt=require_receipt,
+                self.broker, access, self.monitor, backups=self.backups, require_receipt=require_receipt
             ),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
             *Metrics(self.counters, self.gauges).routes(metrics_gate),

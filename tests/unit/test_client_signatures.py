@@ -56,11 +56,7 @@ OTHER_PARAMETERS = {
     ),
     "search_history": ({*_MEMBERS_OF_FILTERS, "outcome"}, {"wanted"}, "the members of a filter"),
     "next_runs": (set(Timing.__struct_fields__), {"timing"}, "the members of a timing"),
-    "report_worker": (
-        {*WorkerState.__struct_fields__, "worker_id"},
-        {"report"},
-        "the members of a report",
-    ),
+    "report_worker": ({*WorkerState.__struct_fields__, "worker_id"}, {"report"}, "the members of a report"),
     "save_schedule": (set(NewSchedule.__struct_fields__), {"schedule"}, "the members of a schedule"),
     "stage": (set(), {"messages"}, "a line each, and no body of JSON"),
     "start_deletion": ({"filter", "target", "action"}, {"wanted"}, "what is deleted goes nowhere"),

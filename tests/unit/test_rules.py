@@ -103,8 +103,7 @@ def test_what_is_set_holds_and_the_rest_are_defaults():
 
 
 @pytest.mark.parametrize(
-    ("own", "target"),
-    [(None, "q-dlq"), ("", ""), ("elsewhere", "elsewhere"), ("q", "")],
+    ("own", "target"), [(None, "q-dlq"), ("", ""), ("elsewhere", "elsewhere"), ("q", "")]
 )
 def test_where_a_dead_letter_goes(own, target):
     assert rules.dead_letter_target("q", own, RULES) == target

@@ -15,10 +15,7 @@ from forq_trio.schedules.words import in_words
         (Timing(daily=("17:30", "08:00")), "every day at 08:00 and 17:30 UTC"),
         (Timing(cron="30 2 * * 7", time_zone="Europe/Prague"), "Sundays at 02:30 in Prague"),
         (Timing(cron="30 2 * * 0"), "Sundays at 02:30 UTC"),
-        (
-            Timing(cron="0 22 * * 1-5", time_zone="America/New_York"),
-            "weekdays at 22:00 in New York",
-        ),
+        (Timing(cron="0 22 * * 1-5", time_zone="America/New_York"), "weekdays at 22:00 in New York"),
         (Timing(cron="0 9 * * mon,5,3"), "Mondays, Wednesdays and Fridays at 09:00 UTC"),
         (Timing(cron="0 3,4,6 * * *"), "every day at 03:00, 04:00 and 06:00 UTC"),
         (Timing(cron="0 0 8 * * *"), "every day at 08:00 UTC"),

@@ -52,11 +52,7 @@ def calling(
 
 @overload
 def calling(
-    route: MakeRoute,
-    endpoint: Endpoint[Any],
-    call: Callable[..., Awaitable[Any]],
-    *,
-    wraps: Literal[True],
+    route: MakeRoute, endpoint: Endpoint[Any], call: Callable[..., Awaitable[Any]], *, wraps: Literal[True]
 ) -> Route: ...
 
 

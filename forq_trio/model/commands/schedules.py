@@ -55,10 +55,7 @@ class RunSchedule(Command[Produced], frozen=True, gc=False):
     """
 
     traits = Traits(
-        Order.SCHEDULES,
-        Effect.GROWS,
-        weighs=1,
-        stores=limits.CONTENT_BYTES_MAX + limits.ATTRIBUTES_BYTES_MAX,
+        Order.SCHEDULES, Effect.GROWS, weighs=1, stores=limits.CONTENT_BYTES_MAX + limits.ATTRIBUTES_BYTES_MAX
     )
 
     name: str

@@ -11,12 +11,7 @@ from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.keys import OnceMore
 from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.messages import (
-    STATUS_NAMES,
-    KeyedMessage,
-    MessageInfo,
-    QueueCounts,
-)
+from forq_trio.model.messages import STATUS_NAMES, KeyedMessage, MessageInfo, QueueCounts
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage

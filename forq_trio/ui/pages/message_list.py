@@ -12,12 +12,7 @@ from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, MessageNotFound
-from forq_trio.model.messages import (
-    MessageInfo,
-    QueueCounts,
-    Status,
-    is_message_id,
-)
+from forq_trio.model.messages import MessageInfo, QueueCounts, Status, is_message_id
 from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
 from forq_trio.ui.key_counts import KeyCount
 from forq_trio.ui.key_words import KEPT

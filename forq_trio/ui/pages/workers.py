@@ -16,14 +16,7 @@ from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.worker_directory import SeenWorkers, within
-from forq_trio.ui.worker_views import (
-    GROUP_NOTES,
-    GROUPS,
-    QueueLine,
-    WorkerRow,
-    busiest,
-    held_words,
-)
+from forq_trio.ui.worker_views import GROUP_NOTES, GROUPS, QueueLine, WorkerRow, busiest, held_words
 
 ROWS_A_PAGE = 50
 HOLDS_SHOWN = 10

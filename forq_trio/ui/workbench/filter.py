@@ -9,11 +9,7 @@ from msgspec.structs import replace
 from forq_trio.drawing import format
 from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
-from forq_trio.model.messages import (
-    REASON_EXPIRED,
-    REASON_MAX_ATTEMPTS,
-    REASON_OVERFLOW,
-)
+from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, REASON_OVERFLOW
 from forq_trio.model.searches import AppliedFilter, MessageFilter
 
 AGES: Mapping[str, tuple[int, str]] = {

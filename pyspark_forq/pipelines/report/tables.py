@@ -48,10 +48,7 @@ def throughput(events: DataFrame, window: str | None = "1 minute") -> DataFrame:
 
 
 def backlog(
-    events: DataFrame,
-    window: str | None = "1 minute",
-    *,
-    start: Mapping[str, int] | None = None,
+    events: DataFrame, window: str | None = "1 minute", *, start: Mapping[str, int] | None = None
 ) -> DataFrame:
     """How many messages a queue holds at the end of each window: at, queue, change, backlog.
 
@@ -162,11 +159,7 @@ def reasons(events: DataFrame, top: int = 100) -> DataFrame:
 
 
 def stuck(
-    events: DataFrame,
-    older_than: str = "1 hour",
-    *,
-    now: datetime | None = None,
-    top: int | None = 100,
+    events: DataFrame, older_than: str = "1 hour", *, now: datetime | None = None, top: int | None = 100
 ) -> DataFrame:
     """Messages that nothing happened to for longer than `older_than`: queue, message_id, sequence, kind, attempt,
     reason, since, idle_ms; the longest first, at most `top` (None: all).

@@ -4,12 +4,7 @@ import pytest
 
 from forq_trio.model.errors import InvalidAttributes, InvalidContent, OutOfRange
 from forq_trio.model.limits import SEARCH_TEXT_LENGTH_MAX
-from forq_trio.model.messages import (
-    LEASE_ENDED,
-    REASON_EXPIRED,
-    REASON_MAX_ATTEMPTS,
-    Failure,
-)
+from forq_trio.model.messages import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Failure
 from forq_trio.model.searches import MessageFilter
 from support.actors import T0
 

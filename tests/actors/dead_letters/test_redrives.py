@@ -117,10 +117,7 @@ async def test_a_message_that_becomes_a_dead_letter_later_is_left(bench: Workben
     assert await bench.ids(DEAD) == [early.id]
 
 
-@pytest.mark.parametrize(
-    ("rate", "step", "every"),
-    [(2, 1, 0.5), (10, 1, 0.1), (20, 2, 0.1), (100, 10, 0.1)],
-)
+@pytest.mark.parametrize(("rate", "step", "every"), [(2, 1, 0.5), (10, 1, 0.1), (20, 2, 0.1), (100, 10, 0.1)])
 async def test_the_rate_is_kept_to_the_millisecond(
     bench: Workbench, rate: int, step: int, every: float
 ) -> None:

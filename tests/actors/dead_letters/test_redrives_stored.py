@@ -4,12 +4,7 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import (
-    RedriveNotFound,
-    RedriveStateConflict,
-    StorageUnavailable,
-    TooManyRedrives,
-)
+from forq_trio.model.errors import RedriveNotFound, RedriveStateConflict, StorageUnavailable, TooManyRedrives
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.searches import MessageFilter

@@ -61,11 +61,7 @@ some_asked = st.builds(
     st.sampled_from((0, 0, 10, 2_000)),
 )
 scripts = st.lists(
-    st.builds(
-        Step,
-        st.lists(some_asked, min_size=1, max_size=4),
-        st.sampled_from((0, 0, 1, 1_000, 40_000)),
-    ),
+    st.builds(Step, st.lists(some_asked, min_size=1, max_size=4), st.sampled_from((0, 0, 1, 1_000, 40_000))),
     min_size=3,
     max_size=8,
 )

@@ -201,11 +201,7 @@ async def test_a_kind_that_is_none_is_refused(api: Api, kind: str):
         ({"mode": "upsert"}, "bad_request.body.invalid", "$.mode"),
         ({"mode": None}, "bad_request.body.invalid", "$.mode"),
         ({"mode": "debounce"}, "bad_request.body.invalid", "$.delayMs"),
-        (
-            {"mode": "debounce", "processAfter": START_MS + 1},
-            "bad_request.body.invalid",
-            "$.delayMs",
-        ),
+        ({"mode": "debounce", "processAfter": START_MS + 1}, "bad_request.body.invalid", "$.delayMs"),
         ({"maxWaitMs": 1}, "bad_request.body.invalid", "$.maxWaitMs"),
         (
             {"delayMs": 1, "processAfter": START_MS},

@@ -112,12 +112,7 @@ VALUE = limits.ATTRIBUTE_VALUE_LENGTH_MAX
 
 @pytest.mark.parametrize(
     "attributes",
-    [
-        {},
-        {"k": ""},
-        {"ü" * KEY: "ü" * VALUE},
-        {str(number): "v" for number in range(limits.ATTRIBUTES_MAX)},
-    ],
+    [{}, {"k": ""}, {"ü" * KEY: "ü" * VALUE}, {str(number): "v" for number in range(limits.ATTRIBUTES_MAX)}],
 )
 async def test_attributes(api: Api, attributes: dict[str, str]):
     assert await alone(api, {"content": "m", "attributes": attributes}) == (204, {})

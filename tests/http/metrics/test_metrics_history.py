@@ -100,10 +100,7 @@ async def test_messages_of_one_batch_are_each_measured(engine, autojump_clock) -
 
 
 async def test_commits_are_counted_with_the_calls_that_shared_them(engine, mock_clock) -> None:
-    async with (
-        recorded(engine, policy=in_a_thread()) as (writer, counters),
-        trio.open_nursery() as nursery,
-    ):
+    async with recorded(engine, policy=in_a_thread()) as (writer, counters), trio.open_nursery() as nursery:
         commits, calls_before = counters.commit_calls.count, counters.commit_calls.sum
         slow = SlowCommit(engine)
         calls = [Pending(nursery, writer, send("alone"))]

@@ -162,10 +162,7 @@ async def test_the_size_of_a_message(api: Api, kb: int):
     for text in ("x" * (kb * 1_024 + 1), "é" * (kb * 512) + "x"):
         assert await api.error("send", SEND | {"message_body": text}) == (413, "MessageSizeExceeded")
     assert (await api.call("enqueue?queue_name=q", b"x" * (kb * 1_024))).status == 200
-    assert await api.error("enqueue?queue_name=q", b"x" * (kb * 1_024 + 1)) == (
-        413,
-        "MessageSizeExceeded",
-    )
+    assert await api.error("enqueue?queue_name=q", b"x" * (kb * 1_024 + 1)) == (413, "MessageSizeExceeded")
 
 
 async def test_a_message_of_full_length_in_its_longest_json(api: Api):
@@ -182,10 +179,7 @@ async def test_a_message_of_full_length_in_its_longest_json(api: Api):
 async def test_the_size_of_a_request(api: Api):
     """README, Request Body Limits."""
     api.serve(max_request_body_size_kb=1, max_message_size_kb=1)
-    assert await api.error("receive", {"queue_name": "q", "x": "y" * 1_024}) == (
-        413,
-        "MessageSizeExceeded",
-    )
+    assert await api.error("receive", {"queue_name": "q", "x": "y" * 1_024}) == (413, "MessageSizeExceeded")
     for endpoint in ("delete", "change_visibility", "queue_length", "delete_all", "dequeue"):
         assert (await api.call(endpoint, b" " * 1_025)).status == 413
         assert (await api.call(endpoint, b" " * 1_024)).status == 400
@@ -196,8 +190,7 @@ async def test_the_size_of_a_request(api: Api):
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "member", "entry"),
-    [("send_batch", "messages", SEND), ("delete", "receipt_handles", UUID)],
+    ("endpoint", "member", "entry"), [("send_batch", "messages", SEND), ("delete", "receipt_handles", UUID)]
 )
 async def test_lists_have_1_to_10_entries(api: Api, endpoint: str, member: str, entry: object):
     """S3, S5."""

@@ -108,8 +108,7 @@ def test_post_send_batch(server: Server):
 
 def test_post_receive(server: Server):
     sent = server.ask(
-        "send",
-        {"queue_name": "my-queue", "message_body": "Hello, world!", "message_attributes": ATTRIBUTES},
+        "send", {"queue_name": "my-queue", "message_body": "Hello, world!", "message_attributes": ATTRIBUTES}
     ).json()
     response = server.ask(
         "receive",

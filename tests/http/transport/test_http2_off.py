@@ -25,8 +25,5 @@ def test_the_protocol_that_tls_negotiates(tmp_path, pair, h2c: str, chosen: str)
     context.set_alpn_protocols(["h2", "http/1.1"])
     with real_server(tmp_path / "forq.db", FORQ_H2C=h2c, **pair) as server:
         host, _, port = server.address.rpartition(":")
-        with (
-            socket.create_connection((host, int(port))) as plain,
-            context.wrap_socket(plain) as secured,
-        ):
+        with socket.create_connection((host, int(port))) as plain, context.wrap_socket(plain) as secured:
             assert secured.selected_alpn_protocol() == chosen

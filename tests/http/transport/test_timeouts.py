@@ -28,9 +28,7 @@ async def test_an_unfinished_request_is_answered_408(name):
 
 
 @pytest.mark.parametrize(
-    ("start", "limit"),
-    [(get("/", "A: x")[:-4], 10), (post(b"x" * 1000)[:-1000], 45)],
-    ids=["head", "body"],
+    ("start", "limit"), [(get("/", "A: x")[:-4], 10), (post(b"x" * 1000)[:-1000], 45)], ids=["head", "body"]
 )
 async def test_a_slow_loris_gains_nothing_by_trickling(start, limit, mock_clock):
     async with running(seconds=inf) as transport:

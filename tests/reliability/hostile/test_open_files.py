@@ -77,10 +77,7 @@ def test_a_port_that_is_full_takes_no_file_of_the_other_one_or_of_the_database(t
     """Before, the admin UI's connections were not counted: 384 idle ones took all files of a server with 384."""
     files = limits.OPEN_FILES_BESIDE_MAX + FEW
     settings = {"FORQ_BACKUP_DIR": str(tmp_path / "backups"), "FORQ_ENV": "local"}
-    with (
-        limited_server(tmp_path / "forq.db", files, **settings) as server,
-        ExitStack() as stack,
-    ):
+    with limited_server(tmp_path / "forq.db", files, **settings) as server, ExitStack() as stack:
         ports = {"api": port_of(server.address), "ui": port_of(server.ui_address)}
         client = stack.enter_context(ForqClient(server.url, SECRET))
         browser = stack.enter_context(logged_in(server.ui_url, SECRET))

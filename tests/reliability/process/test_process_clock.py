@@ -47,11 +47,7 @@ class Shop:
     """Clients of the server: what was sent when, and what was received when, in seconds of trio's clock."""
 
     def __init__(
-        self,
-        http: httpx.AsyncClient,
-        nursery: trio.Nursery,
-        clock: SetClock,
-        mock: trio.testing.MockClock,
+        self, http: httpx.AsyncClient, nursery: trio.Nursery, clock: SetClock, mock: trio.testing.MockClock
     ) -> None:
         self.http = http
         self.nursery = nursery

@@ -50,12 +50,7 @@ class Pipeline:
         """Read one lease, or make sure that there is none and all are acknowledged: False then."""
         done = self.number - 1
         lease = client.lease(
-            "orders",
-            "archive",
-            generation,
-            self.number,
-            acknowledge=done,
-            max_messages=LEASE_MESSAGES,
+            "orders", "archive", generation, self.number, acknowledge=done, max_messages=LEASE_MESSAGES
         )
         assert lease.acknowledged == done
         if not lease.messages:

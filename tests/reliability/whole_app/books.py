@@ -58,12 +58,7 @@ class Books:
         self._delivered_in_this_life.clear()
 
     def committed(
-        self,
-        batch: Batch,
-        result: BatchResult,
-        parked: Mapping[int, Claim],
-        after: Table,
-        rules: RulesAround,
+        self, batch: Batch, result: BatchResult, parked: Mapping[int, Claim], after: Table, rules: RulesAround
     ) -> None:
         """A batch was committed. parked: the receivers it served; rules: around it."""
         before, self.table = self.table, after

@@ -50,10 +50,7 @@ def test_a_sound_file_of_a_running_server(path, filled) -> None:
             "UPDATE messages SET seq = -1 WHERE seq = 1",
             "message -1 is not among the sequence numbers given out",
         ),
-        (
-            "UPDATE queue_counts SET last_seq = 3",
-            "message 4 is not among the sequence numbers given out",
-        ),
+        ("UPDATE queue_counts SET last_seq = 3", "message 4 is not among the sequence numbers given out"),
         ("UPDATE messages SET position = 'first' WHERE seq = 1", "message 1 has a column of the wrong type"),
         ("UPDATE messages SET content = x'00' WHERE seq = 1", "message 1 has a column of the wrong type"),
         ("UPDATE messages SET lease_until = 'x' WHERE seq = 2", "message 2 has a column of the wrong type"),

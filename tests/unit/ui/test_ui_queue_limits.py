@@ -41,11 +41,7 @@ def test_what_a_rate_holds_back() -> None:
 
 def test_a_rate_with_tokens_holds_back_what_comes_after_them() -> None:
     found = limits(QueueCounts(ready=9), EMPTY - 400, rate=RATE)
-    assert found.facts()[1:] == [
-        ("Held by it", "7"),
-        ("Next token", "now"),
-        ("Turn of the last", "in 1.4 s"),
-    ]
+    assert found.facts()[1:] == [("Held by it", "7"), ("Next token", "now"), ("Turn of the last", "in 1.4 s")]
     assert [found.held("ready", place) for place in (1, 2, 3)] == [
         Held("", "now"),
         Held("", "now"),

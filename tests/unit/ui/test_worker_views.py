@@ -10,15 +10,7 @@ from forq_trio.model.workers import HeldMessage, WorkerInfo, WorkerQueue, Worker
 from forq_trio.ui.pages.workers import ROWS_A_PAGE, Wanted, listed, read_wanted, unnamed
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.worker_directory import SeenWorkers, within
-from forq_trio.ui.worker_views import (
-    BUSY_MS,
-    QueueLine,
-    Totals,
-    busiest,
-    held_words,
-    row_of,
-    verdict,
-)
+from forq_trio.ui.worker_views import BUSY_MS, QueueLine, Totals, busiest, held_words, row_of, verdict
 
 NOW = 1_800_000_000_000
 SECOND = limits.SECOND_MS

@@ -263,8 +263,7 @@ def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
     """Give messages back as if they had never been leased."""
     returned = after_release(0, tx.now_ms)
     tx.run(
-        "give_back",
-        [give_back(tx, RELEASED, row, returned, uncounted(row.attempts)) for row in still_leased],
+        "give_back", [give_back(tx, RELEASED, row, returned, uncounted(row.attempts)) for row in still_leased]
     )
 
 
