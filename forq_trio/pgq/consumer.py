@@ -1,7 +1,7 @@
 """The consumer: a worker whose source are the tables of a database."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 
 from forq_trio.model import limits
@@ -55,10 +55,5 @@ class Consumer(Worker):
             presence=False,
         )
 
-    @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Source]:
-        if self._opened is not None:
-            yield self._opened
-            return
-        async with self._tables.opened(), super()._open() as source:
-            yield source
+    def _open_source(self) -> AbstractAsyncContextManager[Source]:
+        return self._tables.opened()

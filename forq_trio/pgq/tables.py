@@ -60,7 +60,7 @@ class Tables:
         failure: Exception | None = None
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._wakes.run)
+                await tasks.start(self._wakes.run)
                 try:
                     yield self
                 except Exception as error:  # raised below as it is, in no group

@@ -8,6 +8,7 @@ import logging
 import anyio
 import anyio.to_thread
 import psycopg
+from anyio.abc import TaskStatus
 
 from forq_trio.model.errors import ForqError
 from forq_trio.pgq.connections import Connection, connect, error_of
@@ -36,8 +37,9 @@ class Wakes:
         if event is not None:
             event.set()
 
-    async def run(self) -> None:
-        """Listen until cancelled."""
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Listen until cancelled. It has started at once: nobody waits for a database that does not answer."""
+        task_status.started()
         pause = PAUSE_SECONDS_MIN
         while True:
             try:

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -286,13 +286,16 @@ class Worker:
         """The source, for one run. A `stop` holds for this run, also one from before it."""
         if self._opened is not None:
             raise RuntimeError("the worker runs already")
-        async with open_source(self._source, self._secret) as source:
+        async with self._open_source() as source:
             self._opened = source
             try:
                 yield source
             finally:
                 self._opened = None
                 self._stopping = anyio.Event()
+
+    def _open_source(self) -> AbstractAsyncContextManager[Source]:
+        return open_source(self._source, self._secret)
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
         """Relay, and run the loops; if they stop when their queues are empty, until all of them have found nothing."""

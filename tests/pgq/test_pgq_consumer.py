@@ -190,7 +190,8 @@ def test_a_waiting_consumer_is_woken_by_the_trigger_or_looks_at_intervals(
     run(main, backend)
 
 
-async def never_listening(wakes: object) -> None:
+async def never_listening(wakes: object, *, task_status: trio.TaskStatus[None]) -> None:
+    task_status.started()
     await trio.sleep_forever()
 
 

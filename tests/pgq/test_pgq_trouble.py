@@ -154,3 +154,12 @@ async def test_idle_connections_that_the_server_has_closed_are_not_used(
     assert ended >= 1
     with anyio.fail_after(WAIT_SECONDS_MAX):
         assert (await tables.ack(table, [delivery.receipt]))[0].ok
+
+
+async def test_a_server_that_has_become_a_replica_is_left(pgq_url, rows, table) -> None:
+    read_only = f"{pgq_url}&options=-c%20default_transaction_read_only%3Don"
+    async with pgq.Publisher(read_only) as publisher:
+        with pytest.raises(StorageUnavailable, match="read-only transaction"):
+            await publisher.publish(table, Message({}))
+        assert publisher._connections._idle == []
+    assert rows.all() == []
