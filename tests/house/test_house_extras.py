@@ -238,6 +238,15 @@ def test_telemetry_of_a_worker_names_its_extra(module, extra, beyond_the_base) -
     assert done.stderr.splitlines()[-1] == f"forq_trio.model.extras.ExtraMissing: {advice}"
 
 
+def test_pgqs_tables_name_their_extra_to_programs_and_commands(beyond_the_base) -> None:
+    advice = "forq_trio.pgq needs more than the client: pip install 'forq-trio[postgres]'"
+    done = run("from forq_trio import pgq", beyond_the_base)
+    assert done.stderr.splitlines()[-1] == f"forq_trio.model.extras.ExtraMissing: {advice}"
+    command = ("pgq", "check", "t", "--db-url", "postgresql:///d")
+    done = run("from forq_trio.cli import main\nmain()", beyond_the_base - {"click", "rich"}, *command)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"forq: {advice}\n")
+
+
 def test_a_module_of_ours_that_is_missing_is_no_extra(beyond_the_base) -> None:
     program = (
         "from forq_trio.model.extras import needing\nwith needing('cli', 'x'):\n  import forq_trio.nothing"
