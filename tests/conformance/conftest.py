@@ -23,6 +23,7 @@ IN_TIER_1 = {
 """What runs on PostgreSQL in tier 1, too: the statements that messages pass."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their tier
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         engine = getattr(item, "callspec", None) and item.callspec.params.get("make_engine")

@@ -203,6 +203,20 @@ def test_lists_tell_the_keys_of_messages_and_how_many_there_are_by_kind(engine, 
     assert reader.count_keys("other", 3) == {}
 
 
+def test_pages_of_keys_go_on_in_the_next_kind(engine, reader):
+    for key, kind in (("b", ""), ("a", "z"), ("c", "z"), ("d", "za"), ("a", "y")):
+        offer(engine, key, kind=kind, process_after=T0 + 5)
+    expected = [("", "b"), ("y", "a"), ("z", "a"), ("z", "c"), ("za", "d")]
+    for limit in (1, 2, 9):
+        found, after = [], None
+        while True:
+            page, after = reader.keyed_messages("q", "", None, after, limit)
+            found += [(message.keyed.kind, message.keyed.key) for message in page]
+            if after is None:
+                break
+        assert found == expected
+
+
 def test_the_bytes_of_a_row_are_its_own_and_not_those_that_wait_behind_it(engine, reader):
     offer(engine, "k", "12")
     receive_one(engine)

@@ -5,12 +5,13 @@ into its own. The engines agree when all else they say is equal; only of the nex
 earlier than the model knows it to be, never later. Shuffled claims are left out: test_shuffle.py has them.
 """
 
+import random
 import tempfile
 import warnings
 from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import msgspec
 import pytest
@@ -21,12 +22,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from forq_trio.model import limits
 from forq_trio.model.commands import PurgeHistory, TrimHistory
 from forq_trio.model.messages import Delivery
-from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, EngineSettings
+from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Engine, EngineSettings
 from forq_trio.storage.logs import event_bytes
+from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
 from support.batches import read_events
+from support.dealt import Dealt
 from support.effort import count, many_trials
+from support.postgres import empty
 
 from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
@@ -92,15 +96,18 @@ class EnginesAgree(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.exit = ExitStack()
-        directory = self.exit.enter_context(tempfile.TemporaryDirectory())
-        path = str(Path(directory) / "forq.db")
         self.memory = MemoryEngine(SETTINGS)
         self.model = self.exit.enter_context(closing(Side(self.memory)))
-        self.sqlite = self.exit.enter_context(closing(Side(SqliteEngine(path, SETTINGS, "normal"))))
+        self.sqlite = self.exit.enter_context(closing(Side(self.open_engine())))
         self.now_ms = T0
         self.due_ms: int | None = None
         self.events: Counter[str] = Counter()
         self.finished = self.forgotten = 0
+
+    def open_engine(self) -> Engine:
+        """The engine that is compared with the model."""
+        directory = self.exit.enter_context(tempfile.TemporaryDirectory())
+        return SqliteEngine(str(Path(directory) / "forq.db"), SETTINGS, "normal")
 
     def teardown(self) -> None:
         self.exit.close()
@@ -272,3 +279,21 @@ def _run(machine: type[EnginesAgree], trials: int) -> None:
 def test_sqlite_does_what_the_model_does(monkeypatch):
     """F2-F7, S2-S8 in any combination."""
     run_histories(EnginesAgree, count("model_histories"), monkeypatch)
+
+
+class PostgresAgrees(EnginesAgree):
+    """The same on PostgreSQL, the batches dealt over three engines."""
+
+    url: ClassVar[str]
+
+    def open_engine(self) -> Engine:
+        empty(self.url)
+        engines = [PostgresEngine(self.url, SETTINGS, "normal") for _ in range(3)]
+        return cast("Engine", Dealt(engines, random.Random(random.random())))
+
+
+@pytest.mark.tier2
+@many_trials
+def test_postgres_does_what_the_model_does(monkeypatch, shared_database):
+    monkeypatch.setattr(PostgresAgrees, "url", shared_database, raising=False)
+    run_histories(PostgresAgrees, count("model_histories"), monkeypatch)

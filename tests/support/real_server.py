@@ -46,9 +46,16 @@ class RealServer:
 
 
 @contextmanager
-def real_server(database: Path, address: str = "127.0.0.1:0", **more: str) -> Iterator[RealServer]:
-    """A server that accepts connections; killed at the end if it still runs. more: further settings."""
-    command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address, "--db", str(database)]
+def real_server(database: Path | str, address: str = "127.0.0.1:0", **more: str) -> Iterator[RealServer]:
+    """A server that accepts connections; killed at the end if it still runs.
+
+    database: a file, or the URL of a PostgreSQL database. more: further settings.
+    """
+    command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address]
+    if isinstance(database, Path):
+        command += ["--db", str(database)]
+    else:
+        more["FORQ_DB_URL"] = database
     with subprocess.Popen(command, env=environment(**more), stderr=subprocess.PIPE, text=True) as process:
         try:
             event = started(process)

@@ -8,7 +8,7 @@ libpq is used without blocking, and this thread waits for the socket: meanwhile 
 
 import select
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,12 +18,19 @@ from psycopg.types.numeric import IntLoader
 from psycopg.types.string import TextLoader
 
 from forq_trio.model.errors import StorageFull, StorageUnavailable, ZeroCharacter
-from forq_trio.storage.postgres.dialect import CHANGING, SILENT, SQL
+from forq_trio.storage.postgres.dialect import (
+    CHANGING,
+    MANY,
+    MANY_SUFFIX,
+    SILENT,
+    SQL,
+    UNBOUNDED,
+    UPDATES_MANY,
+)
 from forq_trio.storage.relational.connection import Rows
 
 PIPELINE_MAX = 512
 """Statements that are sent without waiting for their results."""
-CURSOR_ROWS = 16
 _FINE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _DISK_FULL = "53100"
 _OF_A_STATEMENT = ("22", "23")
@@ -159,11 +166,30 @@ class PgConnection:
         return self.wait()
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        for row in rows:
-            self.query(name, *row)
+        if (
+            name in MANY
+            and len(rows) > 1
+            and (name not in UPDATES_MANY or _differ([row[-1] for row in rows]))
+        ):
+            self.query(name + MANY_SUFFIX, *map(_array, zip(*rows, strict=True)))
+        else:
+            for row in rows:
+                self.query(name, *row)
 
     def rows(self, name: str, *bindings: Any) -> Rows:
+        if name in UNBOUNDED:
+            self.send(name, *bindings)
+            return self._fetched()
         return _Rows(self.query(name, *bindings))
+
+    def _fetched(self) -> Generator[Any, None, None]:
+        """The rows of the cursor that was just declared."""
+        try:
+            while rows := self.query("fetch"):
+                yield from rows
+        finally:
+            if not self.lost:
+                self.send("close_cursor")
 
     def wait(self) -> list[Any]:
         """Wait for all results; returns the rows of the last statement. Raises StatementFailed, DatabaseFailed."""
@@ -263,6 +289,23 @@ def _text(value: Any) -> bytes:
     if isinstance(value, bytes):
         return b"\\x" + value.hex().encode()
     return b"%d" % value
+
+
+def _differ(values: Sequence[Any]) -> bool:
+    return len(set(values)) == len(values)
+
+
+def _array(values: Sequence[Any]) -> str:
+    """An array of numbers or texts, as PostgreSQL reads it."""
+    return "{" + ",".join([_element(value) for value in values]) + "}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(int(value))
 
 
 def _error(result: pq.abc.PGresult) -> Exception:

@@ -43,15 +43,27 @@ def translated(statement: str) -> str:
     return statement
 
 
+UNBOUNDED = frozenset({"ready_newest_first", "ready_newest_last"})
+"""Statements without a LIMIT, of which the first rows are wanted: a cursor reads them."""
+
+
 def _in_dialect() -> Mapping[str, str]:
     shared = {name: translated(statement) for name, statement in (STATEMENTS | READER_STATEMENTS).items()}
     own = load("dialect", _PACKAGE)
     assert own.keys() <= shared.keys(), own.keys() - shared.keys()
     own = {name: _STEP_BYTES.sub(str(limits.STEP_BYTES_MAX), statement) for name, statement in own.items()}
+    for name in UNBOUNDED:
+        shared[name] = f"DECLARE unbounded NO SCROLL CURSOR FOR {shared[name]}"
     return shared | own | load("connection", _PACKAGE)
 
 
-SQL = _in_dialect()
+MANY_SUFFIX = "_many"
+_MANY = load("many", _PACKAGE)
+MANY = frozenset(_MANY)
+"""Statements that can run once for many tuples of bindings, under their names with MANY_SUFFIX."""
+UPDATES_MANY = frozenset(name for name, statement in _MANY.items() if statement.startswith("UPDATE"))
+"""Those of them that change each row once: the last bindings, which name the rows, have to differ."""
+SQL = {**_in_dialect(), **{name + MANY_SUFFIX: statement for name, statement in _MANY.items()}}
 _CHANGES = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b")
 _GIVES_ROWS = re.compile(r"\bRETURNING\b")
 CHANGING = frozenset(

@@ -16,10 +16,10 @@ from secrets import token_hex
 import msgspec
 
 from forq_trio.model.clock import AheadClock, Clock
-from forq_trio.model.commands import Compact, Optimize
+from forq_trio.model.commands import Compact, Compacted, Optimize
 from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings
-from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, unavailable
+from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed, unavailable
 from forq_trio.storage.postgres.listener import PgListener, payload
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
@@ -47,8 +47,9 @@ def _optimize(_: Transaction, __: Optimize) -> None:
 
 
 @operation_on_each(Compact, OPERATIONS)
-def _compact(_: Transaction, __: Compact) -> FeatureUnavailable:
-    return FeatureUnavailable()
+def _compact(_: Transaction, __: Compact) -> Compacted:
+    """It has no pages of ours; who asks for it is refused before."""
+    return Compacted(0, 0)
 
 
 class PostgresEngine(SqlEngine):
@@ -81,7 +82,7 @@ class PostgresEngine(SqlEngine):
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See storage/engine.py. First takes over what other processes did."""
         try:
-            if (not batch.receivers and not batch.commands) or not self._has_work(batch):
+            if not batch.commands or not self._has_work(batch):
                 self._look()
         except DatabaseFailed as error:
             raise unavailable(error) from error
@@ -98,21 +99,37 @@ class PostgresEngine(SqlEngine):
 
     def commit(self) -> bool:
         """See storage/engine.py."""
-        tx = self._open_transaction
-        if tx is None:
+        if self._open_transaction is None:
             return False
         try:
-            self._connection.query("commit")
+            self._commit()
+        except StatementFailed as error:
+            self._rollback()
+            raise StorageUnavailable(str(error)) from error
         except DatabaseFailed as error:
             if not self._connection.lost or not self._was_committed():
                 self._rollback()
                 raise unavailable(error) from error
-        self._open_transaction = None
+        tx, self._open_transaction = self._open_transaction, None
+        assert tx is not None
         if self._connection.wrote:
             self._version += 1
         tx.adopt()
         self._foreign = _nothing()
         return self._connection.wrote
+
+    def _commit(self) -> None:
+        """The statements that nobody waited for, and COMMIT. If one of them fails, the batch runs again, isolated."""
+        try:
+            self._connection.query("commit")
+        except StatementFailed:
+            batch, result = self._running
+            self._rollback()
+            isolated = self._run(batch, isolated=True)
+            isolated.elsewhere = result.elsewhere
+            for name in BatchResult.__struct_fields__:
+                setattr(result, name, getattr(isolated, name))
+            self._connection.query("commit")
 
     def _was_committed(self) -> bool:
         """Whether the batch whose COMMIT was cut off is stored. Raises DatabaseFailed where that cannot be told."""
@@ -230,7 +247,7 @@ class PostgresEngine(SqlEngine):
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
         result = super()._run(batch, isolated=isolated)
-        self._connection.wait()
+        self._running = batch, result
         return result
 
     def _rollback(self) -> None:

@@ -42,6 +42,7 @@ from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, numb
 
 READER_STATEMENTS = load("reader") | load("shuffle") | load("export") | load("log_reader") | load("consumers")
 READER_STATEMENTS |= load("schedules")
+_FIRST_CHARACTER = "\x01"  # no kind has U+0000
 _LAST_CHARACTER = "\U0010ffff"
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
@@ -95,7 +96,7 @@ class SqlReader(ABC):
                             return found, place
                         found.append(message)
                         place = place[0], _key_of(message)
-                place = place[0] + "\0", ""  # the first one behind this kind
+                place = place[0] + _FIRST_CHARACTER, ""  # the first one behind this kind
         return found, place
 
     def count_keys(self, queue: str, most: int) -> dict[str, int]:

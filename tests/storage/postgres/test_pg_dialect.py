@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from forq_trio.storage.postgres.dialect import CHANGING, SILENT, SQL, translated
+from forq_trio.storage.postgres.dialect import CHANGING, MANY, MANY_SUFFIX, SILENT, SQL, translated
 from forq_trio.storage.relational.connection import STATEMENTS
 from forq_trio.storage.relational.reader import READER_STATEMENTS
 from forq_trio.storage.relational.statements import load
@@ -20,6 +20,11 @@ def bindings(statement: str) -> set[int]:
 @pytest.mark.parametrize("name", sorted(OWN))
 def test_what_is_written_anew_has_the_bindings_of_the_shared_one(name):
     assert bindings(OWN[name]) == bindings(translated(SHARED[name]))
+
+
+@pytest.mark.parametrize("name", sorted(MANY))
+def test_what_runs_once_for_many_has_an_array_for_each_binding(name):
+    assert bindings(SQL[name + MANY_SUFFIX]) == bindings(translated(SHARED[name]))
 
 
 def test_bindings_without_numbers_are_counted():

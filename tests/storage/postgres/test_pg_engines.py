@@ -5,8 +5,8 @@ import pytest
 
 from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import Configure, Purge, Purged, RevokeToken, SaveToken
-from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable, ZeroCharacter
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
+from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
@@ -142,6 +142,36 @@ def test_a_zero_character_is_refused_alone(open_one):
     assert isinstance(odd, Exception)
     assert do(a, claim(most=10))[0].sequence == sent.sequence
     assert do(a, claim(most=10)) == ()
+
+
+def test_a_command_that_fails_in_a_statement_nobody_waited_for_fails_alone(open_one):
+    """Its error comes with the COMMIT."""
+    a = open_one()
+    result = a.execute_batch(Batch([send("c"), send("d", attributes={"k": "\0"})], T0))
+    assert a.commit()
+    sent, refused = result.outcomes
+    assert isinstance(refused, CommandRefused)
+    assert [each.sequence for each in do(a, claim(most=10))] == [sent.sequence]
+    assert a.snapshot().counts["q"].total == 1
+
+
+def test_a_full_queue_reads_no_more_of_its_messages_than_it_evicts(open_one):
+    a = open_one()
+    do(a, Configure("q", SettingsChange(max_messages=500, overflow=Overflow.DROP_OLDEST)))
+    for _ in range(5):
+        run(a, *(send() for _ in range(100)))
+    read = []
+    rows_of = a._connection.wait
+
+    def counting() -> list[object]:
+        rows = rows_of()
+        read.append(len(rows))
+        return rows
+
+    a._connection.wait = counting
+    do(a, send("new"))
+    assert sum(read) < 100
+    assert a.snapshot().counts["q"].ready == 500
 
 
 def test_what_the_database_does_itself_is_refused_by_name(open_one):

@@ -275,7 +275,7 @@ CREATE TABLE schedules (
     definition    text NOT NULL
 );
 CREATE INDEX schedules_due ON schedules (due_at, name) WHERE due_at IS NOT NULL;
-CREATE INDEX schedules_made_by ON schedules (made_by);
+CREATE INDEX schedules_made_by ON schedules (made_by, due_at, name);
 
 CREATE TABLE schedule_runs (
     schedule_id bigint NOT NULL,

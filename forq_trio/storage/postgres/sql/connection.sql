@@ -40,6 +40,14 @@ COMMIT;
 -- Undo the batch.
 ROLLBACK;
 
+-- name: fetch
+-- The next rows of the cursor.
+FETCH FORWARD 32 FROM unbounded;
+
+-- name: close_cursor
+-- Nobody wants the other rows.
+CLOSE unbounded;
+
 -- name: savepoint
 -- Begin a part of a batch that may be undone alone.
 SAVEPOINT part;

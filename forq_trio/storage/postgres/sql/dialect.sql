@@ -188,3 +188,11 @@ FROM (SELECT * FROM events WHERE id > $1 AND id <= $2 AND ($3::text IS NULL OR q
 SELECT convert_to(string_agg($event_line, '' ORDER BY id), 'UTF8')
 FROM (SELECT * FROM events WHERE message_id = $1 ORDER BY id DESC LIMIT $3) AS event
 WHERE EXISTS (SELECT 1 FROM events WHERE message_id = $1 AND $2 IN (queue, target));
+
+-- name: due_schedule_of
+-- The schedule of a token that is due for the longest time; NULL: of the server's secret. IS takes no index here.
+SELECT id, name FROM (
+    (SELECT id, name FROM schedules WHERE made_by = $1 AND due_at <= $2 ORDER BY due_at, name LIMIT 1)
+    UNION ALL
+    (SELECT id, name FROM schedules WHERE made_by IS NULL AND $1 IS NULL AND due_at <= $2 ORDER BY due_at, name LIMIT 1)
+) AS found LIMIT 1;

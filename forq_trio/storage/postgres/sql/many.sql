@@ -1,0 +1,43 @@
+-- Shared statements for many tuples of bindings at once: each binding is an array. An UPDATE names its row last.
+
+-- name: insert_plain
+-- Store messages with the plain columns only, in order of arrival.
+INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
+                      bytes, content)
+SELECT a, b, c, d, e, f, f, g, h, a, i, j
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+            $9::bigint[], $10::text[]) AS given (a, b, c, d, e, f, g, h, i, j);
+
+-- name: insert_message
+-- Store new messages.
+INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, bytes, expires_after,
+                      priority, position, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
+                      dead_letter_queue, kind, key, content)
+SELECT *
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+            $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+            $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[]) AS given;
+
+-- name: lease
+-- Lease ready messages to consumers.
+UPDATE messages SET status = 1, attempts = a, first_received_at = b, processing_started_at = c, updated_at = d,
+    lease_until = e, receipt = f
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+    AS given (a, b, c, d, e, f, g)
+WHERE seq = g;
+
+-- name: give_back
+-- Give messages back from their consumers: ready, delayed or failed.
+UPDATE messages SET status = a, attempts = b, process_after = coalesce(c, process_after), receipt = d,
+    last_error = coalesce(e, last_error), error_key = coalesce(f, error_key), failures = coalesce(g, failures),
+    processing_started_at = NULL, lease_until = NULL, updated_at = h
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
+            $9::bigint[]) AS given (a, b, c, d, e, f, g, h, i)
+WHERE seq = i;
+
+-- name: insert_event
+-- Store events.
+INSERT INTO events (id, at, kind, queue, seq, message_id, attempt, reason, target, received_at, duration_ms, bytes, total)
+SELECT *
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::text[],
+            $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]) AS given;
