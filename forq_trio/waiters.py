@@ -226,11 +226,11 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
 
 def _offered(line: Iterable[Receiver]) -> tuple[Receiver, ...]:
     """The first receivers; at most half of them take only some messages, so the others are always served."""
-    picky = 0
+    filtered = 0
     offered: list[Receiver] = []
     for receiver in line:
-        picky += bool(receiver.claim.where)
-        if not receiver.claim.where or picky <= limits.RECEIVERS_OFFERED_MAX // 2:
+        filtered += bool(receiver.claim.where)
+        if not receiver.claim.where or filtered <= limits.RECEIVERS_OFFERED_MAX // 2:
             offered.append(receiver)
             if len(offered) == limits.RECEIVERS_OFFERED_MAX:
                 break

@@ -9,7 +9,7 @@ from forq_trio.model.keys import KeyInfo, Mode, OnceMore
 from forq_trio.model.messages import MessageInfo
 from forq_trio.ui import content, differences
 
-KEPT: dict[Mode, str] = {
+MODE_WORDS: dict[Mode, str] = {
     "create": "at its time",
     "createOrUpdate": "newest wins",
     "createIfAbsent": "first wins",

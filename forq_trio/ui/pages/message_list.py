@@ -15,7 +15,7 @@ from forq_trio.model.errors import CallerError, MessageNotFound
 from forq_trio.model.messages import MessageInfo, QueueCounts, Status, is_message_id
 from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
 from forq_trio.ui.key_counts import KeyCount
-from forq_trio.ui.key_words import KEPT
+from forq_trio.ui.key_words import MODE_WORDS
 from forq_trio.ui.queue_limits import Held, Limits, limits_of
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -295,7 +295,7 @@ def message_list_routes(site: Site) -> Routes:
             listed=listed,
             rows=page,
             rules=site.broker.known.rules(queue),
-            kept=KEPT,
+            mode_words=MODE_WORDS,
             is_part=True,
         )
 

@@ -20,7 +20,7 @@ from forq_trio.monitor.totals import Now
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl
 from forq_trio.ui.key_counts import KeyCount
-from forq_trio.ui.key_words import KEPT
+from forq_trio.ui.key_words import MODE_WORDS
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
 from forq_trio.ui.queue_limits import limits_of
@@ -222,7 +222,7 @@ def queue_routes(site: Site) -> Routes:
             listed=listed,
             rows=rows,
             rules=rules,
-            kept=KEPT,
+            mode_words=MODE_WORDS,
             range_choices=RANGES,
             set_ones=set_ones(settings, rules),
             default_ones=default_ones(settings, rules),

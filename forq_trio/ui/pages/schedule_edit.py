@@ -8,7 +8,7 @@ from quart import Response, request
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, Forbidden
-from forq_trio.model.schedules import ScheduleDetails
+from forq_trio.model.schedules import Schedule
 from forq_trio.schedules.words import in_words, zone_words
 from forq_trio.schedules.zones import zone_of
 from forq_trio.ui import schedule_form
@@ -45,7 +45,7 @@ async def preview_of(site: Site, found: Read) -> dict[str, Any]:
 def schedule_edit_routes(site: Site) -> Routes:
     routes = Routes("schedule_edit", site)
 
-    async def form(found: Read, before: ScheduleDetails | None, status: int = 200) -> Response:
+    async def form(found: Read, before: Schedule | None, status: int = 200) -> Response:
         return await site.page(
             "schedules/form.html",
             "schedules",
@@ -53,24 +53,22 @@ def schedule_edit_routes(site: Site) -> Routes:
             found=found,
             texts=found.texts,
             errors=found.errors,
-            before=None if before is None else before.schedule,
+            before=before,
             **_CHOICES,
             **await preview_of(site, found),
         )
 
     @routes.get("/schedules/<name>/edit", None)
     async def edit(name: str) -> Response:
-        details = await require(site, name, Scope.SCHEDULE, Scope.PRODUCE)
-        texts = schedule_form.texts_of(details.schedule)
-        return await form(Read(texts, {}, details.schedule), details)
+        schedule = (await require(site, name, Scope.SCHEDULE, Scope.PRODUCE)).schedule
+        return await form(Read(schedule_form.texts_of(schedule), {}, schedule), schedule)
 
     @routes.get("/schedule-new", None)
     async def new() -> Response:
         site.viewer.require_somewhere(Scope.SCHEDULE, Scope.PRODUCE)
         texts = schedule_form.empty() | {"queue": request.args.get("queue", "")[:100]}
         found = schedule_form.read(texts)
-        found.errors.clear()
-        found.errors |= {"daily": ""}
+        found.errors = {"daily": ""}
         return await form(found, None)
 
     @routes.post("/schedule-preview", None)
@@ -88,8 +86,8 @@ def schedule_edit_routes(site: Site) -> Routes:
         )
 
     async def save(name: str | None) -> Response:
-        before = None if name is None else await require(site, name, Scope.SCHEDULE, Scope.PRODUCE)
-        found = schedule_form.read(await request.form, None if before is None else before.schedule)
+        before = (await require(site, name, Scope.SCHEDULE, Scope.PRODUCE)).schedule if name else None
+        found = schedule_form.read(await request.form, before)
         if not found.errors:
             try:
                 for scope in (Scope.SCHEDULE, Scope.PRODUCE):

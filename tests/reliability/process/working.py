@@ -20,7 +20,8 @@ def worker(url: str) -> Worker:
     async def handle(content: str, job: Job) -> None:
         print("begun", content, job.attempt, flush=True)
         try:
-            await anyio.sleep(random.choice((0, 0, 0, 0.01, 0.3, 3)))
+            with anyio.move_on_after(random.choice((0, 0, 0, 0.01, 0.3, 3))):  # the work takes so long
+                await anyio.sleep_forever()
             if random.random() < 0.1:
                 raise OSError("now and then")
         except BaseException:

@@ -216,15 +216,15 @@ class WorkerTrial(Trial):
             case 0:
                 raise rng.choice((OSError("no"), ValueError("no"), Retry(2), DeadLetter("no")))
             case 1:
-                await trio.sleep(rng.choice((8, 70)))
+                await elapse(rng.choice((8, 70)))
             case 2 if attempt.worker <= self.workers - 1:
                 await trio.sleep_forever()
             case 3:
                 with suppress(ValueError, LeaseLost, ServiceError, ForqUnreachable):
                     await job.set_deadline(rng.choice((0, 0.5)))
-                await trio.sleep(2)
+                await elapse(2)
             case 4 | 5:
-                await trio.sleep(rng.choice((0.01, 0.9)))
+                await elapse(rng.choice((0.01, 0.9)))
             case _:
                 await trio.lowlevel.checkpoint()
         return None
