@@ -43,8 +43,9 @@ def translated(statement: str) -> str:
     return statement
 
 
-UNBOUNDED = frozenset({"ready_newest_first", "ready_newest_last"})
-"""Statements without a LIMIT, of which the first rows are wanted: a cursor reads them."""
+PAGES = frozenset({"peek", "browse", "keyed_messages", "read_pages", "list_schedules"})
+UNBOUNDED = frozenset({"ready_newest_first", "ready_newest_last"}) | PAGES
+"""Statements of which only the first rows may be wanted, or as many as have so many bytes: a cursor reads them."""
 
 
 def _in_dialect() -> Mapping[str, str]:

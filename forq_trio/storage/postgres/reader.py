@@ -6,6 +6,7 @@ from typing import Any
 
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.storage.postgres.connection import DatabaseFailed, StatementFailed
+from forq_trio.storage.postgres.dialect import PAGES
 from forq_trio.storage.postgres.open import Address
 from forq_trio.storage.relational.reader import SqlReader
 
@@ -40,7 +41,11 @@ class PgReader(SqlReader):
         try:
             if self._connection.lost:
                 self._connection.reopen()
-            yield from self._connection.query(name, *bindings)
+            if name in PAGES and not self._connection.in_transaction:
+                with self._snapshot():
+                    yield from self._connection.rows(name, *bindings)
+            else:
+                yield from self._connection.rows(name, *bindings)
         except (DatabaseFailed, StatementFailed) as error:
             if isinstance(error, DatabaseFailed) and error.sqlstate == _CANCELED:
                 raise ReadDeadlineExceeded from None

@@ -1,0 +1,61 @@
+"""Reads of a PostgreSQL database: bounded, given up in time, and of one state."""
+
+from contextlib import closing
+from threading import Timer
+
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.errors import ReadDeadlineExceeded
+from support.actors import T0
+from support.batches import do, run
+from support.words import send
+
+
+def test_a_page_reads_little_more_than_it_shows(open_one, monkeypatch):
+    engine = open_one()
+    for _ in range(5):
+        run(engine, *(send("x" * 1_000) for _ in range(40)))
+    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 3_000)
+    with closing(engine.open_reader()) as reader:
+        for read in (lambda: reader.browse("q", None, 200), lambda: reader.peek("q", 200)):
+            rows = []
+            wait = reader._connection.wait
+
+            def counting(wait=wait, rows=rows):
+                found = wait()
+                rows.append(len(found))
+                return found
+
+            reader._connection.wait = counting
+            assert len(read()) < 5
+            assert sum(rows) <= 64
+            reader._connection.wait = wait
+        assert not reader._connection.in_transaction
+        assert reader.queue("q")[0].ready == 200
+
+
+def test_a_read_is_given_up_and_the_connection_is_good_for_the_next(open_one):
+    engine = open_one()
+    do(engine, send())
+    with closing(engine.open_reader()) as reader:
+        connection = reader._connection
+        connection._pg.send_query_params(b"SELECT pg_sleep(60)", None)
+        connection._sent.append(None)
+        timer = Timer(0.2, reader.interrupt)
+        timer.start()
+        with pytest.raises(ReadDeadlineExceeded):
+            reader.queues()
+        timer.join()
+        assert reader.queues()["q"].ready == 1
+
+
+def test_a_snapshot_sees_one_state(open_one):
+    engine = open_one()
+    do(engine, send())
+    with closing(engine.open_reader()) as reader:
+        with reader._snapshot():
+            assert reader._counts("q").ready == 1
+            do(engine, send(), T0 + 1)
+            assert reader._counts("q").ready == 1
+        assert reader._counts("q").ready == 2
