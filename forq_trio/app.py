@@ -112,6 +112,7 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
                 ui_loop_seconds=lambda: {} if ui is None else ui.server.loop_seconds(),
             )
             server: Server = _build_server(config, system, gauges, listeners, fit.api)
+            system.broker.known_processes.connections = lambda: server.connections
             api_url = _url(config, config.api_addr, server.ports[0])
             ui_tls = _tls_context(config, http2=False)
             ui = build_ui(

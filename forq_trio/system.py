@@ -139,6 +139,8 @@ async def open_system(
     checkpointer = housekeeping.checkpointer
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
     broker = Broker(writer, readers, clock, compaction)
+    if engine.listen is not None:
+        guards.append(Peers(engine.listen, writer, broker.known_processes))
     ages = Ages(broker.known, readers, counters, clock)
     monitor = Monitor(
         broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue
@@ -148,6 +150,8 @@ async def open_system(
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
     backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
+    broker.known_processes.last_batch_at = lambda: counters.last_commit_at
+    broker.known_processes.running = lambda: [each.title for each in board.reports() if each.running]
     system = System(
         engine=engine,
         writer=writer,
@@ -249,8 +253,6 @@ def _guards(
     disk_reserve_bytes: int,
 ) -> list[Job]:
     """The jobs that look after the database's files; `housekeeping` gets those that the writer tells of progress."""
-    if engine.listen is not None:
-        return [Peers(engine.listen, writer)]
     if engine.log is None:
         return []
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
@@ -285,6 +287,7 @@ def gauges_of(
         health=monitor.levels,
         consumers=broker.leases.gauges,
         workers=broker.known_workers.gauges,
+        process=broker.known_processes.own,
         quotas=lambda: quotas(writer.snapshot(), broker.redrive_tasks.running_by_key()),
         last_backup_at=lambda: backups.last_made_at,
         backup_failed=lambda: backups.failed,

@@ -4,6 +4,7 @@ import trio
 
 from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known
+from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.broker.known_workers import KnownWorkers
 from forq_trio.broker.leases import Leases
 from forq_trio.broker.lines import Lines
@@ -18,7 +19,8 @@ from forq_trio.writer_actor import WriterActor
 class BrokerBase:
     """The objects that a broker fronts, each with a theme that programs seldom need.
 
-    known: what the cache knows without a query. known_workers: the workers that reported lately. keys: access tokens,
+    known: what the cache knows without a query. known_workers: the workers that reported lately.
+    known_processes: the servers on the same database. keys: access tokens,
     as requests show them. sessions: of the admin UI. leases: of pipelines' consumers, step by step. lines: pages as
     lines of JSON. lists: lists and searches. redrive_tasks: the actor behind `start_redrive`.
     """
@@ -32,6 +34,7 @@ class BrokerBase:
         )  # one schedule's timing at a time: each step takes milliseconds of the loop
         self.known = Known(writer)
         self.known_workers = KnownWorkers(clock)
+        self.known_processes = KnownProcesses(clock, lambda: writer.parked.total)
         self.keys = Keys(writer, clock)
         self.sessions = Sessions(writer, clock)
         self.leases = Leases(writer, clock)

@@ -1,4 +1,4 @@
-"""Workers that make themselves known. A part of `Broker`; what is known is in memory (`known_workers`)."""
+"""Workers and server processes that make themselves known. A part of `Broker`; what is known of them is in memory."""
 
 import trio
 
@@ -6,6 +6,7 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.errors import Forbidden
 from forq_trio.model.messages import check_queue_name
+from forq_trio.model.processes import ProcessInfo
 from forq_trio.model.workers import WorkerInfo, WorkerReport
 
 
@@ -46,3 +47,12 @@ class Workers(BrokerBase):
         found = known.all() if queue is None else known.of(queue)
         seen = (info.within(key.covers) for info in found)
         return [info for info in seen if info is not None]
+
+    async def processes(self) -> list[ProcessInfo]:
+        """The server processes on this database, silent ones too, those that were started first first.
+
+        Of the others it is known what they said within the last 5 seconds. On a SQLite file it is this process alone.
+        Does not wait.
+        """
+        await trio.lowlevel.checkpoint()
+        return self.known_processes.all()

@@ -1,16 +1,17 @@
-"""The methods of the asynchronous client for workers that make themselves known.
+"""The methods of the asynchronous client for workers and server processes that make themselves known.
 
 `sync_workers.py` is generated from this file by script/blocking_client.py.
 """
 
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import WorkerInfo, WorkerReport
+from forq_trio.client.types import ProcessInfo, WorkerInfo, WorkerReport
+from forq_trio.wire.endpoints import processes as process_api
 from forq_trio.wire.endpoints import workers as worker_api
 from forq_trio.wire.workers import WorkerState
 
 
 class AsyncWorkers(AsyncConnection):
-    """The methods of a client for workers; `forq_trio.worker.Worker` calls the first two."""
+    """The methods of a client for workers and processes; `forq_trio.worker.Worker` calls the first two."""
 
     async def report_worker(self, report: WorkerReport) -> None:
         """Take what a worker says of itself: at its start, and then every 5 seconds.
@@ -34,3 +35,7 @@ class AsyncWorkers(AsyncConnection):
         queue: only those that serve it. Raises InvalidQueueName.
         """
         return (await self._call(worker_api.LIST_WORKERS, query={"queue": queue})).workers
+
+    async def processes(self) -> list[ProcessInfo]:
+        """The server processes on the database, silent ones too, those that were started first first."""
+        return (await self._call(process_api.LIST_PROCESSES)).processes

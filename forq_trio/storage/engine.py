@@ -121,6 +121,7 @@ from forq_trio.model.engine_facts import EngineFacts as EngineFacts
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log, LogName
 from forq_trio.model.messages import Delivery, QueueCounts
+from forq_trio.model.processes import HeardProcess, ProcessReport
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import Defaults, QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
@@ -406,7 +407,16 @@ class Listener(Protocol):
         """The queues that others woke since the last call; None where it may be any. Raises StorageUnavailable."""
         ...
 
-    def close(self) -> None: ...
+    def meet(self, report: ProcessReport) -> Sequence[HeardProcess]:
+        """Say that this process is there; returns all that are or were lately, this one among them.
+
+        Blocks. Raises StorageUnavailable.
+        """
+        ...
+
+    def close(self) -> None:
+        """Hear no more, and be forgotten by the others. Blocks."""
+        ...
 
 
 NO_DURABILITY = "none"

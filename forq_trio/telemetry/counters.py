@@ -29,12 +29,13 @@ class Counters:
     """Counters and histograms that only grow, and counts: messages by status as of the last refresh.
 
     publications: how many there were. runs: of schedules, by result; run_late_ms: how late those were that sent a
-    message. Facts that are read when they are asked for are in `Gauges`.
+    message. last_commit_at: epoch ms, None before the first. Facts that are read when asked for are in `Gauges`.
     """
 
     def __init__(self) -> None:
         self.counts: dict[QueueKey, QueueCounts] = {}
         self.publications = 0
+        self.last_commit_at: int | None = None
         self.runs: dict[RunResult, int] = dict.fromkeys(DUE_RESULTS, 0)
         self.run_late_ms = Histogram(MESSAGE_MS)
         self.nack_reasons = NackReasons()
@@ -75,6 +76,7 @@ class Counters:
 
     def record_commit(self, calls: int, seconds: float, at_ms: int) -> None:
         """Add a commit that changed something: how many calls shared it, how long it waited for the disk, and when."""
+        self.last_commit_at = at_ms
         self.commit_calls.add(calls)
         self.commit_seconds.add(seconds)
         self.hour_of_commit_calls.add(at_ms, calls)

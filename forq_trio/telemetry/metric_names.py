@@ -23,6 +23,7 @@ class Family(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
+PROCESS_LABELS = ("name", "process", "version")
 FAMILIES: list[Family] = []
 """All families as they are declared below, which is the order of a scrape."""
 
@@ -124,6 +125,9 @@ WORKER_SLOTS = _gauge(
 )
 WORKER_SLOTS_BUSY = _gauge(
     "forq_worker_slots_busy", "Slots of them that handle a message, now.", *QUEUE_LABELS
+)
+PROCESS = _gauge(
+    "forq_process_info", "1 for the process that answers: its host, its number and version.", *PROCESS_LABELS
 )
 CONSUMER_LAG = _gauge(
     "forq_consumer_lag_messages",

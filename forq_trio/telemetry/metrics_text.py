@@ -59,6 +59,7 @@ class Exposition:
         yield from self._by_queue(names.WAITING, counters.waiting(gauges.parked))
         yield from self._health()
         yield from self._workers()
+        yield from self._process()
         yield from self._consumers()
         yield _one(names.INBOX, gauges.inbox_calls())
         refusal = gauges.sends_refused()
@@ -144,6 +145,13 @@ class Exposition:
             busy[key] += busy_of_queue
         yield from self._by_queue(names.WORKER_SLOTS, slots)
         yield from self._by_queue(names.WORKER_SLOTS_BUSY, busy)
+
+    def _process(self) -> Iterator[str]:
+        yield _heading(names.PROCESS)
+        report = self._gauges.process()
+        if report is not None:
+            labels = ",".join(f'{label}="{getattr(report, label)}"' for label in names.PROCESS.labels)
+            yield f"{names.PROCESS.name}{{{labels}}} 1\n"
 
     def _consumers(self) -> Iterator[str]:
         consumers = self._gauges.consumers()

@@ -25,6 +25,7 @@ from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.endpoints import backups as backup_api
 from forq_trio.wire.endpoints import compaction as compaction_api
 from forq_trio.wire.endpoints import messages as api
+from forq_trio.wire.endpoints import processes as process_api
 from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
@@ -96,6 +97,7 @@ def forq_routes(
         calling(route, token_api.CREATE_TOKEN, broker.create_token, headers=_NO_STORE),
         calling(route, token_api.LIST_TOKENS, broker.tokens, wraps=True),
         calling(route, token_api.REVOKE_TOKEN, broker.revoke_token),
+        calling(route, process_api.LIST_PROCESSES, broker.processes, wraps=True),
         calling(route, compaction_api.SHOW_COMPACTION, broker.compaction_info),
         calling(route, compaction_api.START_COMPACTION, broker.start_compaction, about_caller=with_starter),
         calling(route, compaction_api.PAUSE_COMPACTION, broker.pause_compaction),

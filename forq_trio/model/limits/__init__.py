@@ -12,6 +12,7 @@ from forq_trio.model.limits.messages import *
 from forq_trio.model.limits.outboxes import *
 from forq_trio.model.limits.pgq import *
 from forq_trio.model.limits.pipelines import *
+from forq_trio.model.limits.processes import *
 from forq_trio.model.limits.queues import *
 from forq_trio.model.limits.schedules import *
 from forq_trio.model.limits.storage import *

@@ -212,6 +212,7 @@ class PgConnection:
 
     def script(self, statements: str) -> None:
         """Run statements that have no names: a migration. Raises StatementFailed, DatabaseFailed."""
+        self.wait()
         self._pg.exit_pipeline_mode()
         result = self._pg.exec_(statements.encode())
         self._pg.enter_pipeline_mode()

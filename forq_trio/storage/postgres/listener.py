@@ -1,8 +1,13 @@
 """Hears of the batches of other processes, on a connection of its own."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from contextlib import suppress
 
+import msgspec
+
+from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
+from forq_trio.model.processes import HeardProcess, ProcessReport
 from forq_trio.storage.postgres.connection import DatabaseFailed
 from forq_trio.storage.postgres.open import Address
 
@@ -21,6 +26,7 @@ class PgListener:
 
     def __init__(self, address: Address, name: str) -> None:
         self._name = name
+        self._met_as: str | None = None
         try:
             self._connection = address.connect()
             self._connection.query("listen")
@@ -41,5 +47,32 @@ class PgListener:
             return None
         return {queue for queues in others for queue in queues}
 
+    def meet(self, report: ProcessReport) -> Sequence[HeardProcess]:
+        self._met_as = report.id
+        try:
+            rows = self._connection.query(
+                "meet_processes",
+                report.id,
+                report.name,
+                msgspec.json.encode(report).decode(),
+                report.started_at,
+                limits.PROCESS_SILENT_MS,
+                limits.PROCESS_GONE_MS,
+                limits.PROCESSES_MAX - 1,
+            )
+        except DatabaseFailed as error:
+            raise StorageUnavailable(str(error)) from error
+        processes = []
+        for address, heard_at, state in rows:
+            with suppress(msgspec.MsgspecError):  # of a version that says other things
+                processes.append(
+                    HeardProcess(msgspec.json.decode(state, type=ProcessReport), address, heard_at)
+                )
+        return processes
+
     def close(self) -> None:
+        if self._met_as is not None:
+            with suppress(DatabaseFailed):
+                self._connection.query("leave_processes", self._met_as)
+                self._connection.wait()
         self._connection.close()

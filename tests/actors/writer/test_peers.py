@@ -37,6 +37,7 @@ async def test_without_a_notification_the_look_finds_it(empty_tables, monkeypatc
             self.socket = listener.socket
             self._listener = listener
             self.close = listener.close
+            self.meet = listener.meet
 
         def heard(self):
             self._listener.heard()
@@ -45,8 +46,8 @@ async def test_without_a_notification_the_look_finds_it(empty_tables, monkeypatc
     monkeypatch.setattr(limits, "PEERS_LOOK_SECONDS", 0.1)
     original = peers.Peers.__init__
 
-    def deaf(self, listen, writer):
-        original(self, lambda: Deaf(listen()), writer)
+    def deaf(self, listen, *others):
+        original(self, lambda: Deaf(listen()), *others)
 
     monkeypatch.setattr(peers.Peers, "__init__", deaf)
     async with open_broker(empty_tables) as a, open_broker(empty_tables) as b, trio.open_nursery() as nursery:

@@ -45,6 +45,7 @@ LOGS = {"/api/v1/events", "/api/v1/history"}
 """What a token for some queues may read of a queue that it names."""
 EVERYWHERE = {f"{path}/range" for path in LOGS} | {
     "/api/v1/schedule-preview",
+    "/api/v1/processes",
     "/api/v1/outboxes/{outbox}",
     "/api/v1/outboxes/{outbox}/messages",
 }

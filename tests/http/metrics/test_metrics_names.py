@@ -8,6 +8,7 @@ from forq_trio.model.budget import Budget
 from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.holders import OWNER
 from forq_trio.model.messages import QueueCounts
+from forq_trio.model.processes import ProcessReport
 from forq_trio.model.quotas import Quota
 from forq_trio.model.schedules import SavedRun
 from forq_trio.model.workers import WorkerGauges
@@ -59,6 +60,7 @@ OURS = {
     "forq_workers": ("gauge", "state"),
     "forq_worker_slots": ("gauge", "queue_name", "queue_type"),
     "forq_worker_slots_busy": ("gauge", "queue_name", "queue_type"),
+    "forq_process_info": ("gauge", "name", "process", "version"),
     "forq_consumer_lag_messages": ("gauge", "queue_name", "consumer"),
     "forq_consumer_open_messages": ("gauge", "queue_name", "consumer"),
     "forq_consumer_seconds_since_use": ("gauge", "queue_name", "consumer"),
@@ -144,6 +146,7 @@ def full_tally() -> tuple[Counters, Gauges]:
         health=lambda: {"q": "fine"},
         consumers=lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)],
         workers=lambda: WorkerGauges(slots={"q": (4, 3)}),
+        process=lambda: ProcessReport(id="i", name="host", process=7, version="1.0", started_at=0),
         ui_loop_seconds=lambda: {"keyless": 0.5},
         quotas=lambda: [Quota("apps", 3, 9, 2, 4)],
         budgets=lambda: {"bodies": budget},

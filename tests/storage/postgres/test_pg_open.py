@@ -6,7 +6,9 @@ import pytest
 from forq_trio.model.commands import Ping
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.migrate import Migration
 from forq_trio.storage.open import open_engine
+from forq_trio.storage.postgres import open as module
 from support.batches import do
 
 SECRET = "hunter2"
@@ -48,8 +50,22 @@ def test_a_schema_that_is_not_ours(database):
 def test_a_schema_of_a_newer_version(database):
     open_engine(database, EngineSettings(), "full").close()
     with psycopg.connect(database) as connection:
-        connection.execute("INSERT INTO forq.migrations VALUES (2, 'later', 'x')")
+        connection.execute("INSERT INTO forq.migrations VALUES (%s, 'later', 'x')", [len(module.KNOWN) + 1])
     assert "was written by a newer version of forq-trio" in refusal(database)
+
+
+def test_a_schema_of_an_older_version_is_brought_up_to_date_migration_by_migration(database, monkeypatch):
+    monkeypatch.setattr(module, "KNOWN", module.KNOWN[:1])
+    open_engine(database, EngineSettings(), "full").close()
+    monkeypatch.undo()
+    more = [Migration(len(module.KNOWN) + n, "more", f"CREATE TABLE more{n} (id bigint);") for n in (1, 2)]
+    monkeypatch.setattr(module, "KNOWN", (*module.KNOWN, *more))
+    engine = open_engine(database, EngineSettings(), "full")
+    assert do(engine, Ping()) is None
+    engine.close()
+    with psycopg.connect(database) as connection:
+        applied = connection.execute("SELECT version FROM forq.migrations ORDER BY version").fetchall()
+    assert applied == [(migration.version,) for migration in module.KNOWN]
 
 
 def test_a_role_without_rights(database):

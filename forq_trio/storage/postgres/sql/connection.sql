@@ -101,3 +101,32 @@ INSERT INTO migrations (version, name, checksum) VALUES ($1, $2, $3);
 -- name: listen
 -- Hear of the batches of other processes.
 LISTEN forq;
+
+-- name: meet_processes
+-- Say that this process is there and who else is; silent ones that it replaces on their host, and old ones, are removed.
+WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms),
+gone AS (
+    DELETE FROM processes WHERE id IN (
+        SELECT id FROM processes, clock
+        WHERE id <> $1 AND (heard_at < ms - $6 OR (name = $2 AND heard_at < least($4, ms - $5)))
+        FOR UPDATE OF processes SKIP LOCKED
+    )
+    RETURNING id
+),
+this AS (
+    INSERT INTO processes (id, name, address, heard_at, state)
+    SELECT $1, $2, host(inet_client_addr()), ms, $3 FROM clock
+    ON CONFLICT (id) DO UPDATE SET address = excluded.address, heard_at = excluded.heard_at, state = excluded.state
+    RETURNING address, heard_at, state
+)
+SELECT address, heard_at, state FROM this
+UNION ALL
+(
+    SELECT address, heard_at, state FROM processes
+    WHERE id <> $1 AND id NOT IN (SELECT id FROM gone)
+    ORDER BY heard_at DESC LIMIT $7
+);
+
+-- name: leave_processes
+-- This process ends.
+DELETE FROM processes WHERE id = $1;

@@ -1,0 +1,75 @@
+"""What is known of the server processes on the same database: in memory, as of the last time that this one reported.
+
+Whether a process is silent is judged by that time, too: one that cannot reach the database calls no other silent.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from secrets import token_hex
+
+from forq_trio.model import limits
+from forq_trio.model.clock import Clock
+from forq_trio.model.processes import HeardProcess, ProcessInfo, ProcessReport
+from forq_trio.model.values import seen
+from forq_trio.model.version import installed_version
+
+
+class KnownProcesses:
+    """This process, and the others.
+
+    waiting, last_batch_at, running, connections: what this process says of itself, see `ProcessReport`.
+    """
+
+    def __init__(self, clock: Clock, waiting: Callable[[], int]) -> None:
+        self._clock = clock
+        self._own = ProcessReport(
+            id=f"{os.getpid()}-{token_hex(8)}",
+            name=socket.gethostname()[: limits.PROCESS_NAME_LENGTH_MAX],
+            process=os.getpid(),
+            version=(installed_version() or "unknown")[: limits.PROCESS_VERSION_LENGTH_MAX],
+            started_at=clock.now_ms(),
+        )
+        self._waiting = waiting
+        self.last_batch_at: Callable[[], int | None] = lambda: None
+        self.running: Callable[[], Iterable[str]] = tuple
+        self.connections: Callable[[], int | None] = lambda: None
+        self._heard: Sequence[HeardProcess] = ()
+
+    def own(self) -> ProcessReport:
+        """This process, as of now."""
+        running = sorted(title[: limits.PROCESS_JOB_LENGTH_MAX] for title in self.running())
+        return seen(
+            ProcessReport,
+            self._own,
+            last_batch_at=self.last_batch_at(),
+            connections=self.connections(),
+            waiting=self._waiting(),
+            running=tuple(running[: limits.PROCESS_JOBS_MAX]),
+        )
+
+    def heard(self, processes: Sequence[HeardProcess]) -> None:
+        """Take what the database knows: this process is one of them, and was heard now."""
+        self._heard = processes
+
+    def all(self) -> list[ProcessInfo]:
+        """All processes, those that were started first first."""
+        own = self._own.id
+        here = next((each for each in self._heard if each.report.id == own), None)
+        others = [_info(each, here.heard_at) for each in self._heard if here is not None and each is not here]
+        me = seen(
+            ProcessInfo,
+            self.own(),
+            address=None if here is None else here.address,
+            heard_at=self._clock.now_ms(),
+            silent=False,
+            here=True,
+        )
+        return sorted([me, *others], key=lambda each: (each.started_at, each.id))
+
+
+def _info(each: HeardProcess, now_ms: int) -> ProcessInfo:
+    silent = now_ms - each.heard_at >= limits.PROCESS_SILENT_MS
+    return seen(
+        ProcessInfo, each.report, address=each.address, heard_at=each.heard_at, silent=silent, here=False
+    )

@@ -1,0 +1,26 @@
+"""Bounds of server processes that share a database: what one says of itself, how many are listed, and for how long."""
+
+from forq_trio.model.limits.units import KIB, MINUTE_MS, SECOND_MS
+
+# SILENT: nothing was heard for so long; LOST: and this is trouble. GONE: then it is listed no longer.
+PROCESS_REPORT_SECONDS = 5
+PROCESS_SILENT_MS = 15 * SECOND_MS
+PROCESS_LOST_MS = 30 * SECOND_MS
+PROCESS_GONE_MS = 5 * MINUTE_MS
+
+# STATE: a report as it is stored; the table has the same bound.
+PROCESSES_MAX = 100
+PROCESS_STATE_BYTES_MAX = 4 * KIB
+PROCESS_NAME_LENGTH_MAX = 128
+PROCESS_VERSION_LENGTH_MAX = 64
+PROCESS_JOBS_MAX = 20
+PROCESS_JOB_LENGTH_MAX = 40
+
+assert 2 * PROCESS_REPORT_SECONDS * SECOND_MS < PROCESS_SILENT_MS < PROCESS_LOST_MS < PROCESS_GONE_MS
+# 6 by JSON's escapes; 512 for numbers and names of members.
+assert (
+    6 * (PROCESS_NAME_LENGTH_MAX + PROCESS_VERSION_LENGTH_MAX)
+    + PROCESS_JOBS_MAX * PROCESS_JOB_LENGTH_MAX
+    + 512
+    < PROCESS_STATE_BYTES_MAX
+)
