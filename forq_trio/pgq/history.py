@@ -5,12 +5,14 @@ was delivered so often and is not finished is exhausted. pgq leaves those where 
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import psycopg
+from psycopg.abc import Buffer
 from psycopg.rows import tuple_row
+from psycopg.types.datetime import TimestamptzLoader
 
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
@@ -18,6 +20,19 @@ from forq_trio.pgq.statements import check_table_name, statement
 
 State = Literal["waiting", "scheduled", "in process", "exhausted", "ok", "failed"]
 STATES: tuple[State, ...] = ("waiting", "scheduled", "in process", "exhausted", "ok", "failed")
+
+
+class _AnyTime(TimestamptzLoader):
+    """Times as datetimes; one that no datetime can be is the first or the last one."""
+
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            text = bytes(data)
+            return (datetime.min if text.startswith(b"-") or b"BC" in text else datetime.max).replace(
+                tzinfo=UTC
+            )
 
 
 class Row(NamedTuple):
@@ -116,4 +131,5 @@ def _rows(
     connection: psycopg.Connection[Any], name: str, table: str, **parameters: Any
 ) -> list[tuple[Any, ...]]:
     cursor = connection.cursor(row_factory=tuple_row)
+    cursor.adapters.register_loader("timestamptz", _AnyTime)
     return cursor.execute(statement(name, check_table_name(table)), parameters).fetchall()

@@ -52,6 +52,14 @@ def test_the_slowest_come_first(connection, rows, table) -> None:
     assert [row.took for row in found] == [timedelta(minutes=3), timedelta(minutes=2)]
 
 
+def test_times_that_no_datetime_can_be_are_the_first_or_the_last_one(connection, rows, table) -> None:
+    for created_at in ("'infinity'", "'-infinity'", "'20000-01-01'"):
+        rows.add(created_at=created_at)
+    found = history.find(connection, table, "waiting")
+    assert [row.created_at.year for row in found] == [9999, 9999, 1]
+    assert {row.started_at for row in found} == {None}
+
+
 def test_lists_are_bounded_in_messages_and_in_what_each_has(connection, rows, table) -> None:
     for _ in range(3):
         rows.add({"a": "x" * 200_000})
