@@ -17,6 +17,7 @@ from bench.scenarios import (
     neighbours,
     peers,
     pipelines,
+    postgres,
     protocols,
     restart,
     schedules,
@@ -74,5 +75,6 @@ SCENARIOS: dict[str, Scenario] = {
     "events": Scenario(events.events, needs_own=True),
     "pipelines": Scenario(pipelines.pipelines, needs_own=True),
     "spark": Scenario(spark.spark, needs_own=True),
+    "postgres": Scenario(postgres.postgres, needs_own=True, durability="synchronous_commit=on"),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

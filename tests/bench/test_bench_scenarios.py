@@ -47,12 +47,15 @@ ROWS = {
     "pipelines": 6,
     "spark": 2,
     "events": None,
+    "postgres": 6,
     "peers": None,
 }
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_measures_something_and_meets_no_errors(name, tmp_path):
+def test_a_scenario_measures_something_and_meets_no_errors(name, tmp_path, request, monkeypatch):
+    if name == "postgres":
+        monkeypatch.setenv("FORQ_BENCH_DB_URL", request.getfixturevalue("empty_tables"))
     said = []
     rows = SCENARIOS[name].run(Context(TINY, tmp_path, say=said.append))
     assert ROWS[name] in (None, len(rows))
