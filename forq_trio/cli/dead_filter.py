@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import click
 
-from forq_trio.cli.options import CommandT, duration_option, pairs
+from forq_trio.cli.options import all_options, duration_option, pairs
 from forq_trio.client.types import DeadLetterFilter
 
-_OPTIONS = (
+filter_options = all_options(
     click.option("--reason", help="Only those dead-lettered for this reason."),
     duration_option("--min-age", "min_age_ms", help="Only those dead-lettered at least so long ago."),
     duration_option("--max-age", "max_age_ms", help="Only those dead-lettered at most so long ago."),
@@ -18,13 +18,7 @@ _OPTIONS = (
         "--error-like", help="Only those with an error like this one, but for numbers, ids and addresses."
     ),
 )
-
-
-def filter_options(command: CommandT) -> CommandT:
-    """Add the options for the members of `DeadLetterFilter`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""The options for the members of `DeadLetterFilter`."""
 
 
 def filter_of(

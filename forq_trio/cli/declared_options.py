@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import click
 
-from forq_trio.cli.options import CommandT, duration_ms, moment_ms, pairs
+from forq_trio.cli.options import CommandT, all_options, duration_ms, moment_ms, pairs
 from forq_trio.client.types import BackOff, ExponentialBackOff, MessageOptions
 from forq_trio.model import durations
 from forq_trio.model.declared import Declared, Kind
@@ -149,26 +149,14 @@ def _option(declared: Declared, default: str = "") -> Callable[[CommandT], Comma
     )
 
 
-def setting_options(command: CommandT) -> CommandT:
-    """An option for each setting of a queue, None where it is not given."""
-    for setting in reversed(SETTINGS.values()):
-        command = _option(setting)(command)
-    return command
-
-
-def message_options(command: CommandT) -> CommandT:
-    """An option for each option of a message."""
-    for option in reversed(OPTIONS.values()):
-        command = _option(option, option.default)(command)
-    return command
-
-
-def run_options(command: CommandT) -> CommandT:
-    """An option for each option of a message that a schedule has."""
-    for option in reversed(OPTIONS.values()):
-        if option.name not in NO_OPTIONS:
-            command = _option(option, option.default)(command)
-    return command
+setting_options = all_options(*map(_option, SETTINGS.values()))
+"""An option for each setting of a queue, None where it is not given."""
+message_options = all_options(*(_option(option, option.default) for option in OPTIONS.values()))
+"""An option for each option of a message."""
+run_options = all_options(
+    *(_option(option, option.default) for option in OPTIONS.values() if option.name not in NO_OPTIONS)
+)
+"""An option for each option of a message that a schedule has."""
 
 
 def given(options: MessageOptions) -> MessageOptions:

@@ -14,6 +14,17 @@ from forq_trio.model.durations import as_option, parse_duration
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
+def all_options(*options: Callable[[Any], Any]) -> Callable[[CommandT], CommandT]:
+    """Options as one decorator, in this order."""
+
+    def decorate(command: CommandT) -> CommandT:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def duration_ms(text: str) -> int:
     """A duration in milliseconds, from seconds or a number with a unit. For use as an option's type."""
     try:

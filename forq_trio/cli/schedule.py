@@ -11,7 +11,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import run_options
 from forq_trio.cli.exits import Exit, Failure, explain
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import duration_text, json_option, moment_ms, url_option, yes_option
+from forq_trio.cli.options import all_options, duration_text, json_option, moment_ms, url_option, yes_option
 from forq_trio.cli.output import print_json
 from forq_trio.cli.schedule_apply import all_schedules, apply
 from forq_trio.cli.schedule_words import (
@@ -44,37 +44,25 @@ def schedule() -> None:
     """Commands on schedules. The server sends the message of each at its times, exactly once for each time."""
 
 
-def _timing_options(command: Any) -> Any:
-    for option in reversed(
-        (
-            click.option(
-                "--cron", metavar="TEXT", help="As '0 8 * * 1-5': a cron expression, or @daily and the like."
-            ),
-            click.option(
-                "--every", type=duration_text, metavar="DURATION", help="So much time between two runs."
-            ),
-            click.option(
-                "--daily",
-                multiple=True,
-                metavar="TIME",
-                help="At this time of each day, as 08:00; may be repeated.",
-            ),
-            click.option(
-                "--time-zone", metavar="ZONE", help="For --cron and --daily, as Europe/Paris.  [default: UTC]"
-            ),
-            click.option(
-                "--jitter", type=duration_text, metavar="DURATION", help="Send each run up to so much later."
-            ),
-            click.option(
-                "--start", type=moment_ms, metavar="TIME", help="No run is before. In ISO 8601, or epoch ms."
-            ),
-            click.option(
-                "--end", type=moment_ms, metavar="TIME", help="No run is after. In ISO 8601, or epoch ms."
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_timing_options = all_options(
+    click.option(
+        "--cron", metavar="TEXT", help="As '0 8 * * 1-5': a cron expression, or @daily and the like."
+    ),
+    click.option("--every", type=duration_text, metavar="DURATION", help="So much time between two runs."),
+    click.option(
+        "--daily", multiple=True, metavar="TIME", help="At this time of each day, as 08:00; may be repeated."
+    ),
+    click.option(
+        "--time-zone", metavar="ZONE", help="For --cron and --daily, as Europe/Paris.  [default: UTC]"
+    ),
+    click.option(
+        "--jitter", type=duration_text, metavar="DURATION", help="Send each run up to so much later."
+    ),
+    click.option(
+        "--start", type=moment_ms, metavar="TIME", help="No run is before. In ISO 8601, or epoch ms."
+    ),
+    click.option("--end", type=moment_ms, metavar="TIME", help="No run is after. In ISO 8601, or epoch ms."),
+)
 
 
 @schedule.command(short_help="Make a schedule.")

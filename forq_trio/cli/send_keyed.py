@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from forq_trio.cli.exits import Exit, did_nothing
-from forq_trio.cli.options import CommandT, duration_option
+from forq_trio.cli.options import all_options, duration_option
 from forq_trio.cli.output import print_json
 from forq_trio.client.types import MessageOptions, Mode, Offered
 from forq_trio.model.errors import ForqError
@@ -34,26 +34,20 @@ class Keyed(NamedTuple):
     max_wait_ms: int | None
 
 
-def key_options(command: CommandT) -> CommandT:
-    """--key, and how a message is offered under it."""
-    options = [
-        click.option(
-            "--key", metavar="KEY", help="Offer it under this key: one message of a key is pending at a time."
-        ),
-        click.option(
-            "--kind", metavar="NAME", help="The kind of the key.  [default: the one without a name]"
-        ),
-        *[click.option(f"--{name}", is_flag=True, help=says) for name, (_, says) in _MODES.items()],
-        duration_option("--debounce", "debounce_ms", help="With --key: due this long after the last offer."),
-        duration_option(
-            "--max-wait",
-            "max_wait_ms",
-            help="With --debounce: due this long after the first offer at the latest.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+key_options = all_options(
+    click.option(
+        "--key", metavar="KEY", help="Offer it under this key: one message of a key is pending at a time."
+    ),
+    click.option("--kind", metavar="NAME", help="The kind of the key.  [default: the one without a name]"),
+    *(click.option(f"--{name}", is_flag=True, help=says) for name, (_, says) in _MODES.items()),
+    duration_option("--debounce", "debounce_ms", help="With --key: due this long after the last offer."),
+    duration_option(
+        "--max-wait",
+        "max_wait_ms",
+        help="With --debounce: due this long after the first offer at the latest.",
+    ),
+)
+"""--key, and how a message is offered under it."""
 
 
 def take_keyed(options: dict[str, Any]) -> Keyed | None:
