@@ -4,25 +4,20 @@ Data goes to stdout; progress, hints and errors go to stderr.
 """
 
 import sys
-import time
 from typing import Any
 
 import click
 import msgspec
 
 from forq_trio.model import durations
+from forq_trio.model.clock import machine_ms
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 def ago(at_ms: int) -> str:
     """The time since then (epoch ms), in words: "5 min"."""
-    return durations.about(now_ms() - at_ms)
-
-
-def now_ms() -> int:
-    """Milliseconds since the Unix epoch."""
-    return time.time_ns() // 1_000_000
+    return durations.about(machine_ms() - at_ms)
 
 
 def on_terminal() -> bool:

@@ -6,10 +6,11 @@ from datetime import datetime
 
 import click
 
-from forq_trio.cli.output import ago, now_ms, on_terminal, visible
+from forq_trio.cli.output import ago, on_terminal, visible
 from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.client.types import NextRun, SavedRun, Schedule, Timing
 from forq_trio.model import durations
+from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import InvalidCron
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.telemetry.words import counted
@@ -80,7 +81,7 @@ def lines_of(schedule: Schedule) -> Iterator[tuple[str, str]]:
 
 def print_times(runs: Sequence[NextRun]) -> None:
     """Times to come, each in its schedule's zone. Notes are a column; on a terminal lines, which are not cut."""
-    rows = [(durations.about(run.at - now_ms()), run.local) for run in runs]
+    rows = [(durations.about(run.at - machine_ms()), run.local) for run in runs]
     if not on_terminal():
         notes = [(*row, run.note or "") for row, run in zip(rows, runs, strict=True)]
         print_table((*_TIMES, Column("note")), notes)
@@ -112,7 +113,7 @@ def _result(run: SavedRun) -> str:
 
 
 def _wait(at_ms: int) -> str:
-    return f"in {durations.about(at_ms - now_ms())}"
+    return f"in {durations.about(at_ms - machine_ms())}"
 
 
 def _moment(ms: int) -> str:
@@ -139,5 +140,4 @@ def caret_lines(cron: str, problem: InvalidCron) -> tuple[str, ...]:
     """The expression, and carets under the characters that are wrong; nothing where that is not known."""
     if problem.place is None or not cron.isprintable():
         return ()
-    start, end = problem.place.start, problem.place.end
-    return f"  {cron}", f"  {' ' * start}{'^' * max(end - start, 1)}"
+    return f"  {cron}", f"  {problem.place.carets}"

@@ -5,10 +5,11 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import duration_option, json_option, url_option
-from forq_trio.cli.output import ago, now_ms, print_json
+from forq_trio.cli.output import ago, print_json
 from forq_trio.cli.tables import Column, print_list
 from forq_trio.client.types import Scope, TokenInfo
 from forq_trio.model import durations
+from forq_trio.model.clock import machine_ms
 
 _COLUMNS = [Column(name) for name in ("name", "scopes", "queues", "created", "expires", "last used")]
 
@@ -39,7 +40,7 @@ def create(
     name: str, scopes: tuple[str, ...], queues: str, life_ms: int | None, as_json: bool, url: str
 ) -> None:
     """Make a token and print its text, which the server does not store."""
-    expires_at = None if life_ms is None else now_ms() + life_ms
+    expires_at = None if life_ms is None else machine_ms() + life_ms
     with connect(url) as client:
         created = client.create_token(name, map(Scope, scopes), queues, expires_at=expires_at)
     if as_json:
@@ -73,7 +74,7 @@ def _row(token: TokenInfo) -> tuple[object, ...]:
 def _expiry(token: TokenInfo) -> str:
     if token.expires_at is None:
         return "never"
-    return "expired" if token.expired else f"in {durations.about(token.expires_at - now_ms())}"
+    return "expired" if token.expired else f"in {durations.about(token.expires_at - machine_ms())}"
 
 
 @token.command(short_help="Revoke a token.")

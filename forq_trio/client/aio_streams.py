@@ -10,7 +10,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from forq_trio.client import aio_waits
@@ -126,9 +126,15 @@ async def open_stream(route: Route, sockets: Sockets) -> AsyncStream:
 
 
 async def _connect(address: Address, sockets: Sockets) -> AsyncTcpStream:
-    """A connection to the first address of a host that takes one. Each has its share of the time that is left."""
     deadline = time.monotonic() + CONNECT_SECONDS
-    places = await _places(address.host, address.port)
+    return await connect_to(await _places(address.host, address.port), deadline, sockets)
+
+
+async def connect_to(places: Sequence[Any], deadline: float, sockets: Sockets) -> AsyncTcpStream:
+    """A connection to the first of a host's addresses that takes one. Each has its share of the time that is left.
+
+    deadline: on the clock of `time.monotonic`. Raises the OSError of the last address.
+    """
     refused: OSError = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
     for number, (family, kind, protocol, _, place) in enumerate(places):
         seconds = (deadline - time.monotonic()) / (len(places) - number)

@@ -10,7 +10,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from forq_trio.client import sync_waits
@@ -126,9 +126,15 @@ def open_stream(route: Route, sockets: Sockets) -> Stream:
 
 
 def _connect(address: Address, sockets: Sockets) -> TcpStream:
-    """A connection to the first address of a host that takes one. Each has its share of the time that is left."""
     deadline = time.monotonic() + CONNECT_SECONDS
-    places = _places(address.host, address.port)
+    return connect_to(_places(address.host, address.port), deadline, sockets)
+
+
+def connect_to(places: Sequence[Any], deadline: float, sockets: Sockets) -> TcpStream:
+    """A connection to the first of a host's addresses that takes one. Each has its share of the time that is left.
+
+    deadline: on the clock of `time.monotonic`. Raises the OSError of the last address.
+    """
     refused: OSError = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
     for number, (family, kind, protocol, _, place) in enumerate(places):
         seconds = (deadline - time.monotonic()) / (len(places) - number)

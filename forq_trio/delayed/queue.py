@@ -22,7 +22,7 @@ from forq_trio.delayed.payloads import Serializer, UnreadablePayload, check_kind
 from forq_trio.delayed.retry import with_retries
 from forq_trio.delayed.source import Source
 from forq_trio.model import limits
-from forq_trio.model.checks import check_range
+from forq_trio.model.checks import check_range, storable_reason
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.errors import CallerError, ForqError, QueueNotFound
 from forq_trio.model.key_checks import check_phrase
@@ -305,8 +305,7 @@ class DelayedQueue(Generic[T]):
 
     async def _set_aside(self, delivery: Delivery, reason: str) -> None:
         """Move a message to the dead letters, with the reason; out of the way for 12 hours where there are none."""
-        told = f"does not fit {self.name}: {reason}".encode(errors="replace").decode()
-        told = told.replace("\0", "")[: limits.REASON_LENGTH_MAX]
+        told = storable_reason(f"does not fit {self.name}: {reason}")
         lost = await self._has_no_dead_letters()
         await self._try(
             lambda: self.source.nack(

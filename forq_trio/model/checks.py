@@ -103,6 +103,12 @@ def encode(name: str, text: str, field: str) -> bytes:
         raise InvalidContent(f"the {name} is not text that UTF-8 can carry", field=field) from None
 
 
+def storable_reason(text: str) -> str:
+    """Text that can be stored as a reason: without NUL and lone surrogates, and not too long."""
+    readable = text.encode(errors="replace").decode().replace("\0", "")
+    return readable[: limits.REASON_LENGTH_MAX]
+
+
 def check_text(name: str, text: str, low: int, high: int, field: str | None = None) -> None:
     """Raise OutOfRange unless `text` has low to high characters, and InvalidContent for what UTF-8 cannot carry.
 

@@ -8,6 +8,11 @@ import time
 from typing import Protocol
 
 
+def machine_ms() -> int:
+    """What the machine's wall clock says."""
+    return time.time_ns() // 1_000_000
+
+
 class Clock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch, UTC. May step backwards when the machine's clock is set."""
@@ -21,11 +26,11 @@ class AheadClock:
         self.ahead_ms = 0
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000 + self.ahead_ms
+        return machine_ms() + self.ahead_ms
 
 
 class SystemClock:
     """The machine's wall clock."""
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return machine_ms()

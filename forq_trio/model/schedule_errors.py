@@ -43,6 +43,11 @@ class CronPlace(NamedTuple):
     end: int
     allowed: str
 
+    @property
+    def carets(self) -> str:
+        """A line that points at these characters, below the expression."""
+        return " " * self.start + "^" * max(1, self.end - self.start)
+
 
 class InvalidCron(
     CallerError,

@@ -10,7 +10,6 @@ copy may be restored into it, at any time.
 
 import os
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -20,6 +19,7 @@ import anyio.to_thread
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.outboxes import OutboxRefusal, RelayedMessage
 from forq_trio.outbox.errors import NoOutbox, OutboxOlder, OutboxReplaced
@@ -156,7 +156,7 @@ def _identity(connection: sqlite3.Connection) -> str:
 def _page(connection: sqlite3.Connection, position: int) -> list[RelayedMessage]:
     messages: list[RelayedMessage] = []
     size = 0
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = machine_ms()
     for id, queue, text in connection.execute(SQL["next_page"], (position, limits.OUTBOX_PAGE_MAX)):
         size += len(text) if text.isascii() else len(text.encode())
         if messages and size > limits.OUTBOX_PAGE_BYTES_MAX:

@@ -5,7 +5,6 @@ SQLite has one writer at a time, and an id is given while the write lock is held
 
 import functools
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple, Unpack
@@ -14,6 +13,7 @@ from uuid import uuid4
 import msgspec
 
 from forq_trio.model.checks import check_message, check_producible
+from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages import MessageOptions, NewMessage
 
 _CREATE = ("create_outbox", "create_set_aside", "create_identity")
@@ -65,7 +65,7 @@ def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOpt
     TypeError for another connection, and the errors of the connection: `no such table` before `create_table`.
     """
     check_producible(queue)
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = machine_ms()
     message = check_message(NewMessage(content, **options), now_ms)
     content.encode()
     if message.delay_ms is not None:

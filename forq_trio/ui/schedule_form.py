@@ -151,8 +151,7 @@ def add_error(found: Read, error: ForqError) -> None:
         name = "name"
     found.errors.setdefault(name if name in (*NAMES, "content") else "", sentence_of(error))
     if isinstance(error, InvalidCron) and error.place is not None and error.place.number:
-        place = error.place
-        found.caret = " " * place.start + "^" * max(1, place.end - place.start)
+        found.caret = error.place.carets
 
 
 def sentence_of(error: ForqError) -> str:

@@ -12,21 +12,13 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import CallerError
 from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced, check_queue_name
 from forq_trio.model.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.outcomes import (
-    ACK,
-    DeadLetter,
-    Discard,
-    Outcome,
-    Retry,
-    Settlement,
-    reason_of,
-    storable,
-)
+from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Outcome, Retry, Settlement, reason_of
 from forq_trio.worker.payloads import Payload
 
 P = ParamSpec("P")
@@ -106,13 +98,13 @@ class Handler(Generic[P, R]):
         """What is said about a job whose handler returned or raised `result`."""
         result = _single(result)
         if isinstance(result, Discard):
-            return Settlement("discard", reason=storable(result.reason or "discarded"))
+            return Settlement("discard", reason=storable_reason(result.reason or "discarded"))
         if isinstance(result, DeadLetter):
-            return Settlement("nack", reason=storable(result.reason or "set aside"), final=True)
+            return Settlement("nack", reason=storable_reason(result.reason or "set aside"), final=True)
         if isinstance(result, Retry):
             if result.delay is not None:
                 delay_ms = math.ceil(result.delay * 1_000)
-                return Settlement("nack", delay_ms, storable(result.reason or "retry"))
+                return Settlement("nack", delay_ms, storable_reason(result.reason or "retry"))
             return self._retried(result, result.reason or "retry", job)
         if isinstance(result, BaseException):
             if isinstance(result, self.options.dead):
@@ -130,10 +122,10 @@ class Handler(Generic[P, R]):
     def _retried(self, error: BaseException, reason: str, job: Job) -> Settlement:
         delays = self._delays(error)
         if delays is None:
-            return Settlement("nack", reason=storable(reason))
+            return Settlement("nack", reason=storable_reason(reason))
         if job.attempt > len(delays):
-            return Settlement("nack", reason=storable(reason), final=True)
-        return Settlement("nack", math.ceil(delays[job.attempt - 1] * 1_000), storable(reason))
+            return Settlement("nack", reason=storable_reason(reason), final=True)
+        return Settlement("nack", math.ceil(delays[job.attempt - 1] * 1_000), storable_reason(reason))
 
     def _delays(self, error: BaseException) -> Delays | None:
         retry = self.options.retry

@@ -2,12 +2,12 @@
 
 import logging
 import math
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import starmap
 
 import anyio
 
+from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages import Delivery
 from forq_trio.worker.outcomes import LeaseLost
 
@@ -44,7 +44,7 @@ class Job:
         self.kind = delivery.kind
         self.priority = delivery.priority
         self.received_at = delivery.received_at
-        self.since = time.time_ns() // 1_000_000
+        self.since = machine_ms()
         self.lease_until = delivery.lease_until
         self.receipt = delivery.receipt
         self.last_attempt = last_attempt

@@ -20,12 +20,13 @@ from anyio.abc import TaskGroup
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Delivery
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import Leases
-from forq_trio.worker.outcomes import RELEASE, Settlement, reason_of, storable, text_of
+from forq_trio.worker.outcomes import RELEASE, Settlement, reason_of, text_of
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, patiently
@@ -251,7 +252,7 @@ class QueueLoop:
         return self.handler.settlement(result, job)
 
     def _misfit(self, job: Job, error: Exception) -> Settlement:
-        reason = storable(f"the content does not fit the handler's payload: {text_of(error)}")
+        reason = storable_reason(f"the content does not fit the handler's payload: {text_of(error)}")
         logger.error("%s: message %s is a dead letter: %s", self.queue, job.id, reason)
         return Settlement("nack", reason=reason, final=True)
 

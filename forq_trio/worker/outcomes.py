@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.checks import storable_reason
 
 
 class Outcome(Exception):
@@ -67,7 +68,7 @@ RELEASE = Settlement("release")
 def reason_of(error: BaseException) -> str:
     """An error as the reason of a nack: its type and text, as far as the queue takes it."""
     text = text_of(error)
-    return storable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    return storable_reason(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def text_of(value: object) -> str:
@@ -76,9 +77,3 @@ def text_of(value: object) -> str:
         return str(value)
     except Exception:
         return f"<{type(value).__name__} without text>"
-
-
-def storable(text: str) -> str:
-    """Text that can be stored as a reason: without NUL and lone surrogates, and not too long."""
-    readable = text.encode(errors="replace").decode().replace("\0", "")
-    return readable[: limits.REASON_LENGTH_MAX]

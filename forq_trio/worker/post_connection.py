@@ -4,15 +4,13 @@ All addresses of the host are looked up once, those that are not allowed are lef
 numbers. TLS checks the certificate for the name. Of a long answer only the start is read.
 """
 
-import errno
-import os
-import socket
 import ssl
+import time
 from typing import NamedTuple
 
 from forq_trio.client import aio_waits
 from forq_trio.client.address import Address
-from forq_trio.client.aio_streams import AsyncStream, AsyncTcpStream, AsyncTlsStream
+from forq_trio.client.aio_streams import AsyncStream, AsyncTcpStream, AsyncTlsStream, connect_to
 from forq_trio.client.failures import ConnectFailed, NoAnswer
 from forq_trio.client.http1 import Answer, AnswerReader
 from forq_trio.client.streams import CONNECT_SECONDS, Sockets
@@ -84,18 +82,8 @@ async def _connect(target: Target, sockets: Sockets) -> AsyncTcpStream:
     allowed = [place for place in places if target.allow_private or is_public(place[4][0])]
     if not allowed:
         raise PrivateAddress(f"{address.host} is not at a public address, and private ones are not allowed")
-    refused = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
-    for family, kind, protocol, _, place in allowed[:ADDRESSES_MAX]:
-        try:
-            stream = AsyncTcpStream(socket.socket(family, kind, protocol), sockets)
-        except OSError as problem:
-            refused = problem
-            continue
-        try:
-            await stream.connect(place, CONNECT_SECONDS)
-        except OSError as problem:
-            stream.close()
-            refused = problem
-        else:
-            return stream
-    raise ConnectFailed(f"cannot connect to {address.authority}: {refused.strerror or refused}") from refused
+    try:
+        return await connect_to(allowed[:ADDRESSES_MAX], time.monotonic() + CONNECT_SECONDS, sockets)
+    except OSError as refused:
+        words = refused.strerror or refused
+        raise ConnectFailed(f"cannot connect to {address.authority}: {words}") from refused

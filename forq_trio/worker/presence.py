@@ -2,7 +2,6 @@
 
 import logging
 import os
-import time
 from collections.abc import Sequence
 from heapq import nsmallest
 from typing import Protocol, runtime_checkable
@@ -11,6 +10,7 @@ from uuid import uuid4
 import anyio
 
 from forq_trio.model import limits
+from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import CallerError, ForqError, TooManyWorkers
 from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
 from forq_trio.worker.jobs import Job
@@ -39,7 +39,7 @@ class Presence:
         self._name = name
         self._host = host
         self._version = version
-        self._started_at = _now_ms()
+        self._started_at = machine_ms()
 
     def report(self, loops: Sequence[QueueLoop]) -> WorkerReport:
         """What there is to say now."""
@@ -96,7 +96,3 @@ def _queue(loop: QueueLoop) -> WorkerQueue:
 
 def _since(job: Job) -> int:
     return job.since
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
