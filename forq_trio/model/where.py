@@ -58,7 +58,10 @@ def where_of(wanted: object, *, shuffle: bool = False) -> Where:
         raise _invalid("must map attributes to values")
     if len(wanted) > limits.ATTRIBUTES_MAX:
         raise _invalid(f"has {len(wanted)} conditions; at most {limits.ATTRIBUTES_MAX} are possible")
-    return tuple(sorted(_condition(key, value) for key, value in wanted.items()))
+    where = tuple(sorted(_condition(key, value) for key, value in wanted.items()))
+    if sum(len(each.key) + len(each.value) for each in where) > limits.WHERE_LENGTH_MAX:
+        raise _invalid(f"has more than {limits.WHERE_LENGTH_MAX:,} characters of names and values")
+    return where
 
 
 def _condition(key: object, wanted: object) -> Condition:

@@ -24,6 +24,7 @@ class Step:
     UNHOLD_QUEUE = "unhold_queue"
     FAILED = "failed"
     FILTER = "filter"
+    SCAN = "scan"
     SET_ASIDE = "set_aside"
     DELIVER = "deliver"
     LEASE = "lease"
@@ -40,6 +41,7 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.EVICT: "EVICTED_MAX",
     Step.FAILED: "FAILED_MOVED_MAX",
     Step.FILTER: "CLAIM_FILTERED_MAX",
+    Step.SCAN: "CLAIM_SCAN_MAX",
     Step.SET_ASIDE: "CLAIM_FILTERED_MAX",
     Step.LEASE: "CONSUMER_STEP_MESSAGES_MAX",
     Step.SETTLE_LEASE: "CONSUMER_STEP_MESSAGES_MAX",
@@ -55,6 +57,7 @@ _BYTES_MAX: dict[object, str] = {
     Step.UNHOLD_QUEUE: "REWRITE_BYTES_MAX",
     Step.FAILED: "REWRITE_BYTES_MAX",
     Step.FILTER: "STEP_BYTES_MAX",
+    Step.SCAN: "CLAIM_SCAN_BYTES_MAX",
     Step.SET_ASIDE: "STEP_BYTES_MAX",
     Step.DELIVER: "STEP_BYTES_MAX",
     Step.LEASE: "CONSUMER_STEP_BYTES_MAX",

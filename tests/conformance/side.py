@@ -28,7 +28,7 @@ from forq_trio.model.keys import Offered, Offering
 from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, Receipt
 from forq_trio.model.schedules import SavedRun, Schedule
 from forq_trio.model.searches import ListedState, MessageFilter
-from forq_trio.storage.engine import Batch, Engine
+from forq_trio.storage.engine import Batch, Deferred, Engine
 from forq_trio.wire.export import ExportedMessage
 from support.batches import read_events, served_by_queue, waiting
 
@@ -159,8 +159,8 @@ class Side:
         match outcome:
             case Offered() | Produced():
                 assert self.ids.setdefault(outcome.sequence, outcome.id) == outcome.id
-            case tuple():
-                for each in outcome:
+            case Deferred(done=tuple(parts)) | tuple(parts):
+                for each in parts:
                     self._learn_ids(each)
 
     def _take(self, queue: str, outcome: Any) -> Any:
@@ -178,6 +178,8 @@ class Side:
                 return msgspec.structs.replace(outcome, id="", receipt="")
             case tuple():
                 return tuple(self._take(queue, each) for each in outcome)
+            case Deferred(done=tuple(done)):
+                return Deferred(self._take(queue, done))
             case Schedule(last_run=SavedRun() as last):
                 return msgspec.structs.replace(outcome, last_run=_without_id(last))
             case Exception():

@@ -1,6 +1,6 @@
 """Bounds of queues, of work on dead letters, and of what the monitor shows."""
 
-from forq_trio.model.limits.units import DAY_MS, MINUTE_MS
+from forq_trio.model.limits.units import DAY_MS, MIB, MINUTE_MS
 
 # Queues. A back-off is a list of delays or a formula. CLAIM_FILTERED_MAX: messages that the claims of one batch set to
 # held, move or remove. EVICTED_MAX: those that a send looks at. SET_ASIDE: due messages that could not be settled.
@@ -15,10 +15,11 @@ IN_FLIGHT_MAX = 1_000_000
 RATE_COUNT_MAX = 1_000_000
 RATE_PERIOD_MS_MAX = 31 * DAY_MS
 CLAIM_FILTERED_MAX = 1_000
-CLAIM_SCAN_MAX = 2_000  # messages that claims by attributes look at in a batch, of each queue
+CLAIM_SCAN_MAX = 2_000  # messages that claims by attributes look at in a batch
+CLAIM_SCAN_BYTES_MAX = MIB  # of their attributes
 CLAIM_SCAN_PAGE = 200
-CLAIM_SCANS_OF_QUEUE_MAX = 100
-CLAIM_SCAN_QUEUES_MAX = 100
+CLAIM_SCANS_MAX = 10_000  # pairs of queue and conditions of which is kept how far a claim has looked
+WHERE_LENGTH_MAX = 2_048  # characters of all names and values
 EVICTED_MAX = 1_000
 SET_ASIDE_MESSAGES_MAX = 10_000
 SET_ASIDE_RETRY_MS = 10 * MINUTE_MS

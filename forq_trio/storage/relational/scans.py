@@ -39,7 +39,7 @@ class Scans:
         of_queue = self._own(queue)
         of_queue.pop(where, None)
         of_queue[where] = scan
-        if len(of_queue) > limits.CLAIM_SCANS_OF_QUEUE_MAX:
+        if len(of_queue) > limits.RECEIVERS_OFFERED_MAX:
             del of_queue[next(iter(of_queue))]
 
     def stir(self, queue: str, priority: int | None = None) -> None:
@@ -62,12 +62,15 @@ class Scans:
 
     def adopt(self) -> None:
         """The batch was committed."""
+        if not self._changed:
+            return
         for queue, scans in self._changed.items():
             self._committed.pop(queue, None)
             if scans:
                 self._committed[queue] = scans
-        while len(self._committed) > limits.CLAIM_SCAN_QUEUES_MAX:
-            del self._committed[next(iter(self._committed))]
+        total = sum(map(len, self._committed.values()))
+        while total > limits.CLAIM_SCANS_MAX:
+            total -= len(self._committed.pop(next(iter(self._committed))))
 
     def _of_queue(self, queue: str) -> dict[Where, Scan]:
         changed = self._changed.get(queue)

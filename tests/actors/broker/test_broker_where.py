@@ -36,6 +36,7 @@ async def test_a_waiting_receiver_gets_what_matches_it_and_another_the_rest(brok
         {"k" * 65: "x"},
         {"region": "x" * 1_025},
         {str(number): "x" for number in range(11)},
+        {"a": "x" * 1_024, "b": "x" * 1_023},
         ["region"],
     ],
 )

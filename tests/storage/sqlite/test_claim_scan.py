@@ -69,3 +69,25 @@ def test_another_claim_of_the_queue_is_not_kept_waiting(engine):
     outcomes = run(engine, claim(where=EU), claim(2)).outcomes
     assert outcomes[0] is DEFERRED
     assert contents(outcomes[1]) == ["other", "other"]
+
+
+def test_queues_share_what_a_batch_looks_at(engine):
+    for queue in "ab":
+        for _ in range(10):
+            send(engine, "other", queue=queue)
+    send(engine, "match", queue="c", attributes={"region": "eu"})
+    claims = [claim(where=EU, queue=queue) for queue in "abc"]
+    assert run(engine, *claims).outcomes == [DEFERRED] * 3
+    parked = {queue: [each] for queue, each in zip("abc", claims, strict=True)}
+    served = [run(engine, parked=parked).served for _ in range(3)]
+    assert [contents(found) for each in served for _, found in each.get("c", ())][:1] == [["match"]]
+
+
+def test_every_condition_that_waits_comes_to_the_end(engine):
+    send_others(engine, 8)
+    send(engine, "match", attributes={"region": "eu"})
+    waiting = [where_of({"region": str(number)}) for number in range(limits.RECEIVERS_OFFERED_MAX // 2 - 1)]
+    parked = {"q": [*(claim(where=where) for where in waiting), claim(where=EU)]}
+    assert run(engine, ProduceMany("q", (NewMessage("other"),)), parked=parked).served == {}
+    served = [run(engine, parked=parked).served for _ in range(9)]
+    assert [contents(found) for each in served for _, found in each.get("q", ())] == [["match"]]

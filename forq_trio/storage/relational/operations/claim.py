@@ -15,6 +15,7 @@ from random import getrandbits
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
+from forq_trio.model.where import Where
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
 from forq_trio.storage.relational.operations.claim_filter import (
@@ -52,7 +53,7 @@ def claim(
         if not ready:
             wake_queue(tx, queue)
             continue
-        if not tx.claim_first_next and any(map(used_up, _CLAIM_STEPS)):
+        if not tx.claim_first_next and any(map(used_up, (*_CLAIM_STEPS, Step.SCAN))):
             tx.claim_first_next = queue
         waiting = receivers.get(queue, ())[:ready]
         picks = any(receiver.claim.where for receiver in waiting)
@@ -112,9 +113,7 @@ def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Cl
     """The same, one claim after the other: how many messages each one takes is not known before."""
     queue = limit.queue
     rules = tx.rules(queue)
-    wheres = {command.where for command in claims if command.where}
-    most = max(limits.CLAIM_SCAN_MAX // len(wheres), 1)
-    steps = {where: Allowance(most, limits.STEP_BYTES_MAX // len(wheres)) for where in wheres}
+    steps = _scan_steps(tx, claims)
     results: list[Deliveries] = []
     for command in claims:
         terms = Terms(*_terms(command), where=command.where)
@@ -124,6 +123,19 @@ def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Cl
     if any(step.used_up for step in steps.values()) and not all(results):
         tx.scans.cut.add(queue)
     return results
+
+
+def _scan_steps(tx: Transaction, claims: Sequence[Claim]) -> dict[Where, Allowance]:
+    """What each condition of these claims may look at: equal parts of what is left, nothing once that is used up.
+
+    The first RECEIVERS_OFFERED_MAX conditions look, which are more than wait for a queue.
+    """
+    left = tx.allowances.of(Step.SCAN)
+    wheres = list(dict.fromkeys(command.where for command in claims if command.where))
+    look = 0 if left.used_up else limits.RECEIVERS_OFFERED_MAX
+    parts = min(len(wheres), limits.RECEIVERS_OFFERED_MAX)
+    most, bytes_max = max(left.messages // parts, 1), max(left.bytes // parts, 1)
+    return {where: Allowance(most if index < look else 0, bytes_max) for index, where in enumerate(wheres)}
 
 
 def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:

@@ -5,7 +5,7 @@ Each pair of queue and conditions has a `Scan` (scans.py), the place up to which
 
 from forq_trio.model import limits
 from forq_trio.model.where import Where, takes
-from forq_trio.storage.allowance import Allowance
+from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.relational.row import BYTES, ReadyRow, read_attributes
 from forq_trio.storage.relational.scans import Place, Scan
 from forq_trio.storage.relational.transaction import Transaction
@@ -20,6 +20,9 @@ def matching(
 
     step: what one batch may look at for these conditions. None may mean that it is used up: the next batch goes on.
     """
+    if step.used_up:
+        return []
+    messages, size = step.messages, step.bytes
     scan = tx.scans.of(queue, where)
     if scan.dirty and not scan.cut:
         scan = Scan()
@@ -31,6 +34,7 @@ def matching(
         if not again or step.used_up:
             break
     tx.scans.put(queue, where, scan)
+    tx.allowances.of(Step.SCAN).charge(1 + messages - step.messages, size - step.bytes)
     rows: list[ReadyRow] = []
     for seq in found:
         if bytes_max <= 0:
