@@ -34,10 +34,8 @@ class Offers(BrokerBase):
     ) -> Offered:
         """Offer a message by its key; returns once it is durable. Options: those of `produce` but deduplication.
 
-        mode: what happens where the key is pending. create: KeyExists is raised. createOrUpdate: the message is
-        changed; one in process is claimable again, and its receipt ends. createIfAbsent: nothing. debounce (with
-        delay_ms): the message is changed, and is due delay_ms from now, at most max_wait_ms after the first offer.
-        onceMore: the message is changed; while it is in process, the offer waits and is delivered after it.
+        mode: what happens where the key is pending, see `Mode`. max_wait_ms: with debounce, which needs delay_ms: how
+        long after the first offer the message is due at the latest; None for no bound.
 
         Raises InvalidKey, InvalidKind, InvalidRequest (the mode, or what does not go with it), what `produce` raises
         for a message, InvalidQueueName, ProduceToDeadLetterQueue, KeyExists (of create), QueueFull, Overloaded,

@@ -27,9 +27,9 @@ from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to
 Mode = Literal["create", "createOrUpdate", "createIfAbsent", "debounce", "onceMore"]
 """What an offer does where its key is pending.
 
-create: it is refused. createOrUpdate: the message is changed; one in process is claimable again, and its receipt ends.
-createIfAbsent: nothing. debounce: the message is changed, and its due time moves. onceMore: the message is
-changed; while it is in process, the offer waits and is delivered after it.
+create: it is refused with KeyExists. createOrUpdate: the message is changed; one in process is claimable again, and its
+receipt ends. createIfAbsent: nothing. debounce: the message is changed, and its due time moves. onceMore: the message
+is changed; while it is in process, the offer waits and is delivered after it.
 """
 
 Outcome = Literal["created", "updated", "ignored"]
