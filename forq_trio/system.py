@@ -81,6 +81,7 @@ class System:
     def facts(self, connections: int | None = None) -> SystemFacts:
         """The server as of now: a few system calls, no query. connections: how many are open to the API."""
         now_ms = self.clock.now_ms()
+        engine = self.engine.facts()
         checkpointer, guard = self.housekeeping.checkpointer, self.housekeeping.disk_guard
         return SystemFacts(
             version=installed_version() or "unknown",
@@ -89,12 +90,13 @@ class System:
             memory_bytes=memory_bytes(),
             connections=connections,
             inbox_calls=self.writer.inbox_calls,
-            engine=self.engine.facts(),
+            engine=engine,
             commits=commit_facts(self.counters, now_ms, self.started_at),
             sends_refused=self.writer.sends_refused,
             files_problem=self.writer.files_problem,
             log_held=checkpointer is not None and checkpointer.held and not self.backups.runs.running,
             space=None if guard is None else guard.facts(),
+            processes=self.broker.known_processes.all() if engine.shared else (),
         )
 
     monitor: Monitor

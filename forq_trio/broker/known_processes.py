@@ -36,6 +36,11 @@ class KnownProcesses:
         self.connections: Callable[[], int | None] = lambda: None
         self._heard: Sequence[HeardProcess] = ()
 
+    @property
+    def name(self) -> str:
+        """Of this process."""
+        return self._own.name
+
     def own(self) -> ProcessReport:
         """This process, as of now."""
         running = sorted(title[: limits.PROCESS_JOB_LENGTH_MAX] for title in self.running())

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from forq_trio.jobs.disk_guard import SpaceFacts
 from forq_trio.jobs.runs import JobReport
-from forq_trio.model import durations
+from forq_trio.model import durations, limits
 from forq_trio.model.engine_facts import REFUSAL_WORDS
+from forq_trio.model.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
@@ -54,7 +55,8 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     memory_bytes: what the process holds in memory; None where the system does not tell. connections: open to the API;
     None where none is served. inbox_calls: calls that wait to be taken into a commit. files_problem: None, or which
     file of the database is lost. log_held: a long read keeps the log from being emptied; not reported while a backup
-    runs, which is one. space: what the disk guard knows; None without one.
+    runs, which is one. space: what the disk guard knows; None without one. processes: those that share the
+    database; none where it is not shared.
     """
 
     version: str
@@ -69,6 +71,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     files_problem: str | None
     log_held: bool
     space: SpaceFacts | None = None
+    processes: Sequence[ProcessInfo] = ()
 
 
 def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFacts:
@@ -109,6 +112,11 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
         return "broken", REFUSAL_WORDS["storage_lost"]
     if facts.sends_refused:
         return "broken", REFUSAL_WORDS["storage_full"]
+    if silent := [each for each in facts.processes if each.silent]:
+        lost = any(facts.now_ms - each.heard_at >= limits.PROCESS_LOST_MS for each in silent)
+        do = "does" if len(silent) == 1 else "do"
+        sentence = f"{len(silent)} of {len(facts.processes)} processes {do} not answer"
+        return "broken" if lost else "attention", sentence
     failed = {report.name: report for report in reports if report.failed}
     if "backup" in failed:
         return "attention", f"The last backup failed{_ago(failed['backup'], facts.now_ms)}"

@@ -124,6 +124,7 @@ class Site:
             "csrf": csrf.make_token(viewer.session_id) if viewer else "",
             "config": self.config,
             "version": self.version,
+            "served_by": None if self.config.db_url is None else self.broker.known_processes.name,
             "now_ms": self.clock.now_ms(),
             "started_at": self.system.started_at,
             "Scope": Scope,

@@ -14,6 +14,8 @@ from forq_trio.jobs.facts import (
     system_verdict,
 )
 from forq_trio.jobs.runs import JobReport
+from forq_trio.model import limits
+from forq_trio.model.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry.counters import Counters
 
@@ -45,9 +47,26 @@ def job(name: str, title: str, *, failed: bool, ago_ms: int = 9 * HOUR) -> JobRe
     return JobReport(name=name, title=title, last_run_at=NOW - ago_ms, result="no space", failed=failed)
 
 
+def process(heard_ms_ago: int) -> ProcessInfo:
+    return ProcessInfo(
+        id=str(heard_ms_ago),
+        name="forq-d",
+        process=7,
+        version="1.0",
+        started_at=NOW - HOUR,
+        address=None,
+        heard_at=NOW - heard_ms_ago,
+        silent=heard_ms_ago >= limits.PROCESS_SILENT_MS,
+        here=False,
+    )
+
+
 BACKUP = job("backup", "Backup", failed=True)
 SWEEP = job("sweep.expired", "Expire messages", failed=True, ago_ms=31_000)
 CHECKPOINT = job("checkpoint", "Checkpoint", failed=True, ago_ms=1_000)
+OTHER = process(4_000)
+SILENT = process(15_000)
+LOST = process(30_000)
 LONG_LOG = msgspec.structs.replace(FINE.engine, log_bytes=308 << 20, log_bytes_max=64 << 20)
 CAUSES = [
     (
@@ -57,6 +76,8 @@ CAUSES = [
         "A file of the database is missing, sends are refused",
     ),
     ({"sends_refused": True}, [], "broken", "The disk is full, sends are refused"),
+    ({"processes": (OTHER, LOST)}, [], "broken", "1 of 2 processes does not answer"),
+    ({"processes": (OTHER, SILENT, SILENT)}, [], "attention", "2 of 3 processes do not answer"),
     ({}, [BACKUP], "attention", "The last backup failed, 9 h ago"),
     ({"engine": LONG_LOG}, [CHECKPOINT], "attention", "The log grows, checkpoints fail: 308 MiB"),
     ({"log_held": True}, [], "attention", "The log cannot be emptied: a read holds it"),

@@ -11,9 +11,11 @@ from forq_trio.config.settings import SETTINGS
 from forq_trio.drawing import charts, format
 from forq_trio.jobs.compaction import BYTES_MIN
 from forq_trio.jobs.facts import SystemFacts
+from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
+from forq_trio.model.processes import is_newer
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui.freeing import what_frees_space
 from forq_trio.ui.live.page_view import PageView
@@ -142,6 +144,8 @@ class SystemContext:
         rejections = site.counters.rejections
         return {
             "facts": facts,
+            "lost_ms": limits.PROCESS_LOST_MS,
+            "is_newer": is_newer,
             "verdict": site.summaries.system_verdict(),
             "reports": site.system.jobs.reports(),
             "calls": calls_bars(facts),

@@ -1,0 +1,61 @@
+"""The System page of servers that share a database: who they are, and which of them fell silent."""
+
+import re
+import signal
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from playwright.sync_api import expect
+
+from support.browser import PHONE, axe
+from support.real_server import RealServer, real_server
+from support.ui_http import logged_in
+
+SAY_NOTHING_FOR = """
+UPDATE forq.processes
+SET heard_at = heard_at - %s, name = 'forq-d', state = regexp_replace(state, '"name":"[^"]*"', '"name":"forq-d"')
+WHERE state LIKE %s
+"""
+
+
+@pytest.fixture
+def two(empty_tables) -> Iterator[tuple[RealServer, RealServer]]:
+    """Two servers on one database."""
+    with real_server(empty_tables, FORQ_ENV="local") as a, real_server(empty_tables, FORQ_ENV="local") as b:
+        yield a, b
+
+
+def test_servers_on_one_database_and_one_that_was_killed(two, empty_tables, open_page) -> None:
+    a, b = two
+    page, phone = open_page(a), open_page(a, **PHONE)
+    for each in (page, phone):
+        each.goto("/system")
+    section = page.get_by_role("group", name="Processes")
+    expect(section.locator("tbody tr")).to_have_count(2)
+    here = section.locator("tr", has_text="this page")
+    expect(here).to_contain_text(str(a.process.pid))
+    expect(here).to_contain_text("local")
+    expect(page.locator("h1 + .vd")).to_have_text("All is well")
+    expect(page.locator("footer")).to_contain_text("PostgreSQL, durability full")
+    expect(page.get_by_text("Write-ahead log")).to_have_count(0)
+    b.process.send_signal(signal.SIGKILL)
+    b.process.wait()
+    with psycopg.connect(empty_tables, autocommit=True) as connection:
+        for aged_ms, level in ((16_000, "warn"), (30_000, "bad")):
+            connection.execute(SAY_NOTHING_FOR, [aged_ms, f'%"process":{b.process.pid},%'])
+            verdict = page.locator(f"h1 + .vd.{level}")
+            expect(verdict).to_have_text("1 of 2 processes does not answer", timeout=20_000)
+    first = section.locator("tbody tr").first
+    expect(first).to_contain_text(re.compile(rf"forq-d {b.process.pid}.* ago", re.DOTALL))
+    expect(page.locator(".why:visible")).to_contain_text(f"forq-d ({b.process.pid}) was last heard at")
+    expect(phone.get_by_role("group", name="Processes").locator(".vd.bad")).to_be_visible()
+    for each in (page, phone):
+        axe(each)
+
+
+def test_one_server_shows_no_processes(world) -> None:
+    with logged_in(world.ui_url) as client:
+        text = client.get("/system").text
+    assert 'aria-label="Processes" hidden=""></section>' in text
+    assert "Served by" not in text
