@@ -40,6 +40,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     from forq_trio.client.address import DEFAULT_URL
     from forq_trio.config.errors import ConfigError
     from forq_trio.model import errors
+    from forq_trio.model.schedule_errors import ScheduleExists
 
     match problem:
         case click.exceptions.NoArgsIsHelpError():
@@ -64,6 +65,8 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return [f"forq: {_told(problem)}"], Exit.NOT_AUTHORISED
         case errors.NotFound() if not isinstance(problem, errors.UnknownPath):
             return [f"forq: {_told(problem)}"], Exit.NOTHING
+        case ScheduleExists():
+            return [f"forq: {_told(problem)}; --replace changes it"], Exit.FAILED
         case errors.CallerError() | errors.ServiceError():
             return [f"forq: {_told(problem)}"], Exit.FAILED
         case errors.ForqError():

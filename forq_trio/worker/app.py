@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 import anyio
 
@@ -45,7 +45,8 @@ class Worker:
     queues, shared by weight while there are not enough; None for no such bound. drain_seconds: how long handlers may
     still run when the worker stops, before they are cancelled and their messages given back. presence: whether the
     worker makes itself known, so that the admin UI and `workers` show it. outbox: an application's database, whose
-    outbox the worker relays while it runs (docs/outbox.md).
+    outbox the worker relays while it runs (docs/outbox.md). backend: the event loop of `run`; None for trio where it
+    is installed, else asyncio.
     """
 
     check_queue: Callable[[str], object] = staticmethod(check_queue_name)
@@ -62,6 +63,7 @@ class Worker:
         drain_seconds: float = DRAIN_SECONDS_DEFAULT,
         presence: bool = True,
         outbox: str | os.PathLike[str] | None = None,
+        backend: Literal["trio", "asyncio"] | None = None,
     ) -> None:
         if not drain_seconds >= 0:
             raise ValueError(f"drain_seconds: 0 or more, not {drain_seconds!r}")
@@ -86,6 +88,7 @@ class Worker:
         self._loops: list[QueueLoop] = []
         self._stopping = anyio.Event()
         self._beside: Any = None
+        self._backend = backend or ("trio" if _has_trio() else "asyncio")
 
     def on(
         self,
@@ -164,7 +167,8 @@ class Worker:
         """Send a payload to a queue; returns once it is durable.
 
         It is written as the handler of the queue reads it, or by its own type where there is none here. delay: seconds
-        until it is due. key: the message replaces the pending one of that key. options: those of `produce`.
+        until it is due. key: the message replaces the pending one of that key. options: those of `produce`; with a key,
+        those of `offer`.
 
         Raises RuntimeError where the worker is not open (`async with`, or inside a handler), TypeError or a
         validation error for a payload that the handler would not take, and what `produce` and `offer` raise.
@@ -188,14 +192,14 @@ class Worker:
     def run(
         self, *, stop_when_empty: bool = False, first: Callable[[], Awaitable[object]] | None = None
     ) -> None:
-        """Run until SIGTERM or SIGINT, on trio where it is installed, else on asyncio. Blocks.
+        """Run until SIGTERM or SIGINT. Blocks.
 
         The first signal drains: no more claims, and what runs has `drain_seconds`. A second one cancels at once.
         stop_when_empty: return as soon as nothing is claimable. first: called before, with the source open. Raises
         WorkerSetupError without a handler, and what `serve` raises.
         """
         self._check()
-        anyio.run(self._run, stop_when_empty, first, backend="trio" if _has_trio() else "asyncio")
+        anyio.run(self._run, stop_when_empty, first, backend=self._backend)
 
     async def serve(self, *, stop_when_empty: bool = False) -> None:
         """Run until `stop`, or cancelled, inside of a program on trio or asyncio.

@@ -26,7 +26,7 @@ from forq_trio.model.messages import Delivery
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import Leases
-from forq_trio.worker.outcomes import RELEASE, Settlement, reason_of, text_of
+from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, reason_of, text_of
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
 from forq_trio.worker.source import Source, patiently
@@ -277,8 +277,12 @@ class QueueLoop:
                 # Also the rest of a batch: what the handler did is not known.
                 return [INTERRUPTED] * len(jobs)
             result = TimeoutError(f"the handler took longer than {timeout:g} s")
-        if isinstance(result, BaseException):
-            first = jobs[0]
+        first = jobs[0]
+        if isinstance(result, Discard):
+            logger.warning(
+                "%s: %s is discarded: %s", self.queue, first.id, storable_reason(result.reason or "")
+            )
+        elif isinstance(result, BaseException):
             logger.warning(
                 "%s: attempt %d of %s failed: %s", self.queue, first.attempt, first.id, reason_of(result)
             )

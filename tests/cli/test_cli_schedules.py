@@ -69,7 +69,7 @@ def test_one_that_is_there_is_changed_only_where_that_is_said(
     again = ("schedule", "add", made, queue, "-", "--every", "1h30m")
     outcome = connected(*again, stdin="nü".encode())
     assert outcome.code == 1
-    assert "conflict.schedule_exists" in outcome.err
+    assert "(conflict.schedule_exists); --replace changes it" in outcome.err
     assert client.schedule(made).schedule.content == "m"
     outcome = connected(*again, "--replace", stdin="nü".encode())
     assert (outcome.code, outcome.out) == (0, f"{made} is saved, every 1h30m: in 1 h\n")

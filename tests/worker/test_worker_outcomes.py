@@ -143,12 +143,13 @@ async def test_outcomes_are_returned_or_raised(face, outcome, status, reason, ra
     assert message.failures[-1].reason == reason
 
 
-async def test_a_discarded_message_is_gone(face) -> None:
+async def test_a_discarded_message_is_gone_and_not_called_failed(face, caplog) -> None:
     async def handle(mail: dict) -> None:
         raise Discard("sent before")
 
-    await face.methods.produce("emails", "{}")
+    sent = await face.methods.produce("emails", "{}")
     app = await drained(face, handle)
+    assert [each.getMessage() for each in caplog.records] == [f"emails: {sent.id} is discarded: sent before"]
     assert app.stats["emails"].discarded == 1
     assert (await face.methods.queue_stats("emails")).total == 0
 

@@ -143,6 +143,27 @@ def test_a_worker_runs_on_asyncio(tmp_path: Path) -> None:
         assert anyio.run(main, server.url, SECRET, backend="asyncio") == list(range(20))
 
 
+@pytest.mark.parametrize("backend", ["asyncio", "trio", None])
+def test_run_takes_the_event_loop_that_handlers_need(backend) -> None:
+    """Without a word it is trio, which is installed here."""
+    app = Worker("memory:", backend=backend)
+    seen = []
+
+    @app.on("q")
+    async def handle(content: str) -> None:
+        (
+            asyncio.current_task if backend == "asyncio" else trio.lowlevel.current_task
+        )()  # raises in another loop
+        await anyio.lowlevel.checkpoint()
+        seen.append(content)
+
+    async def first() -> None:
+        await app.send("q", "tea")
+
+    app.run(first=first, stop_when_empty=True)
+    assert seen == ["tea"]
+
+
 class Mute(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")

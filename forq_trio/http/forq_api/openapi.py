@@ -106,9 +106,9 @@ def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
 def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
     """The document as plain values."""
     types = [route.operation.body for route in routes if route.operation.body is not None]
-    types += [
-        answer.body for route in routes for answer in route.operation.answers if answer.body is not NoneType
-    ]
+    answers = [answer for route in routes for answer in route.operation.answers]
+    types += [each.body for each in answers if each.body is not NoneType]
+    types += [each.full for each in answers if each.full is not None]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     _describe_left_out(components)
     schema_of = dict(zip(types, schemas, strict=True))
@@ -191,7 +191,10 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     for answer in route.operation.answers:
         response: dict[str, Any] = {"description": answer.meaning}
         if answer.body is not NoneType:
-            response["content"] = {answer.content_type: {"schema": schema_of[answer.body]}}
+            schema = schema_of[answer.body]
+            if answer.full is not None:
+                schema = {"anyOf": [schema, schema_of[answer.full]]}
+            response["content"] = {answer.content_type: {"schema": schema}}
         responses[str(answer.status)] = response
     for status, listed in sorted(possible_errors(route).items()):
         responses[str(status)] = _error(status, listed, like_forq=is_forqs_path(route.path))

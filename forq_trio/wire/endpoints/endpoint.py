@@ -15,12 +15,16 @@ JSON, NDJSON = "application/json", "application/x-ndjson"
 
 
 class Answer(Struct, Generic[AnswerT_co], frozen=True):
-    """A successful answer. body: the type of its JSON; of lines of JSON, that of one; NoneType for an empty body."""
+    """A successful answer. body: the type of its JSON; of lines of JSON, that of one; NoneType for an empty body.
+
+    full: what else it may be, where the request asks for all members.
+    """
 
     status: int
     meaning: str
     body: type[AnswerT_co]
     content_type: str = JSON
+    full: type[Any] | None = None
 
 
 class Parameter(Struct, frozen=True):

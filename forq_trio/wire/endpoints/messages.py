@@ -20,6 +20,7 @@ from forq_trio.wire.messages import (
     MessageList,
     NewMessages,
     NextMessage,
+    ReceivedMessage,
     ReceivedMessages,
     ReceiveRequest,
     SendResults,
@@ -84,7 +85,10 @@ RECEIVE_MESSAGE = Endpoint(
     description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
     "set. The answer comes as soon as there is one.",
     parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
-    answers=(Answer(200, "A message.", NextMessage), Answer(204, "There was none.", NoneType)),
+    answers=(
+        Answer(200, "A message.", NextMessage, full=ReceivedMessage),
+        Answer(204, "There was none.", NoneType),
+    ),
     errors=(*WRITE_ERRORS, *READ_ERRORS),
 )
 ACK_MESSAGE = Endpoint(

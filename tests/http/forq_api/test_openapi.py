@@ -31,6 +31,19 @@ async def test_the_document_is_valid(api: Api):
     OpenAPIV31SpecValidator(await document_of(api)).validate()
 
 
+async def test_a_full_answer_has_only_members_that_the_document_knows(api: Api):
+    await api.call("PUT", "q/keys/a?kind=b", {"content": "x", "attributes": {"n": "1"}, "group": "g"})
+    document = await document_of(api)
+    answer = document["paths"]["/api/v1/queues/{queue}/messages"]["get"]["responses"]["200"]
+    either = [
+        each["$ref"].rpartition("/")[2] for each in answer["content"]["application/json"]["schema"]["anyOf"]
+    ]
+    assert either == ["NextMessage", "ReceivedMessage"]
+    full = document["components"]["schemas"][either[1]]
+    received = (await api.receive()).keys()
+    assert set(full["required"]) <= received <= full["properties"].keys()
+
+
 async def test_it_is_served_at_two_places_without_a_key(api: Api):
     first = await api.handler(make_request("GET", "/api/v1/openapi.json", headers={}))
     second = await api.handler(make_request("GET", "/openapi.json", headers={}))
