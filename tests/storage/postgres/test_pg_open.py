@@ -1,5 +1,7 @@
 """What cannot be opened is refused in one sentence, without a password."""
 
+import re
+
 import psycopg
 import pytest
 
@@ -34,7 +36,7 @@ def refusal(url: str) -> str:
     ],
 )
 def test_a_url_with_a_typo_or_a_server_that_is_not_there(url, words):
-    assert __import__("re").search(words, refusal(url)), refusal(url)
+    assert re.search(words, refusal(url))
 
 
 def test_a_database_that_is_not_there(postgres):
@@ -72,6 +74,18 @@ def test_a_role_without_rights(database):
     with psycopg.connect(database) as connection:
         connection.execute(f"DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD '{SECRET}'")
     assert "permission denied" in refusal(database.replace("postgres@", f"reader:{SECRET}@", 1))
+
+
+def test_the_owner_of_the_database_needs_no_other_rights(database):
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS plain")
+        connection.execute("CREATE ROLE plain LOGIN")
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} OWNER TO plain")
+    engine = open_engine(database.replace("postgres@", "plain@", 1), EngineSettings(), "full")
+    assert do(engine, Ping()) is None
+    engine.close()
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("REASSIGN OWNED BY plain TO postgres; DROP ROLE plain")
 
 
 def test_other_tables_of_the_database_are_left_alone_and_a_second_start_changes_nothing(database):

@@ -1,0 +1,48 @@
+"""A PostgreSQL server that goes away while a broker uses it, and comes back."""
+
+import pytest
+import trio
+
+from forq_trio.model.errors import StorageUnavailable
+from forq_trio.system import open_broker
+from support.actors import until
+
+
+async def test_callers_are_refused_meanwhile_and_served_again_afterwards(postgres, database):
+    async with open_broker(database) as broker:
+        await broker.produce("q", "before")
+        await trio.to_thread.run_sync(postgres.stop)
+        try:
+            for _ in range(2):
+                with pytest.raises(StorageUnavailable):
+                    await broker.produce("q", "lost")
+            with pytest.raises(StorageUnavailable):
+                await broker.peek("q")
+        finally:
+            await trio.to_thread.run_sync(postgres.start)
+        with trio.fail_after(20):
+            await broker.produce("q", "after")
+            assert [each.content for each in await broker.peek("q", limit=9)] == ["before", "after"]
+            deliveries = await broker.receive("q", max_messages=9, wait_ms=0)
+        assert [each.content for each in deliveries] == ["before", "after"]
+
+
+async def test_a_consumer_that_waits_stays_parked_and_is_served(postgres, database):
+    async with open_broker(database) as broker, trio.open_nursery() as nursery:
+        got = []
+
+        async def consume() -> None:
+            got.extend(await broker.receive("q", wait_ms=20_000))
+
+        nursery.start_soon(consume)
+        await until(lambda: broker._writer.parked.total == 1)
+        await trio.to_thread.run_sync(postgres.restart)
+        with trio.fail_after(20):
+            while True:
+                try:
+                    await broker.produce("q", "x")
+                    break
+                except StorageUnavailable:
+                    await trio.lowlevel.checkpoint()
+            await until(lambda: bool(got))
+        assert got[0].content == "x"
