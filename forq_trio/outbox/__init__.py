@@ -2,6 +2,7 @@
 
 from forq_trio.outbox.errors import NoOutbox as NoOutbox
 from forq_trio.outbox.errors import OutboxOlder as OutboxOlder
+from forq_trio.outbox.postgres import statement as statement
 from forq_trio.outbox.relay import Relay as Relay
 from forq_trio.outbox.table import SetAside as SetAside
 from forq_trio.outbox.table import create_table as create_table

@@ -6,7 +6,6 @@ SQLite has one writer at a time, and an id is given while the write lock is held
 import functools
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from importlib.resources import files
 from typing import Any, NamedTuple, Unpack
 from uuid import uuid4
 
@@ -15,6 +14,8 @@ import msgspec
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages import MessageOptions, NewMessage
+from forq_trio.outbox import postgres
+from forq_trio.outbox.statements import load
 
 _CREATE = ("create_outbox", "create_set_aside", "create_identity")
 _LISTED_MAX = 1_000
@@ -35,14 +36,7 @@ class SetAside(NamedTuple):
     reason: str
 
 
-def _load() -> dict[str, str]:
-    """The statements of outbox.sql by name."""
-    text = files(__package__).joinpath("outbox.sql").read_text(encoding="utf-8")
-    parts = (part.partition("\n") for part in text.split("-- name: ")[1:])
-    return {name: rest.partition("\n")[2].strip().removesuffix(";") for name, _, rest in parts}
-
-
-SQL = _load()
+SQL = load("outbox")
 
 
 def create_table(connection: Any) -> None:
@@ -60,10 +54,15 @@ def create_table(connection: Any) -> None:
 def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOptions]) -> int:
     """Write a message into the outbox, in the transaction of `connection`; returns its id there.
 
-    It is sent once the application commits, and never if it rolls back. connection: as for `create_table`. Options: the
-    members of `NewMessage`; a delay counts from now. Raises what `produce` raises for a message that is not valid,
-    TypeError for another connection, and the errors of the connection: `no such table` before `create_table`.
+    It is sent once the application commits, and never if it rolls back. connection: as for `create_table`, or one to
+    the PostgreSQL database of the queue: a `psycopg.Connection`, that of Django, or a `Connection` or `Session` of
+    SQLAlchemy on psycopg. Options: the members of `NewMessage`; a delay counts from now. Raises what `produce` raises
+    for a message that is not valid, TypeError for another connection, and the errors of the connection: `no such table`
+    before `create_table`, or where the PostgreSQL database is no queue's.
     """
+    run = postgres.runner(connection)
+    if run is not None:
+        return int(run(*postgres.statement(queue, content, **options)).fetchone()[0])
     check_producible(queue)
     now_ms = machine_ms()
     message = check_message(NewMessage(content, **options), now_ms)
@@ -76,13 +75,19 @@ def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOpt
 
 
 def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> list[SetAside]:
-    """Up to `limit` messages that the server refused for good, by id, behind `after`."""
-    rows = _runner(connection)(SQL["list_set_aside"], (after, min(limit, _LISTED_MAX))).fetchall()
+    """Up to `limit` messages that the server refused for good, by id, behind `after`. connection: as for `send`."""
+    on_postgres = postgres.runner(connection)
+    sql = (SQL if on_postgres is None else postgres.SQL)["list_set_aside"]
+    rows = (on_postgres or _runner(connection))(sql, (after, min(limit, _LISTED_MAX))).fetchall()
     return [SetAside(id, queue, _decode(message), code, reason) for id, queue, message, code, reason in rows]
 
 
 def put_back(connection: Any, ids: Iterable[int]) -> None:
     """Send messages that were set aside again, behind all others, once the application commits."""
+    on_postgres = postgres.runner(connection)
+    if on_postgres is not None:
+        on_postgres(postgres.SQL["put_back"], (list(ids),))
+        return
     run = _runner(connection)
     for each in ids:
         run(SQL["put_back"], (each,))
@@ -114,7 +119,7 @@ def _runner(connection: Any) -> Run:
     dialect = getattr(getattr(connection, "dialect", None), "name", None)
     if dialect == "sqlite" and hasattr(connection, "exec_driver_sql"):
         return lambda sql, bindings: connection.exec_driver_sql(sql, tuple(bindings))
-    raise TypeError(f"an outbox needs a connection to SQLite, not {kind}")
+    raise TypeError(f"an outbox needs a connection to PostgreSQL (psycopg) or SQLite, not {kind}")
 
 
 def _run_plainly(connection: sqlite3.Connection, sql: str, bindings: Sequence[Any]) -> sqlite3.Cursor:

@@ -23,6 +23,7 @@ from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, 
 from forq_trio.storage.postgres.listener import PgListener, payload
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
+from forq_trio.storage.postgres.sent import move
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
@@ -66,6 +67,8 @@ class PostgresEngine(SqlEngine):
         self._name = f"{os.getpid()}-{token_hex(4)}"
         self._version = 0
         self._foreign = _nothing()
+        self._sent = self._more_sent = False
+        """Applications sent messages in transactions of their own; more than this batch moved."""
         self._clock = AheadClock()
         super().__init__(self._connection, Cache(settings), OPERATIONS)
         try:
@@ -86,15 +89,20 @@ class PostgresEngine(SqlEngine):
                 self._look()
         except DatabaseFailed as error:
             raise unavailable(error) from error
+        self._more_sent = False
         result = super().execute_batch(batch)
         if self._foreign.tokens or self._foreign.woken or self._foreign.logged:
             result.elsewhere = (self._foreign,)
+        if self._more_sent:
+            result.next_due_ms = batch.now_ms
         if self._open_transaction is None:
             self._foreign = _nothing()
         return result
 
     def _has_work(self, batch: Batch) -> bool:
         woken = self._foreign.woken
+        if self._sent and batch.moves_staged:
+            return True
         return super()._has_work(batch) or any(queue in woken for queue in batch.receivers)
 
     def commit(self) -> bool:
@@ -202,9 +210,14 @@ class PostgresEngine(SqlEngine):
         self._ensure_connected()
         if time.monotonic() >= self._clock_set_at + CLOCK_SECONDS:
             self._set_clock()
-        rows = self._connection.query("batches_since", self._version, BATCHES_READ_MAX)
-        if not self._take_over(rows):
+        if not self._take_over(self._news()):
             self._load()
+
+    def _news(self) -> list[tuple[int, bytes]]:
+        """What the batches of others changed; notes whether applications sent messages."""
+        rows = self._connection.query("batches_since", self._version, BATCHES_READ_MAX)
+        self._sent = bool(rows) and rows[-1][0] is None
+        return rows[:-1] if self._sent else rows
 
     def _take_over(self, rows: Sequence[tuple[int, bytes]]) -> bool:
         """Adopt the changes of these batches. False where they do not follow: all tables are to be read anew."""
@@ -231,10 +244,12 @@ class PostgresEngine(SqlEngine):
         self._connection.wrote = False
         self._connection.send("begin")
         self._connection.send("gate")
-        rows = self._connection.query("batches_since", self._version, BATCHES_READ_MAX)
-        if not self._take_over(rows):
+        if not self._take_over(self._news()):
             self._reload()
         self._woken_elsewhere = self._foreign.woken
+
+    def _receive(self, tx: Transaction) -> None:
+        self._more_sent = self._sent and move(tx)
 
     def _end(self, tx: Transaction) -> None:
         if not self._connection.wrote and not (tx.wake_next or self._cache.wake_next or tx.claim_first_next):

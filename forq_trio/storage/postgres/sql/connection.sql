@@ -9,8 +9,24 @@ BEGIN;
 SELECT pg_advisory_xact_lock(1718579825, 1);
 
 -- name: batches_since
--- What the batches behind this one changed, of all processes.
-SELECT version, changes FROM batches WHERE version > $1 ORDER BY version LIMIT $2;
+-- What the batches behind this one changed, of all processes; at the end a row without version if messages were sent.
+(SELECT version, changes FROM batches WHERE version > $1 ORDER BY version LIMIT $2)
+UNION ALL (SELECT NULL, NULL FROM sent ORDER BY id LIMIT 1);
+
+-- name: sent_page
+-- The first messages that applications sent: at most so many, and not many more bytes; at least one.
+SELECT id, queue, message, bytes FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
+        SELECT *, octet_length(message) AS bytes FROM sent ORDER BY id LIMIT $1) AS first
+) AS summed WHERE before < $2 ORDER BY id;
+
+-- name: set_sent_aside
+-- Copy a message that was refused, with the reason.
+INSERT INTO sent_set_aside SELECT id, queue, message, $2, $3 FROM sent WHERE id = $1;
+
+-- name: forget_sent
+-- Remove messages that are in their queues, or set aside.
+DELETE FROM sent WHERE id = ANY (translate($1, '[]', '{}')::bigint[]);
 
 -- name: last_batch
 -- The version of the last batch.
