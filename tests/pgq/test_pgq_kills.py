@@ -37,7 +37,8 @@ def write(what, job):
 async def handle(payload: dict, job: Job) -> None:
     write("began", job)
     print("began", flush=True)
-    await anyio.sleep(random.random() / 20)
+    with anyio.move_on_after(random.random() / 20):  # the work takes so long
+        await anyio.sleep_forever()
     write("ended", job)
 
 consumer.run()
