@@ -1,0 +1,57 @@
+"""What is known of server processes: who is silent, which version is newer, and that the longest report fits."""
+
+from importlib.resources import files
+
+import msgspec
+import pytest
+
+from forq_trio.broker.known_processes import KnownProcesses
+from forq_trio.model import limits
+from forq_trio.model.processes import HeardProcess, is_newer
+from support.forq_api import SetClock
+
+NOW = 1_700_000_000_000
+
+
+def known(clock: SetClock) -> KnownProcesses:
+    clock.ms = NOW
+    return KnownProcesses(clock, lambda: 0)
+
+
+def test_others_are_silent_as_of_the_last_time_that_the_database_answered():
+    clock = SetClock()
+    processes = known(clock)
+    own = processes.own()
+    other = msgspec.structs.replace(own, id="other")
+    heard = [
+        HeardProcess(own, None, NOW),
+        HeardProcess(other, "10.0.0.9", NOW - limits.PROCESS_SILENT_MS + 1),
+    ]
+    processes.heard(heard)
+    clock.ms += limits.PROCESS_GONE_MS
+    assert {each.id: each.silent for each in processes.all()} == {own.id: False, "other": False}
+    processes.heard([heard[0], msgspec.structs.replace(heard[1], heard_at=NOW - limits.PROCESS_SILENT_MS)])
+    assert {each.id: each.silent for each in processes.all()} == {own.id: False, "other": True}
+
+
+def test_the_longest_report_fits_into_the_table():
+    processes = known(SetClock())
+    processes.running = lambda: ["x" * 1_000] * 1_000
+    processes.connections = lambda: limits.CONNECTIONS_MAX
+    processes.last_batch_at = lambda: NOW
+    own = processes.own()
+    longest = msgspec.structs.replace(
+        own, name="\x01" * limits.PROCESS_NAME_LENGTH_MAX, version="\x01" * limits.PROCESS_VERSION_LENGTH_MAX
+    )
+    assert len(own.running) == limits.PROCESS_JOBS_MAX
+    assert len(msgspec.json.encode(longest)) <= limits.PROCESS_STATE_BYTES_MAX
+    table = files("forq_trio.storage.postgres").joinpath("migrations/0002_processes.sql").read_text()
+    assert f"octet_length(state) <= {limits.PROCESS_STATE_BYTES_MAX}" in table
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "newer"),
+    [("0.1.1", "0.1.0", True), ("0.10.0", "0.9.9", True), ("1.0", "1.0", False), ("0.9", "0.10", False)],
+)
+def test_versions_are_compared_by_their_numbers(version, than, newer):
+    assert is_newer(version, than) is newer
