@@ -2,6 +2,7 @@
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.model.commands import (
     Cancel,
     Delete,
@@ -178,6 +179,13 @@ def test_d34_a_drop_removes_it_also_in_process(engine, in_process):
     assert not drop(engine)
     assert not in_process or not ack(engine, receipt)
     assert counted(engine)["q"].total == 0
+
+
+def test_a_drop_of_all_goes_by_key(engine, monkeypatch):
+    monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 1)
+    offer_all(engine, *[offering(key) for key in "cab"])
+    assert do(engine, DropKeys("q", "")).count == 1
+    assert [read(engine, key) is None for key in "abc"] == [True, False, False]
 
 
 def test_d35_a_drop_of_all_takes_this_queue_and_kind_alone(engine):

@@ -1,5 +1,7 @@
 """The reference engine: messages with a key (storage/engine.py, rules 20 and 21)."""
 
+from operator import itemgetter
+
 from msgspec.structs import replace
 
 from forq_trio.model import limits
@@ -277,11 +279,12 @@ def drop(tx: Transaction, command: DropKey) -> bool:
 def drop_all(tx: Transaction, command: DropKeys) -> Purged:
     store_waiting(tx)
     up_to = tx.newest_before if command.up_to is None else command.up_to
-    rows = [
-        row
+    found = [
+        (row.pending_key, row)
         for row in tx.state.of_queue(command.queue)
         if row.seq <= up_to and row.pending_key is not None and row.pending_key[0] == command.kind
     ]
+    rows = [row for _, row in sorted(found, key=itemgetter(0))]
     dropped = within(Allowance(tx.allowances.step(limits.PURGE_BATCH_MAX)), rows)
     for row in dropped:
         tx.clean_up(row, "deleted_by_user", with_waiting=True)

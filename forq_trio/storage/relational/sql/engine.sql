@@ -242,9 +242,9 @@ FROM wanted CROSS JOIN messages ON queue = ?1 AND kind = of_kind AND key = of_ke
 CROSS JOIN message_keys ON message = seq;
 
 -- name: select_of_kind
--- The first messages of a queue that have keys of a kind, up to a sequence.
+-- The first messages of a queue that have keys of a kind, by key, up to a sequence.
 SELECT $row
-FROM messages INDEXED BY messages_key WHERE queue = ? AND kind = ? AND key IS NOT NULL AND seq <= ? LIMIT ?;
+FROM messages INDEXED BY messages_key WHERE queue = ? AND kind = ? AND key IS NOT NULL AND seq <= ? ORDER BY key LIMIT ?;
 
 -- name: find_default_max_receives
 -- How many deliveries of a message are enough for a claim that names no bound.
