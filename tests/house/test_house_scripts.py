@@ -129,6 +129,12 @@ def test_server_leaves_secret_and_database_to_a_configuration_file(installed) ->
     assert not (installed / "data/secret").exists()
 
 
+def test_server_has_no_file_where_a_database_is_named(installed) -> None:
+    outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}")
+    assert outcome.returncode == 1
+    assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr  # nobody listens on that socket
+
+
 def test_server_help_is_that_of_forq_serve(installed) -> None:
     outcome = run(installed, "script/server", "--help")
     assert outcome.returncode == 0, outcome.stderr
