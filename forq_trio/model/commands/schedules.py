@@ -19,7 +19,7 @@ class SaveSchedule(Command[Schedule], frozen=True, gc=False):
     with TooManySchedules.
     """
 
-    traits = Traits(Order.SCHEDULES, Effect.GROWS, weighs=1, stores=_bytes_max)
+    traits = Traits(Order.SCHEDULES, Effect.GROWS, weighs=limits.SCHEDULE_WEIGHT, stores=_bytes_max)
 
     name: str
     new: NewSchedule
@@ -33,7 +33,7 @@ class PauseSchedule(Command[Schedule], frozen=True, gc=False):
     by: as for `SaveSchedule`.
     """
 
-    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=1)
+    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=limits.SCHEDULE_WEIGHT)
 
     name: str
     paused: bool
@@ -43,7 +43,7 @@ class PauseSchedule(Command[Schedule], frozen=True, gc=False):
 class DeleteSchedule(Command[bool], frozen=True, gc=False):
     """Remove a schedule and what is remembered of its runs; its messages stay. False if there is none."""
 
-    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=1)
+    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=limits.SCHEDULE_WEIGHT)
 
     name: str
 
@@ -55,7 +55,10 @@ class RunSchedule(Command[Produced], frozen=True, gc=False):
     """
 
     traits = Traits(
-        Order.SCHEDULES, Effect.GROWS, weighs=1, stores=limits.CONTENT_BYTES_MAX + limits.ATTRIBUTES_BYTES_MAX
+        Order.SCHEDULES,
+        Effect.GROWS,
+        weighs=limits.SCHEDULE_WEIGHT,
+        stores=limits.CONTENT_BYTES_MAX + limits.ATTRIBUTES_BYTES_MAX,
     )
 
     name: str

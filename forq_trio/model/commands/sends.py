@@ -42,8 +42,12 @@ def _copied_bytes(command: "Resubmit") -> int:
     )
 
 
-def _count(command: "ProduceMany | ProduceEach | RelayMessages") -> int:
+def _count(command: "ProduceMany | ProduceEach") -> int:
     return len(command.messages)
+
+
+def _weight(command: "RelayMessages") -> int:
+    return limits.OFFER_WEIGHT * len(command.messages)
 
 
 class Produce(Command[Produced], frozen=True, gc=False):
@@ -103,7 +107,7 @@ class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
     position that is stored then.
     """
 
-    traits = Traits(Order.SEND, Effect.GROWS, weighs=_count, stores=_relayed_bytes)
+    traits = Traits(Order.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes)
 
     outbox: str
     after: int

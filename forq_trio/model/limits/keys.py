@@ -6,6 +6,5 @@ KEY_LENGTH_MAX = 200
 KIND_LENGTH_MAX = 100
 MAX_WAIT_MS_MAX = DELAY_MS_MAX
 OFFER_BATCH_MAX = PRODUCE_BATCH_MAX
-OFFER_WEIGHT = 4  # messages that could be sent in the time that an offer takes, about
 KINDS_LOOKED_AT_MAX = 1_000  # of a page of keys
 KEYS_PAGE_MAX = 100

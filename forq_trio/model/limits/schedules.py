@@ -29,6 +29,9 @@ RUNS_COUNTED_MAX = 100
 RUNS_KEPT_MAX = 100
 RUNS_SHOWN_DEFAULT = 20
 RUNS_STEP_MAX = 100
+SCHEDULE_WEIGHT = (
+    256  # messages that could be sent in the time that a change of a large schedule takes, about
+)
 
 assert SCHEDULES_PAGE_DEFAULT <= SCHEDULES_PAGE_MAX
 assert RUNS_SHOWN_DEFAULT <= RUNS_KEPT_MAX

@@ -1,12 +1,15 @@
 """Calls that wait together share one transaction and one commit."""
 
+import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.commands import OfferMany, ProduceMany
+from forq_trio.model.access import Key
+from forq_trio.model.commands import OfferMany, PauseSchedule, ProduceMany, RelayMessages
 from forq_trio.model.errors import CommandRefused, InvalidContent
 from forq_trio.model.keys import Offering
 from forq_trio.model.messages import NewMessage
+from forq_trio.model.outboxes import RelayedMessage
 from support.actors import SlowCommit, in_a_thread, running_writer
 from support.words import Pending, claim, contents, send
 
@@ -57,13 +60,28 @@ async def test_one_commit_takes_no_more_messages_than_its_cap(engine, autojump_c
         assert [len(batch.commands) for batch in engine.batches if batch.commands] == [4, 3, 3]
 
 
-async def test_offers_which_take_longer_than_sends_share_a_commit_with_fewer(engine, autojump_clock) -> None:
-    offers = (Offering("x", key="k"),) * (limits.OFFER_BATCH_MAX // 2 + 100)
+_OFFERS = (Offering("x", key="k"),) * (limits.OFFER_BATCH_MAX // 2 + 100)
+_RELAYED = tuple(
+    RelayedMessage(number, "q", NewMessage("x")) for number in range(1, limits.OUTBOX_PAGE_MAX // 2 + 100)
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "sizes"),
+    [
+        (OfferMany("q", _OFFERS), [1, 1, 1]),
+        (RelayMessages("o", 0, _RELAYED, Key()), [1, 1, 1]),
+        (PauseSchedule("s", True), [16, 12, 12]),
+    ],
+)
+async def test_what_takes_longer_than_sends_shares_a_commit_with_fewer(
+    engine, autojump_clock, command, sizes
+) -> None:
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        for _ in range(3):
-            Pending(nursery, writer, OfferMany("q", offers))
+        for _ in range(sum(sizes)):
+            Pending(nursery, writer, command)
         await trio.testing.wait_all_tasks_blocked()
-        assert [len(batch.commands) for batch in engine.batches if batch.commands] == [1, 1, 1]
+        assert [len(batch.commands) for batch in engine.batches if batch.commands] == sizes
 
 
 async def test_a_bad_command_fails_alone_and_its_neighbours_commit(engine, autojump_clock) -> None:
