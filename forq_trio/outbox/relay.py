@@ -193,7 +193,7 @@ async def _beside(task: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
             tasks.cancel_scope.cancel()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
+        tasks.start_soon(run)  # noqa: ASYNC113  the body need not wait for its start
         try:
             yield
         except Exception as error:

@@ -265,7 +265,7 @@ class QueueLoop:
             with run.scope:
                 result = await self._through_middleware(run, payloads)
             await anyio.lowlevel.checkpoint_if_cancelled()  # the handler may have swallowed it
-        except BaseException as error:
+        except BaseException as error:  # noqa: ASYNC103  a bad message ends no worker
             if _ends_program(error):
                 raise
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the worker is cancelled
