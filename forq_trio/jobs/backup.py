@@ -83,6 +83,7 @@ class Backups:
             database = Path(path)
             self._files = BackupFiles(settings.directory or database.parent / "backups", database)
         self._engine = engine
+        self._shared = engine.facts().shared
         self._writer = writer
         self._clock = clock
         self._settings = settings
@@ -151,7 +152,7 @@ class Backups:
             self._serving = False
 
     def _files_or_raise(self) -> BackupFiles:
-        if self._engine.facts().shared:
+        if self._shared:
             raise FeatureUnavailable
         if self._files is None:
             raise BackupImpossible
