@@ -8,7 +8,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -50,7 +50,6 @@ from forq_trio.model.logs import LogName
 from forq_trio.model.version import installed_version
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.outbox.relay import Relay
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
@@ -402,6 +401,12 @@ async def _open_in_trio(
         open_system(
             engine, clock, disk_reserve_bytes=disk_reserve_bytes, history=history, events=events
         ) as system,
-        nullcontext() if outbox is None else Relay(outbox, system.broker),
+        nullcontext() if outbox is None else _relay(outbox, system.broker),
     ):
         yield system.broker
+
+
+def _relay(outbox: str | os.PathLike[str], broker: Broker) -> AbstractAsyncContextManager[object]:
+    from forq_trio.outbox.relay import Relay  # loads anyio, which other brokers do without
+
+    return Relay(outbox, broker)

@@ -375,7 +375,7 @@ class StorageLost(StorageUnavailable, code="forq.storage_lost"):
     is stored can be consumed"""
 
 
-class FeatureUnavailable(CallerError, code="bad_request.feature_unavailable", status=501):
+class FeatureUnavailable(CallerError, code="bad_request.feature_unavailable"):
     """The server's database does not have this feature: docs/postgres.md says what PostgreSQL has instead"""
 
 

@@ -4,7 +4,6 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
@@ -13,6 +12,7 @@ from client.fake_time import Clock
 from forq_trio import Delivery, ForqClient, ForqError, NewMessage
 from forq_trio.cli import output
 from forq_trio.cli.connection import RETRY_SECONDS
+from forq_trio.model.clock import machine_ms
 from support.in_process import in_process_server
 from support.proxy import Answer, Proxy
 
@@ -138,8 +138,7 @@ def test_no_queue_yet(alone: Forq):
 
 
 def test_peek(connected: Forq, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch):
-    in_two_hours = SimpleNamespace(time_ns=lambda: time.time_ns() + 7_300_000 * 1_000_000)
-    monkeypatch.setattr(output, "time", in_two_hours)
+    monkeypatch.setattr(output, "machine_ms", lambda: machine_ms() + 7_300_000)
     produced = client.produce(queue, "two\nlines and " + "x" * 100)
     outcome = connected("peek", queue, "-n", "5")
     header, row = outcome.out.splitlines()

@@ -147,6 +147,7 @@ FORKING = """
 import os, sys
 from forq_trio import StorageOpenError, open_blocking_broker
 broker = open_blocking_broker(sys.argv[1])
+broker.healthcheck()  # its thread has nothing to do now: a lock that it holds would be held in the child for ever
 reading, writing = os.pipe()
 child = os.fork()
 if child:
