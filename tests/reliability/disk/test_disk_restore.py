@@ -142,6 +142,7 @@ def test_cut_at_any_step_the_name_leads_to_the_old_or_the_new(place, steps, monk
     assert stored(Path(restored.replaced)) == place.old
 
 
+@pytest.mark.tier2
 def test_a_step_that_fails_leaves_the_old_or_the_new_and_it_can_be_done_again(
     place, steps, monkeypatch
 ) -> None:
