@@ -1,6 +1,7 @@
 """Turns templates into answers: the Jinja2 environment, static files by their content's digest, compression."""
 
 import gzip
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
@@ -29,10 +30,15 @@ _CONTENT_TYPES = {
 }
 
 
+_COMMENTS = re.compile(rb"^[ \t]*//.*$", re.MULTILINE)
+
+
 class Asset:
-    """A static file, with its compressed form where that is smaller."""
+    """A static file, with its compressed form where that is smaller. Our scripts are without the lines of comments."""
 
     def __init__(self, name: str, content: bytes) -> None:
+        if name.startswith("js/"):
+            content = _COMMENTS.sub(b"", content)
         self.content = content
         self.content_type = _CONTENT_TYPES[name.rpartition(".")[2]]
         small = gzip.compress(content, mtime=0)
