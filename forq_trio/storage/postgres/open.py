@@ -9,7 +9,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.migrate import Applied, load, pending
 from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
 
-VERSION_MIN = 16
+VERSION_MIN = 13
 """PostgreSQL's major version."""
 KNOWN = load("forq_trio.storage.postgres")
 _SYNCHRONOUS = {"full": "on", "normal": "off"}

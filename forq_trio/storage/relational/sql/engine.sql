@@ -187,7 +187,7 @@ FROM messages WHERE seq = ? AND status = 0;
 
 -- name: count_in_process
 -- How many messages of a group are processing, counted up to a bound.
-SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AND status = 1 LIMIT ?);
+SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AND status = 1 LIMIT ?) AS scanned;
 
 -- name: hold
 -- Set a ready message to held.

@@ -60,7 +60,8 @@ LIMIT ?4;
 -- name: scanned_finished
 -- How many finished messages of a queue a search looked at, and the oldest of them.
 SELECT count(*), min(id) FROM (
-    SELECT id FROM history INDEXED BY history_queue WHERE queue = ? AND id < ? AND id > ? ORDER BY id DESC LIMIT ?);
+    SELECT id FROM history INDEXED BY history_queue WHERE queue = ? AND id < ? AND id > ? ORDER BY id DESC LIMIT ?
+) AS scanned;
 
 -- name: finished_below
 -- Whether a queue has finished messages below an id.

@@ -24,7 +24,7 @@ FROM queues
 CROSS JOIN history AS newest
     ON newest.id = (SELECT id FROM history INDEXED BY history_queue WHERE history.queue = queues.queue
                     ORDER BY id DESC LIMIT 1)
-CROSS JOIN history AS oldest
+CROSS JOIN history AS scanned
     ON oldest.id = (SELECT id FROM history INDEXED BY history_queue WHERE history.queue = queues.queue
                     ORDER BY id LIMIT 1)
 WHERE queues.queue IS NOT NULL;
@@ -65,7 +65,7 @@ SELECT id, total, queue, reason, target FROM events WHERE id > 0 ORDER BY id DES
 
 -- name: first_event_to_keep
 -- Of the oldest events, the first that is new enough while those from it on are not too many bytes.
-SELECT id FROM (SELECT id, at, total FROM events WHERE id > 0 ORDER BY id LIMIT ?1)
+SELECT id FROM (SELECT id, at, total FROM events WHERE id > 0 ORDER BY id LIMIT ?1) AS scanned
 WHERE (at BETWEEN ?2 AND ?5 AND total >= ?3) OR id = ?4 LIMIT 1;
 
 -- name: delete_events

@@ -77,8 +77,8 @@ WHERE queue = ? AND key IS NOT NULL AND kind >= ? ORDER BY kind LIMIT 1;
 -- name: count_keys
 -- The pending messages with a key, of the first so many, by kind.
 SELECT kind, count(*) FROM (
-    SELECT kind FROM messages INDEXED BY messages_key WHERE queue = ? AND key IS NOT NULL ORDER BY kind LIMIT ?)
-GROUP BY kind;
+    SELECT kind FROM messages INDEXED BY messages_key WHERE queue = ? AND key IS NOT NULL ORDER BY kind LIMIT ?
+) AS scanned GROUP BY kind;
 
 -- name: keyed_messages
 -- The pending messages with keys of a kind behind one key, between two.
@@ -121,7 +121,7 @@ WHERE $matching;
 -- How many messages a search looked at, and the oldest of them: those between two sequences, or the first so many.
 SELECT count(*), min(seq) FROM (
     SELECT seq FROM messages INDEXED BY messages_queue
-    WHERE queue = ? AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?);
+    WHERE queue = ? AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?) AS scanned;
 
 -- name: next_scanned
 -- The newest message between two sequences.
