@@ -24,7 +24,7 @@ FROM queues
 CROSS JOIN history AS newest
     ON newest.id = (SELECT id FROM history INDEXED BY history_queue WHERE history.queue = queues.queue
                     ORDER BY id DESC LIMIT 1)
-CROSS JOIN history AS scanned
+CROSS JOIN history AS oldest
     ON oldest.id = (SELECT id FROM history INDEXED BY history_queue WHERE history.queue = queues.queue
                     ORDER BY id LIMIT 1)
 WHERE queues.queue IS NOT NULL;
