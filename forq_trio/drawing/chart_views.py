@@ -56,8 +56,9 @@ def make_chart(
     filled: bool = False,
     limit: tuple[str, float] | None = None,
     raised: float = 0,
+    barred: bool = False,
 ) -> ChartView:
-    """A chart of lines over the same time. unit: rate, count or seconds; limit: a word and a value, dotted."""
+    """A chart of lines or bars over the same time. unit: rate, count or seconds; limit: a word and a value, dotted."""
     words, least = _UNITS[unit]
     known = [value for line in lines for value in line.series.values if value is not None]
     highest = max([*known, limit[1] if limit else 0.0], default=0.0)
@@ -76,6 +77,7 @@ def make_chart(
             filled=filled,
             limit=None if limit is None else limit[1],
             raised=raised,
+            barred=barred,
         ),
         (words(top), words(top / 2), "0"),
         ticks,

@@ -8,6 +8,9 @@ Values = Sequence[float | None]
 
 WIDTH, HEIGHT = 600, 112
 SPARK_WIDTH, SPARK_HEIGHT = 96, 20
+BARS_MAX = 12
+"""Steps that are drawn as bars in a chart of few: a line needs more to be one."""
+_BAR_GAP = 0.4
 _RING = 31.4  # the circumference of a ring of radius 5
 _STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
 
@@ -36,6 +39,18 @@ def area(values: Values, width: float, height: float, top: float, pad: float = 0
     return "".join(
         f"M{points}L{last:.4g} {height:g}L{first:.4g} {height:g}Z"
         for points, first, last in _lines(values, width, height, top, pad)
+    )
+
+
+def bars(values: Values, width: float, height: float, top: float, place: int = 0, places: int = 1) -> str:
+    """The `d` of a bar for each known step. place, places: which of the bars that are side by side in a step."""
+    step = width / max(1, len(values))
+    each = step * (1 - _BAR_GAP) / places
+    scale = height / (top or 1)
+    return "".join(
+        f"M{(at + _BAR_GAP / 2) * step + place * each:.4g} {height:g}v{-value * scale:.4g}h{each * 0.9:.4g}V{height:g}Z"
+        for at, value in enumerate(values)
+        if value
     )
 
 
@@ -73,10 +88,11 @@ def chart(
     filled: bool = False,
     limit: float | None = None,
     raised: float = 0,
+    barred: bool = False,
 ) -> Markup:
     """Grid, lines (each with its class, the first one filled if wanted) and a limit as a dotted line.
 
-    raised: so far above its value the limit is drawn, where a line would lie on it.
+    raised: so far above its value the limit is drawn, where a line would lie on it. barred: draw bars, not lines.
     """
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">']
     parts += [f'<path class="gl" d="M0 {HEIGHT * share:g}H{WIDTH}"/>' for share in (0, 0.5, 1)]
@@ -85,6 +101,10 @@ def chart(
             f'<path class="ln ln-w" d="M0 {max(HEIGHT - limit / top * HEIGHT - raised, 0):.1f}H{WIDTH}"/>'
         )
     for place, (name, values) in enumerate(lines):
+        if barred:
+            shape = bars(values, WIDTH, HEIGHT, top, place, len(lines))
+            parts.append(f'<path class="ba {escape(name)}" d="{shape}"/>')
+            continue
         if filled and place == 0:
             parts.append(f'<path class="ar-a" d="{area(values, WIDTH, HEIGHT, top)}"/>')
         parts.append(f'<path class="ln {escape(name)}" d="{path(values, WIDTH, HEIGHT, top)}"/>')

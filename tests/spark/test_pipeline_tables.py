@@ -1,11 +1,13 @@
 """The tables over lifecycle events, on events whose every number can be counted by hand."""
 
+import re
+
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
 from pyspark_forq.pipelines.report import facts, tables
-from pyspark_forq.pipelines.report.page import render
+from pyspark_forq.pipelines.report.page import Verdict, render, verdict
 from spark.event_frames import SCHEMA, at, event
 
 # A message that is acked at once, one that fails twice and becomes a dead letter, which is redriven, and an ack of a
@@ -152,7 +154,7 @@ def test_the_page_is_bounded_and_shows_all_others_as_one(spark) -> None:
         assert all(len(series.values) <= facts.STEPS_MAX for series in queue.series.values())
     html = render(found, made_at_ms=0, source="a test")
     assert "25 other queues" in html
-    assert "of the 5 busiest queues" in html
+    assert "The 5 busiest queues need no attention" in html
 
 
 def test_nothing_and_what_is_hostile_make_a_page(spark) -> None:
@@ -171,3 +173,30 @@ def test_nothing_and_what_is_hostile_make_a_page(spark) -> None:
     assert "&lt;script&gt;alert(1)" in html
     assert "{{ 7 * 7 }}" in html
     assert len(html) < 200_000
+
+
+def test_a_queue_that_merely_waits_needs_no_attention(spark) -> None:
+    rows = [event(n + 1, n, "produced", "waits", f"w{n}", received=n) for n in range(40)]
+    rows += [
+        event(100, 1, "delivered", "works", "s1", attempt=1, ms=5),
+        event(101, 2, "nacked", "works", "s1", attempt=1, reason="busy", ms=5),
+        event(102, 8000, "produced", "works", "s2", received=8000),
+    ]
+    found = facts.gather(spark.createDataFrame(rows, SCHEMA))
+    verdicts = {queue.name: verdict(queue) for queue in found.queues}
+    assert verdicts["waits"] == Verdict("wait", "40 waiting, up to 2 h 13 min")
+    assert verdicts["works"] == Verdict("warn", "1 stuck, up to 2 h 13 min")
+    assert [row["message_id"] for row in found.stuck] == ["s1"]
+    html = render(found, made_at_ms=0, source="a test")
+    assert "1 of 2 queues needs attention" in html
+    assert "40 messages have waited for a consumer for more than 1 hour." in html
+
+
+@pytest.mark.parametrize(("seconds", "barred"), [(0.2, True), (600, True), (3600, False)])
+def test_a_short_run_is_drawn_as_bars(spark, seconds, barred) -> None:
+    rows = [event(1, 0, "produced"), event(2, seconds, "acked", attempt=1, ms=5)]
+    html = render(facts.gather(spark.createDataFrame(rows, SCHEMA)), made_at_ms=0, source="a test")
+    assert ('class="ba ln-a" d="M' in html) == barred
+    assert (
+        re.search(r'class="ln [^"]*" d="M[^"L]*h0"', html) is None
+    ) == barred  # a line of one value is a dot

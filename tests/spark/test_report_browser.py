@@ -33,7 +33,10 @@ def html(spark) -> str:
     return render(found, made_at_ms=0, source="".join(EVIL[:-1]) + "\udcff")
 
 
-@pytest.mark.parametrize("view", [{}, PHONE], ids=["desktop", "phone"])
+LAPTOP = {"viewport": {"width": 1280, "height": 800}}
+
+
+@pytest.mark.parametrize("view", [{}, LAPTOP, PHONE], ids=["desktop", "laptop", "phone"])
 def test_what_an_enemy_says_is_text_in_its_place(html, chromium, tmp_path, view) -> None:
     assert Markup(html).refused == ["<style>: style"]  # the page's own
     place = tmp_path / "report.html"

@@ -49,7 +49,10 @@ class Latency:
 
 @dataclass
 class QueueFacts:
-    """A queue, or all of them, or the OTHERS. Series are by name: entered, left and backlog; `wait p50` and so on."""
+    """A queue, or all of them, or the OTHERS. Series are by name: entered, left and backlog; `wait p50` and so on.
+
+    waiting: messages without an event for as long as the stuck ones, which nobody has received since they came.
+    """
 
     name: str
     queues: int = 1
@@ -60,6 +63,8 @@ class QueueFacts:
     backlog_end: int = 0
     stuck: int = 0
     stuck_longest_ms: int = 0
+    waiting: int = 0
+    waiting_longest_ms: int = 0
 
 
 @dataclass
@@ -215,16 +220,21 @@ def _latencies(of: Mapping[str, QueueFacts], events: DataFrame, window: str, fac
 
 
 def _stuck(of: Mapping[str, QueueFacts], found: DataFrame, queue: Any, facts: Facts) -> None:
+    waits = f.col("kind").isin(*tables.WAITING)
     rows = (
-        found.groupBy(queue.alias("queue"))
+        found.groupBy(queue.alias("queue"), waits.alias("waits"))
         .agg(f.count(f.lit(1)).alias("messages"), f.max("idle_ms").alias("longest"))
         .collect()
     )
     for row in rows:
         each = of[row["queue"]]
-        each.stuck, each.stuck_longest_ms = row["messages"], row["longest"]
-    facts.whole.stuck = sum(row["messages"] for row in rows)
-    facts.stuck = found.limit(STUCK_SHOWN).collect()
+        if row["waits"]:
+            each.waiting, each.waiting_longest_ms = row["messages"], row["longest"]
+        else:
+            each.stuck, each.stuck_longest_ms = row["messages"], row["longest"]
+    facts.whole.stuck = sum(row["messages"] for row in rows if not row["waits"])
+    facts.whole.waiting = sum(row["messages"] for row in rows if row["waits"])
+    facts.stuck = found.where(~waits).limit(STUCK_SHOWN).collect()
 
 
 def _attempts(events: DataFrame) -> list[tuple[str, int, int]]:

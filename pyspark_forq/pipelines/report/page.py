@@ -21,6 +21,7 @@ RETRIES_MANY = 0.1
 DEAD_MANY = 0.01
 _FONTS = files("forq_trio") / "ui" / "static" / "fonts"
 _DAY_MS = 86_400_000
+_SHORT_MS = 240_000
 _SPARK_STEPS = 60
 _NAMES = {
     "lease_expired": "lease ended",
@@ -32,7 +33,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """level: ok or warn, as the admin UI has them."""
+    """level: ok, or warn, as the admin UI has them; wait: neither, messages wait for a consumer."""
 
     level: str
     words: str
@@ -89,9 +90,12 @@ def verdict(queue: QueueFacts) -> Verdict:
         return Verdict("warn", f"{_share(counts['dead_lettered'], ended)} ended as dead letters")
     if (deliveries := counts.get("deliveries", 0)) and counts["retries"] / deliveries >= RETRIES_MANY:
         return Verdict("warn", f"{_share(counts['retries'], deliveries)} of deliveries are retries")
+    if queue.waiting:
+        words = f"{format.whole(queue.waiting)} waiting, up to {format.duration(queue.waiting_longest_ms)}"
+        return Verdict("wait", words)
     more = queue.backlog_end - queue.backlog_start
     if more > 0 and more > 0.1 * counts.get("entered", 0):
-        return Verdict("warn", f"{format.whole(more)} more waiting than at the start")
+        return Verdict("wait", f"{format.whole(more)} more waiting than at the start")
     return Verdict("ok", "Healthy")
 
 
@@ -118,7 +122,9 @@ def _queue_view(queue: QueueFacts) -> QueueView:
         f"{format.plural(queue.queues, 'other queue')}" if others else queue.name,
         queue,
         verdict(queue),
-        charts.sparkline(_thinned(queue.series["backlog"].values), "Backlog over the time of the report"),
+        charts.sparkline(
+            _stretched(_thinned(queue.series["backlog"].values)), "Backlog over the time of the report"
+        ),
         _charts(queue, ("entered", "left"), ("In", "Out")),
         others,
     )
@@ -128,6 +134,11 @@ def _thinned(values: Sequence[float | None]) -> Sequence[float | None]:
     """At most _SPARK_STEPS of them: of each stretch the highest."""
     each = -(-len(values) // _SPARK_STEPS)
     return [max((value or 0) for value in values[at : at + each]) for at in range(0, len(values), each)]
+
+
+def _stretched(values: Sequence[float | None]) -> Sequence[float | None]:
+    """Twice a lone value, which makes a line of it."""
+    return values if len(values) > 1 else [*values, *values]
 
 
 def _charts(queue: QueueFacts, flows: tuple[str, str], words: tuple[str, str]) -> tuple[ChartView, ...]:
@@ -150,16 +161,18 @@ def _charts(queue: QueueFacts, flows: tuple[str, str], words: tuple[str, str]) -
         for css, name in (("ln-a", "p50"), ("ln-b", "p95"), ("ln-c", "p99"))
     ]
     title = "Received until acked" if chosen == "end_to_end" else "Wait until delivered"
+    barred = len(level.values) <= charts.BARS_MAX
     return (
-        make_chart("flow", "Messages a minute", "rate", flow_lines),
+        make_chart("flow", "Messages a minute", "rate", flow_lines, barred=barred),
         make_chart(
             "backlog",
             "Backlog",
             "count",
             [Line("ln-a", "at the end", level, format.figure(queue.backlog_end))],
             filled=True,
+            barred=barred,
         ),
-        make_chart("latency", title, "seconds", latency_lines),
+        make_chart("latency", title, "seconds", latency_lines, barred=barred),
     )
 
 
@@ -183,9 +196,9 @@ def _cut(text: str) -> str:
 
 
 def _moment(at_ms: int, span_ms: int) -> str:
-    """A time on an axis: the clock, or the day where the axis is longer than two of them."""
+    """A time on an axis: the clock, with seconds on a short axis, or the day where it is longer than two of them."""
     exact: Any = format.exact_time(at_ms)
     if span_ms > 2 * _DAY_MS:
         day = format.clock(at_ms, 0).split(" ")
         return " ".join(day[:2])
-    return str(exact[11:16])
+    return str(exact[11 : 19 if span_ms < _SHORT_MS else 16])

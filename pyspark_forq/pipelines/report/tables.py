@@ -17,6 +17,8 @@ ACCURACY = 1_000
 PERCENTILES = (0.5, 0.95, 0.99)
 ENDED = ("acked", "dead_lettered", "expired", "deleted", "cancelled")
 """The kinds of events after which a message is no longer in its queue, for another reason than a redrive."""
+WAITING = ("produced", "updated", "released", "requeued")
+"""The kinds of events after which a message waits for a consumer, and nothing has failed."""
 
 
 def throughput(events: DataFrame, window: str | None = "1 minute") -> DataFrame:
