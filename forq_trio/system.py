@@ -142,6 +142,7 @@ async def open_system(
     broker = Broker(writer, readers, clock, compaction)
     if engine.listen is not None:
         guards.append(Peers(engine.listen, writer, broker.known_processes))
+        broker.redrive_tasks.shared = True
     ages = Ages(broker.known, readers, counters, clock)
     monitor = Monitor(
         broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue

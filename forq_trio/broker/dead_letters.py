@@ -177,8 +177,7 @@ class DeadLetters(Looks):
 
     async def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
         """A redrive, with its progress. Raises RedriveNotFound."""
-        await trio.lowlevel.checkpoint()
-        return redrive_info(self._redrive_of(queue, redrive_id))
+        return redrive_info(await self._redrive_of(queue, redrive_id))
 
     async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
         """Pause a redrive until it is resumed, also over a restart; a paused one does not change.
@@ -186,7 +185,7 @@ class DeadLetters(Looks):
         Raises RedriveNotFound, and RedriveStateConflict if it has ended. If this call is cancelled, the redrive is
         still paused; the same applies to `resume_redrive` and `cancel_redrive`.
         """
-        self._redrive_of(queue, redrive_id)
+        await self._redrive_of(queue, redrive_id)
         return redrive_info(await self.redrive_tasks.pause(redrive_id))
 
     async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
@@ -194,21 +193,21 @@ class DeadLetters(Looks):
 
         Raises RedriveNotFound, TooManyRedrives, and RedriveStateConflict if it is done or cancelled.
         """
-        self._redrive_of(queue, redrive_id)
+        await self._redrive_of(queue, redrive_id)
         return redrive_info(await self.redrive_tasks.resume(redrive_id))
 
     async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
         """End a redrive; returns once it has ended. Moved messages stay where they are. Raises RedriveNotFound."""
-        self._redrive_of(queue, redrive_id)
+        await self._redrive_of(queue, redrive_id)
         return redrive_info(await self.redrive_tasks.cancel(redrive_id))
 
     async def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
         """Forget a redrive that has ended. Raises RedriveNotFound, and RedriveStateConflict for one that has not."""
-        self._redrive_of(queue, redrive_id)
+        await self._redrive_of(queue, redrive_id)
         await self.redrive_tasks.dismiss(redrive_id)
 
-    def _redrive_of(self, queue: str, redrive_id: str) -> RedriveTask:
-        task = self.redrive_tasks.get(redrive_id)
+    async def _redrive_of(self, queue: str, redrive_id: str) -> RedriveTask:
+        task = await self.redrive_tasks.find(redrive_id)
         if task.queue != queue:
             raise RedriveNotFound
         return task

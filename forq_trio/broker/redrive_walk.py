@@ -4,7 +4,7 @@ A step searches a page and moves (or deletes) its messages, in one transaction t
 task: `RedriveStep`. A step that changes no message stores that at most once in REDRIVE_CURSOR_SECONDS.
 
 Cancelled, a walk ends between two steps: it waits for the transaction under way, which the writer answers also when it
-stops.
+stops. A step of a walk that does not have its task any more is refused with RedriveStateConflict, which ends the walk.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,10 +18,16 @@ from forq_trio.broker.known import Known
 from forq_trio.broker.lists import Lists
 from forq_trio.broker.redrive_pace import Pace
 from forq_trio.model import limits
-from forq_trio.model.commands import Command, Delete, Redrive, SaveRedrive
-from forq_trio.model.errors import CommandRefused, Overloaded, ReadDeadlineExceeded, StorageUnavailable
+from forq_trio.model.commands import ChangeRedrive, Command, Delete, Redrive
+from forq_trio.model.errors import (
+    CommandRefused,
+    Overloaded,
+    ReadDeadlineExceeded,
+    RedriveStateConflict,
+    StorageUnavailable,
+)
 from forq_trio.model.messages import MessageInfo
-from forq_trio.model.redrives import RedriveStep, RedriveTask
+from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.model.searches import DeadLetterPage, MessageFilter
 from forq_trio.writer_actor import WriterActor
 
@@ -34,14 +40,25 @@ NOTHING_BELOW = 1
 
 
 class Walk:
-    """Walks on from the task's cursor. task: as of the last step."""
+    """Walks on from the task's cursor, as the walk that the task names. task: as of the last step.
+
+    saved_at: when something of it was last stored, in trio's time.
+    """
 
     def __init__(self, task: RedriveTask, known: Known, lists: Lists, writer: WriterActor) -> None:
         self.task = task
         self._known = known
         self._lists = lists
         self._writer = writer
-        self._saved_at = trio.current_time()
+        self.saved_at = trio.current_time()
+
+    @property
+    def progress(self) -> RedriveStep:
+        """How far it has come."""
+        task = self.task
+        return RedriveStep(
+            task.id, task.before_sequence, task.searched, task.matched, task.skipped, task.walker
+        )
 
     async def run(self) -> None:
         """Take steps until the end of the queue. Raises what searches and moves raise, DeadLettersOnly besides."""
@@ -71,16 +88,19 @@ class Walk:
             task.searched + found.searched,
             task.matched + len(movable),
             task.skipped + len(found.messages) - len(movable),
+            task.walker,
         )
         moved = 0
         if movable and not task.dry_run:
             moved = sum(await _retry(partial(self._execute, _command(task, movable, step))))
-            self._saved_at = trio.current_time()
-        members = {name: getattr(step, name) for name in step.__struct_fields__ if name != "task_id"}
-        self.task = msgspec.structs.replace(task, moved=task.moved + moved, **members)
-        if trio.current_time() - self._saved_at >= limits.REDRIVE_CURSOR_SECONDS:
-            await _retry(partial(self._execute, SaveRedrive(self.task)))
-            self._saved_at = trio.current_time()
+            self.saved_at = trio.current_time()
+        self.task = after_step(task, step, moved, task.walked_at)
+        if trio.current_time() - self.saved_at >= limits.REDRIVE_CURSOR_SECONDS:
+            save = ChangeRedrive(task.id, "running", walker=task.walker, step=step)
+            stored = await _retry(partial(self._execute, save))
+            if stored is None or stored.walker != task.walker:
+                raise RedriveStateConflict
+            self.saved_at = trio.current_time()
         return moved
 
     async def _execute(self, command: Command[T]) -> T:

@@ -15,27 +15,32 @@ Rules
 - Pausing and cancelling wait for the move under way, and are answered once the new state is committed. If that is
   refused, the caller gets the error and the task continues.
 - A move that the database refuses is tried again a few times; then the task has failed and says why. A resume continues
-  from its cursor. The end of a task is posted, not waited for: if a kill comes before it is stored, the task runs again
-  from its cursor at the next start, and ends again.
-- A stopping server stores no state: running tasks continue at the next start.
+  from its cursor. The end of a task is stored before it is told; while the database refuses that, it is tried again.
+- A stopping server gives its running tasks up: they continue at the next start, or at another server.
+- Where several processes share the database, any of them may change a task, and one walks it: the walk's id stands in
+  the task, and a step of another walk is refused. A walk says each second that it is alive; after REDRIVE_SILENT_MS
+  without that, and as soon as it is given up, another process takes the task over. So a process that is stopped with
+  SIGSTOP, and goes on later, moves nothing any more.
 - There are at most REDRIVES_REMEMBERED_MAX tasks; a new one takes the place of the oldest that ended.
 """
 
 import uuid
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from math import inf
 
-import msgspec
 import trio
+from msgspec.structs import replace
 
 from forq_trio.broker.known import Known
 from forq_trio.broker.lists import Lists, check_filter
 from forq_trio.broker.queue_names import name_queues
-from forq_trio.broker.redrive_walk import Walk
+from forq_trio.broker.redrive_walk import TRANSIENT_ERRORS, Walk
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import ForgetRedrive, SaveRedrive
+from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import ForqError, RedriveNotFound, RedriveStateConflict, Stopping, TooManyRedrives
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
@@ -45,41 +50,34 @@ from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor
 
 
-class _Run:
-    """A task with the walk that is under way, and the scope that stops it.
+class _Running:
+    """A walk of this process, and the scope that stops it.
 
-    walk: None while the task does not run. stopped: set when there is no walk. ended: set when the task has ended, or
-    the actor has. changing: held while a caller changes the state.
+    ending: the change that the walk left when it ended, until it is stored. stopped: set when there is no walk.
     """
 
-    def __init__(self, task: RedriveTask) -> None:
-        self._task = task
-        self.walk: Walk | None = None
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
         self.scope = trio.CancelScope()
         self.stopped = trio.Event()
-        self.ended = trio.Event()
-        self.changing = trio.Lock()
+        self.ending: ChangeRedrive | None = None
 
     @property
-    def task(self) -> RedriveTask:
-        """The task, as of its last step."""
-        return self._task if self.walk is None else self.walk.task
+    def walker(self) -> str:
+        return self.walk.task.walker
 
-    @property
-    def running(self) -> bool:
-        return self._task.state == "running"
-
-    def set(self, task: RedriveTask) -> None:
-        """Take over the task, now that no walk is under way."""
-        self._task, self.walk = task, None
+    def end(self, state: RedriveState, error: str | None = None) -> None:
+        self.ending = ChangeRedrive(self.walk.task.id, state, error, step=self.walk.progress)
 
 
 class Redrives:
     """The actor that runs these tasks: `run` is its task, the other methods are for callers.
 
-    At most REDRIVES_RUNNING_MAX run at once, and REDRIVES_RUNNING_A_KEY_MAX of one key; more may run after a start
-    that found more.
+    At most REDRIVES_RUNNING_MAX run at once, and REDRIVES_RUNNING_A_KEY_MAX of one key; a few more where several
+    processes started them within a second. shared: other processes may walk tasks, too.
     """
+
+    shared = False
 
     def __init__(self, known: Known, lists: Lists, writer: WriterActor, clock: Clock) -> None:
         self._known = known
@@ -87,22 +85,58 @@ class Redrives:
         self._writer = writer
         self._clock = clock
         self._nursery: trio.Nursery | None = None
-        self._runs: dict[str, _Run] = {}
+        self._here: dict[str, _Running] = {}
         self._starting: list[str | None] = []
+        self._changed = trio.Event()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Go on with the stored tasks, and run new ones, until cancelled: then each walk ends between two steps."""
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                for task in self._writer.snapshot().redrives.values():
-                    self._add(task)
+                if not self.shared:
+                    for task in self._stored().values():
+                        self._begin(task)
                 task_status.started()
-                await trio.sleep_forever()
+                while True:
+                    await trio.sleep(limits.REDRIVE_ALIVE_SECONDS if self.shared else inf)
+                    self._look()
         finally:
             self._nursery = None
-            for run in self._runs.values():
-                run.ended.set()
+            self._tell()
+
+    def _look(self) -> None:
+        """Say which walks are alive, and take over the tasks of those that are not; tell what others changed."""
+        assert self._nursery is not None
+        now_ms = self._clock.now_ms()
+        for task in self._stored().values():
+            running = self._here.get(task.id)
+            if running is not None and (task.state, task.walker) != ("running", running.walker):
+                running.scope.cancel()
+            elif running is not None:
+                if trio.current_time() - running.walk.saved_at >= limits.REDRIVE_ALIVE_SECONDS:
+                    alive = ChangeRedrive(
+                        task.id, "running", walker=running.walker, step=running.walk.progress
+                    )
+                    self._writer.post(alive)
+            elif task.state == "running" and (
+                not task.walker or now_ms - task.walked_at >= limits.REDRIVE_SILENT_MS
+            ):
+                self._nursery.start_soon(self._take, task.id)
+        self._tell()
+
+    async def _take(self, redrive_id: str) -> None:
+        """Walk on with a task that nobody walks; nothing if another process was faster, or the database refuses."""
+        with suppress(*TRANSIENT_ERRORS, Stopping):
+            await self._go_on(redrive_id)
+
+    async def _go_on(self, redrive_id: str) -> RedriveTask | None:
+        """Have the task walked by this process, if it is walked by none."""
+        walker = str(uuid.uuid4())
+        task = await self._change(ChangeRedrive(redrive_id, "running", walker=walker))
+        if task is not None and task.walker == walker:
+            self._begin(task)
+        return task
 
     async def start(
         self,
@@ -154,26 +188,38 @@ class Redrives:
             paused_at=None,
             finished_at=None,
             error=None,
+            walker=str(uuid.uuid4()),
+            walked_at=self._clock.now_ms(),
         )
-        await self._save_running(task)
-        stored = self._writer.snapshot().redrives
-        self._runs = {key: run for key, run in self._runs.items() if key in stored}
-        self._add(task)
+        with self._admitted(task.started_by), trio.CancelScope(shield=True):
+            await self._writer.execute(SaveRedrive(task))
+        self._begin(task)
         return task
 
     def all(self, queue: str | None = None) -> list[RedriveTask]:
         """The tasks that are remembered, of one queue or (None) of all, the latest first."""
-        return [run.task for run in reversed(self._runs.values()) if queue in (None, run.task.queue)]
+        return [
+            self._now(task) for task in reversed([*self._stored().values()]) if queue in (None, task.queue)
+        ]
 
     def get(self, redrive_id: str) -> RedriveTask:
         """A task, with its progress. Raises RedriveNotFound."""
-        return self._find(redrive_id).task
+        task = self._stored().get(redrive_id)
+        if task is None:
+            raise RedriveNotFound
+        return self._now(task)
+
+    async def find(self, redrive_id: str) -> RedriveTask:
+        """A task, also one that another process has just started. Raises RedriveNotFound."""
+        await trio.lowlevel.checkpoint()
+        return self.get(redrive_id) if redrive_id in self._stored() else await self._latest(redrive_id)
 
     async def wait(self, redrive_id: str) -> RedriveTask:
         """Return a task once it has ended, or the actor has. Cancelled, the task goes on. Raises RedriveNotFound."""
-        run = self._find(redrive_id)
-        await run.ended.wait()
-        return run.task
+        await trio.lowlevel.checkpoint()
+        while not (task := self.get(redrive_id)).ended and self._nursery is not None:
+            await self._changed.wait()
+        return task
 
     async def pause(self, redrive_id: str) -> RedriveTask:
         """Stop a task between two transactions, to be resumed; a paused one is unchanged.
@@ -181,10 +227,7 @@ class Redrives:
         Raises RedriveNotFound, RedriveStateConflict if it has ended, and what `WriterActor.execute` raises. If this
         call is cancelled, the task is paused all the same; so it is with `resume` and `cancel`.
         """
-        run = self._find(redrive_id)
-        async with run.changing:
-            await self._stop(run, "paused", paused_at=self._clock.now_ms())
-        return _in(run.task, "paused")
+        return _in(await self._stop(redrive_id, "paused"), "paused")
 
     async def resume(self, redrive_id: str) -> RedriveTask:
         """Continue a paused or failed task from its cursor; a running one does not change.
@@ -192,124 +235,150 @@ class Redrives:
         Raises RedriveNotFound, RedriveStateConflict if it is done or cancelled, TooManyRedrives, and what
         `WriterActor.execute` raises.
         """
-        run = self._find(redrive_id)
-        async with run.changing:
-            self._find(redrive_id)  # it may have been dismissed meanwhile
-            if run.task.state in ("paused", "failed"):
-                task = _changed(run.task, "running", None)
-                await self._save_running(task)
-                if run.ended.is_set():
-                    run.ended = trio.Event()
-                run.set(task)
-                self._runs[redrive_id] = run  # a new task may have taken its place before it was saved
-                self._begin(run)
-        return _in(run.task, "running")
+        await self._end(redrive_id)
+        known = await self._latest(redrive_id)
+        rests = known.state in ("paused", "failed")
+        with self._admitted(known.started_by) if rests else nullcontext():
+            task = await self._go_on(redrive_id)
+        if task is None:
+            raise RedriveNotFound
+        return _in(task, "running")
 
     async def cancel(self, redrive_id: str) -> RedriveTask:
         """End a task between two transactions, and return it; one that has ended does not change.
 
         Raises RedriveNotFound, and what `WriterActor.execute` raises.
         """
-        run = self._find(redrive_id)
-        async with run.changing:
-            await self._stop(run, "cancelled", finished_at=self._clock.now_ms())
-        return run.task
+        return await self._stop(redrive_id, "cancelled")
 
     async def dismiss(self, redrive_id: str) -> None:
         """Forget a task that has ended. Raises RedriveNotFound, and RedriveStateConflict for one that has not."""
-        run = self._find(redrive_id)
-        async with run.changing:
-            if not run.task.ended:
-                raise RedriveStateConflict(f"the redrive is {run.task.state}: cancel it first")
-            await self._writer.execute(ForgetRedrive(redrive_id))
-            self._runs.pop(redrive_id, None)
+        await self._end(redrive_id)
+        if not (task := await self._latest(redrive_id)).ended:
+            raise RedriveStateConflict(f"the redrive is {task.state}: cancel it first")
+        await self._writer.execute(ForgetRedrive(redrive_id))
 
-    def _find(self, redrive_id: str) -> _Run:
-        run = self._runs.get(redrive_id)
-        if run is None:
-            raise RedriveNotFound
-        return run
+    async def _latest(self, redrive_id: str) -> RedriveTask:
+        """A task as whichever process left it. Raises RedriveNotFound."""
+        if self.shared:
+            await self._change(ChangeRedrive(redrive_id, "done"))  # without a step it changes nothing
+        return self.get(redrive_id)
+
+    def _stored(self) -> Mapping[str, RedriveTask]:
+        return self._writer.snapshot().redrives
+
+    def _now(self, task: RedriveTask) -> RedriveTask:
+        """A stored task, as of the last step, where it is walked here."""
+        running = self._here.get(task.id)
+        walked_here = running is not None and task.walker == running.walker
+        return running.walk.task if running is not None and walked_here else task
+
+    def _tell(self) -> None:
+        """Wake those that wait for a change of a task."""
+        self._changed.set()
+        self._changed = trio.Event()
 
     def running_by_key(self) -> Counter[str | None]:
         """How many tasks run, or are about to, by who started them (`RedriveTask.started_by`)."""
-        return Counter(
-            [*self._starting, *(run.task.started_by for run in self._runs.values() if run.running)]
-        )
+        running = [task.started_by for task in self.all() if task.state == "running"]
+        return Counter([*self._starting, *running])
 
-    async def _save_running(self, task: RedriveTask) -> None:
-        """Store a task that is about to run. Raises TooManyRedrives if no further one may, or none of its key."""
+    @contextmanager
+    def _admitted(self, started_by: str | None) -> Iterator[None]:
+        """Around storing a task that is about to run. Raises TooManyRedrives if none may, or none of its key."""
         running = self.running_by_key()
         if running.total() >= limits.REDRIVES_RUNNING_MAX:
             raise TooManyRedrives
-        if running[task.started_by] >= limits.REDRIVES_RUNNING_A_KEY_MAX:
+        if running[started_by] >= limits.REDRIVES_RUNNING_A_KEY_MAX:
             raise TooManyRedrives(
                 f"{limits.REDRIVES_RUNNING_A_KEY_MAX} redrive tasks of this key run, as many as may; try again when one"
                 " has ended"
             )
-        self._starting.append(task.started_by)
+        self._starting.append(started_by)
         try:
-            await self._save(task)
+            yield
         finally:
-            self._starting.remove(task.started_by)
+            self._starting.remove(started_by)
 
-    async def _save(self, task: RedriveTask) -> None:
+    async def _change(self, change: ChangeRedrive) -> RedriveTask | None:
         with trio.CancelScope(shield=True):
-            await self._writer.execute(SaveRedrive(task))
+            task = await self._writer.execute(change)
+        self._tell()
+        return task
 
-    def _add(self, task: RedriveTask) -> None:
-        """Take a stored task, and let it go on if it is running."""
-        run = self._runs[task.id] = _Run(task)
-        if task.ended:
-            run.ended.set()
-        self._begin(run)
-
-    def _begin(self, run: _Run) -> None:
+    def _begin(self, task: RedriveTask) -> None:
         """Begin a walk, if the task is running and the actor is."""
-        if run.running and self._nursery is not None:
-            run.walk = Walk(run.task, self._known, self._lists, self._writer)
-            run.scope = trio.CancelScope()
-            run.stopped = trio.Event()
-            self._nursery.start_soon(self._walk, run, run.walk)
-        else:
-            run.stopped.set()
+        if task.state == "running" and self._nursery is not None:
+            running = self._here[task.id] = _Running(Walk(task, self._known, self._lists, self._writer))
+            self._nursery.start_soon(self._walk, running)
 
-    async def _stop(self, run: _Run, state: RedriveState, **members: Any) -> None:
+    async def _end(self, redrive_id: str) -> None:
+        """Store the end of a walk of this process, if that was refused until now."""
+        running = self._here.get(redrive_id)
+        if running is not None and running.ending is not None:
+            await self._change(running.ending)
+
+    async def _stop(self, redrive_id: str, state: RedriveState) -> RedriveTask:
         """Bring a task that has not ended to this state."""
         with trio.CancelScope(shield=True):  # a stopped walk gets its new state, or continues
-            if run.running:
-                run.scope.cancel()
-                await run.stopped.wait()
-            if run.task.ended or run.task.state is state:
-                return
-            task = _changed(run.task, state, None, **members)
+            await self._end(redrive_id)
+            running = self._here.get(redrive_id)
+            if running is not None:
+                running.scope.cancel()
+                await running.stopped.wait()
+            step = None if running is None else running.walk.progress
             try:
-                await self._save(task)
-            except BaseException:
-                self._begin(run)
-                raise
-            run.set(task)
-            if task.ended:
-                run.ended.set()
+                task = await self._change(ChangeRedrive(redrive_id, state, step=step))
+            finally:
+                stored = self._stored().get(redrive_id)
+                if running is not None and stored is not None and stored.walker == running.walker:
+                    self._begin(running.walk.task)
+        if task is None:
+            raise RedriveNotFound
+        return task
 
-    async def _walk(self, run: _Run, walk: Walk) -> None:
-        """Walk to the end of the queue, or until the walk is cancelled or fails."""
-        ended: RedriveTask | None = None
+    async def _walk(self, running: _Running) -> None:
+        """Walk to the end of the queue, or until the walk is cancelled or fails; then store what became of it."""
+        walk = running.walk
         try:
-            with run.scope:
+            with running.scope:
                 await walk.run()
-                ended = _changed(walk.task, "done", None, finished_at=self._clock.now_ms())
-        except Stopping:
-            pass  # the server stops: the same as cancelled
+                running.end("done")
+        except trio.Cancelled:  # the server stops
+            self._writer.post(ChangeRedrive(walk.task.id, "running", step=walk.progress))
+            raise
+        except (Stopping, RedriveStateConflict):
+            pass
         except Exception as problem:
-            error = _error_text(problem)
-            ended = _changed(walk.task, "failed", error, finished_at=self._clock.now_ms())
-            log(LogEvent.REDRIVE_FAILED, redrive=run.task.id, queue=run.task.queue, error=error)
+            running.end("failed", _error_text(problem))
+            log(
+                LogEvent.REDRIVE_FAILED,
+                redrive=walk.task.id,
+                queue=walk.task.queue,
+                error=_error_text(problem),
+            )
         finally:
-            run.set(ended or walk.task)
-            run.stopped.set()
-            if ended is not None:
-                self._writer.post(SaveRedrive(ended))
-                run.ended.set()
+            running.stopped.set()
+        if running.ending is not None:
+            await self._store_end(running, running.ending)
+        if self._here.get(walk.task.id) is running:
+            del self._here[walk.task.id]
+
+    async def _store_end(self, running: _Running, ending: ChangeRedrive) -> None:
+        """Store the end of a walk, however often that is refused; others see it here meanwhile."""
+        while True:
+            try:
+                await self._change(ending)
+                return
+            except Stopping:
+                return
+            except TRANSIENT_ERRORS:
+                now_ms = self._clock.now_ms()
+                running.walk.task = replace(
+                    running.walk.task, state=ending.state, error=ending.error, finished_at=now_ms
+                )
+                self._tell()
+            await trio.sleep(limits.STORAGE_RETRY_SECONDS)
 
 
 def _in(task: RedriveTask, state: RedriveState) -> RedriveTask:
@@ -317,12 +386,6 @@ def _in(task: RedriveTask, state: RedriveState) -> RedriveTask:
     if task.state is not state and task.ended:
         raise RedriveStateConflict(f"the redrive is {task.state}")
     return task
-
-
-def _changed(task: RedriveTask, state: RedriveState, error: str | None, **members: Any) -> RedriveTask:
-    """The task in another state, with the times of that state alone."""
-    times = {"paused_at": None, "finished_at": None} | members
-    return msgspec.structs.replace(task, state=state, error=error, **times)
 
 
 def _error_text(problem: Exception) -> str:

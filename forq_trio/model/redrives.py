@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from forq_trio.model.searches import AppliedFilter
 from forq_trio.model.values import Count, EpochMs
@@ -47,13 +48,16 @@ class RedriveInfo(Struct, frozen=True, rename="camel"):
 
 class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
     """A task as it is stored. before_sequence: its cursor: what is at or above this sequence is done; None before the
-    first page.
+    first page. walker: the id of the walk that takes its steps, made anew for each; "" while there is none.
+    walked_at: when that was last seen to be alive (epoch ms): after REDRIVE_SILENT_MS another may take the task over.
 
     started_by: None also for the holder of the `Broker`. matched, moved: fewer are moved than match if others were
     faster with some; a dry run moves none.
     """
 
     before_sequence: int | None = None
+    walker: str = ""
+    walked_at: int = 0
 
     @property
     def ended(self) -> bool:
@@ -63,12 +67,27 @@ class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
 class RedriveStep(Struct, frozen=True, gc=False):
     """How far a task is once the messages of a command are moved; stored in the same transaction.
 
-    task_id: the task; one that is not stored is ignored. The others: the new values of the task's members. To its
-    `moved` the engine adds how many messages the command changed.
+    task_id: the task. walker: the walk that takes the step. If the task is not running, or another walk has taken it
+    over, the command fails with RedriveStateConflict and moves nothing. The others: the new values of the task's
+    members. To its `moved` the engine adds how many messages the command changed.
     """
 
     task_id: str
-    before_sequence: int
+    before_sequence: int | None
     searched: int
     matched: int
     skipped: int
+    walker: str = ""
+
+
+def after_step(task: RedriveTask, step: RedriveStep, moved: int, now_ms: int) -> RedriveTask:
+    """The task once it has taken a step that moved or deleted so many messages."""
+    return replace(
+        task,
+        before_sequence=step.before_sequence,
+        searched=step.searched,
+        matched=step.matched,
+        skipped=step.skipped,
+        moved=task.moved + moved,
+        walked_at=now_ms,
+    )

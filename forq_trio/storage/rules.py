@@ -15,12 +15,12 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN
-from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.errors import Overloaded, TooManyQueues, TooManyRedrives
+from forq_trio.model.commands import ChangeRedrive, RedrivePolicy
+from forq_trio.model.errors import Overloaded, RedriveStateConflict, TooManyQueues, TooManyRedrives
 from forq_trio.model.history import FinishedMessage
 from forq_trio.model.messages import Failure, MessageInfo, NewMessage, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order, QueueRules
-from forq_trio.model.redrives import RedriveStep, RedriveTask
+from forq_trio.model.redrives import ENDED, RedriveStep, RedriveTask, after_step
 from forq_trio.model.sessions import UiSession
 from forq_trio.model.setting_checks import invalid_setting
 
@@ -355,15 +355,43 @@ def slices(items: Sequence[ItemT], sizes: Sequence[int]) -> Iterator[Sequence[It
         start += size
 
 
-def after_step(task: RedriveTask, step: RedriveStep, moved: int) -> RedriveTask:
-    """The task once it has taken a step that moved or deleted so many messages."""
+def step_refused(task: RedriveTask | None, step: RedriveStep | None) -> RedriveStateConflict | None:
+    """Why a command with this step must not change anything: its walk does not have the task any more."""
+    if step is None or (task is not None and task.state == "running" and task.walker == step.walker):
+        return None
+    return RedriveStateConflict("the task was stopped, or another walk has taken it over")
+
+
+def _is_behind(step: RedriveStep, task: RedriveTask) -> bool:
+    """A step from before others that are stored: of a walk that says that it is alive while it takes the next one."""
+    cursor = task.before_sequence
+    return cursor is not None and (step.before_sequence is None or step.before_sequence > cursor)
+
+
+def after_change(task: RedriveTask, change: ChangeRedrive, now_ms: int) -> RedriveTask:
+    """The task once it was changed; as it was where its state does not allow that."""
+    has_task = change.step is not None and step_refused(task, change.step) is None
+    is_silent = now_ms - task.walked_at >= limits.REDRIVE_SILENT_MS
+    resumes = task.state in ("paused", "failed") or (
+        task.state == "running" and (is_silent or not task.walker)
+    )
+    allowed = {
+        "running": has_task if change.step else resumes,
+        "paused": task.state == "running",
+        "cancelled": not task.ended,
+    }.get(change.state, has_task)
+    if change.step is not None and has_task and not _is_behind(change.step, task):
+        task = after_step(task, change.step, 0, now_ms)
+    if not allowed:
+        return task
     return msgspec.structs.replace(
         task,
-        before_sequence=step.before_sequence,
-        searched=step.searched,
-        matched=step.matched,
-        skipped=step.skipped,
-        moved=task.moved + moved,
+        state=change.state,
+        error=change.error,
+        walker=change.walker,
+        walked_at=now_ms,
+        paused_at=now_ms if change.state == "paused" else None,
+        finished_at=now_ms if change.state in ENDED else None,
     )
 
 

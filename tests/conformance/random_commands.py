@@ -16,6 +16,7 @@ from forq_trio.model.commands import (
     AckById,
     AckRevision,
     Cancel,
+    ChangeRedrive,
     Claim,
     Compact,
     Configure,
@@ -181,6 +182,8 @@ tasks = st.builds(
     text=maybe("ö"),
     total=st.just(3),
     state=st.sampled_from(get_args(RedriveState)),
+    walker=st.sampled_from(("", "w")),
+    walked_at=st.sampled_from((0, 2**50)),
 )
 steps = st.one_of(
     st.none(),
@@ -191,6 +194,7 @@ steps = st.one_of(
         st.integers(0, 9),
         st.integers(0, 9),
         st.integers(0, 9),
+        st.sampled_from(("", "w")),
     ),
 )
 settling = st.one_of(
@@ -278,6 +282,14 @@ administering = st.one_of(
     st.builds(EndSessions, st.sampled_from((None, ("s",), ("t", "t", "s"), ()))),
     st.builds(NoteSessionUse, st.dictionaries(st.sampled_from("stu"), st.integers(1, 4))),
     st.builds(SaveRedrive, tasks),
+    st.builds(
+        ChangeRedrive,
+        st.sampled_from("xyz"),
+        st.sampled_from(get_args(RedriveState)),
+        maybe("why"),
+        st.sampled_from(("", "w")),
+        steps,
+    ),
     st.builds(ForgetRedrive, st.sampled_from("xyz")),
     st.builds(TrimEvents, st.sampled_from((0, 1_000, 30_000)), st.sampled_from((0, 10**9, 10**9))),
     st.builds(NoteTokenUse, st.dictionaries(st.sampled_from("tuv"), st.integers(1, 3))),

@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Delete, ForgetRedrive, Redrive, SaveRedrive
-from forq_trio.model.errors import TooManyRedrives
+from forq_trio.model.commands import ChangeRedrive, Delete, ForgetRedrive, Redrive, SaveRedrive
+from forq_trio.model.errors import RedriveStateConflict, TooManyRedrives
 from forq_trio.model.redrives import RedriveStep
 from forq_trio.model.searches import AppliedFilter, MessageFilter
 from forq_trio.model.values import seen
@@ -67,12 +67,78 @@ def test_a_step_is_stored_with_what_it_changed(engine, deletes):
     ids = (dead.id, "00000000-0000-7000-8000-000000000000")
     command = Delete("q-dlq", ids, step) if deletes else Redrive("q-dlq", ids, None, step)
     assert do(engine, command) == (True, False)
-    assert stored(engine) == [task(before_sequence=5, searched=10, matched=4, skipped=1, moved=3)]
+    assert stored(engine) == [
+        task(before_sequence=5, searched=10, matched=4, skipped=1, moved=3, walked_at=T0)
+    ]
 
 
-def test_a_step_of_a_task_that_is_forgotten_moves_all_the_same(engine):
+@pytest.mark.parametrize("deletes", [False, True])
+@pytest.mark.parametrize(
+    "members", [None, {"walker": "other"}, {"state": "paused", "walker": "w"}, {"state": "done"}]
+)
+def test_a_step_of_a_walk_that_has_not_its_task_moves_nothing(engine, members, deletes):
     dead = send_dead_letter(engine)
-    assert do(engine, Redrive("q-dlq", (dead.id,), None, RedriveStep("gone", 5, 1, 1, 0))) == (True,)
+    tasks = [] if members is None else [task(**members)]
+    run(engine, *map(SaveRedrive, tasks))
+    step = RedriveStep(task().id, 5, 1, 1, 0, "w")
+    command = Delete("q-dlq", (dead.id,), step) if deletes else Redrive("q-dlq", (dead.id,), None, step)
+    assert isinstance(do(engine, command), RedriveStateConflict)
+    assert stored(engine) == tasks
+    assert engine.snapshot().counts["q-dlq"].total == 1
+
+
+SILENT = T0 - limits.REDRIVE_SILENT_MS
+STEP = RedriveStep(task().id, 5, 4, 3, 1, "w")
+STEPPED = {"before_sequence": 5, "searched": 4, "matched": 3, "skipped": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        # By callers.
+        ({"walker": "w"}, {"state": "paused"}, {"state": "paused", "paused_at": T0}),
+        ({"state": "paused"}, {"state": "cancelled"}, {"state": "cancelled", "finished_at": T0}),
+        ({"state": "failed", "error": "e"}, {"state": "running", "walker": "v"}, {"walker": "v"}),
+        ({"state": "paused", "paused_at": 1}, {"state": "running", "walker": "v"}, {"walker": "v"}),
+        ({"state": "failed", "error": "e"}, {"state": "paused"}, None),
+        ({"state": "done"}, {"state": "cancelled"}, None),
+        ({"state": "cancelled"}, {"state": "running", "walker": "v"}, None),
+        # By walks that take over.
+        ({}, {"state": "running", "walker": "v"}, {"walker": "v"}),
+        ({"walker": "w", "walked_at": SILENT}, {"state": "running", "walker": "v"}, {"walker": "v"}),
+        ({"walker": "w", "walked_at": SILENT + 1}, {"state": "running", "walker": "v"}, None),
+        # By the walk that has the task.
+        ({"walker": "w"}, {"state": "done", "step": STEP}, {"state": "done", "finished_at": T0, **STEPPED}),
+        (
+            {"walker": "w"},
+            {"state": "failed", "error": "e", "step": STEP},
+            {"state": "failed", "error": "e", "finished_at": T0, **STEPPED},
+        ),
+        ({"walker": "w"}, {"state": "running", "walker": "w", "step": STEP}, {"walker": "w", **STEPPED}),
+        ({"walker": "w"}, {"state": "running", "step": STEP}, STEPPED),
+        (
+            {"walker": "w", "before_sequence": 4},
+            {"state": "running", "walker": "w", "step": STEP},
+            {"walker": "w", "before_sequence": 4},
+        ),
+        ({"walker": "w"}, {"state": "paused", "step": STEP}, {"state": "paused", "paused_at": T0, **STEPPED}),
+        # By a walk that has it no longer.
+        ({"walker": "x"}, {"state": "paused", "step": STEP}, {"state": "paused", "paused_at": T0}),
+        ({"walker": "x"}, {"state": "done", "step": STEP}, None),
+        ({"state": "paused"}, {"state": "running", "walker": "w", "step": STEP}, None),
+    ],
+)
+def test_what_changes_a_task(engine, before, change, after):
+    """after: None where nothing changes."""
+    was = task(**before)
+    do(engine, SaveRedrive(was))
+    expected = was if after is None else task(**{"walked_at": T0, **after})
+    assert do(engine, ChangeRedrive(was.id, **change)) == expected
+    assert stored(engine) == [expected]
+
+
+def test_a_task_that_is_not_there_is_not_changed(engine):
+    assert do(engine, ChangeRedrive("gone", "paused")) is None
     assert stored(engine) == []
 
 

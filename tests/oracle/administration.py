@@ -23,7 +23,7 @@ from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, within
 from oracle.operations import operation
-from oracle.redrives import take_step
+from oracle.redrives import check_step, take_step
 from oracle.send import store_waiting
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -110,6 +110,7 @@ def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
 
 @operation(Redrive)
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
+    check_step(tx, command.step)
     if command.target:
         tx.check_admitted(command.target)
     store_waiting(tx)
@@ -140,6 +141,7 @@ def _charge(tx: Transaction, command: Redrive | Delete) -> None:
 
 @operation(Delete)
 def delete(tx: Transaction, command: Delete) -> tuple[bool, ...]:
+    check_step(tx, command.step)
     _charge(tx, command)
     outcome = tuple(_delete(tx, _at_rest(tx, command.queue, each)) for each in command.message_ids)
     take_step(tx, command.step, sum(outcome))

@@ -1,8 +1,8 @@
 """The reference engine: tasks over dead letters."""
 
-from forq_trio.model.commands import ForgetRedrive, SaveRedrive
+from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.redrives import RedriveStep
+from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.storage import rules
 from oracle.operations import operation
 from oracle.transaction import Transaction
@@ -20,13 +20,27 @@ def save(tx: Transaction, command: SaveRedrive) -> None:
     redrives[command.task.id] = command.task
 
 
+@operation(ChangeRedrive)
+def change(tx: Transaction, command: ChangeRedrive) -> RedriveTask | None:
+    if (task := tx.state.redrives.get(command.task_id)) is None:
+        return None
+    tx.state.redrives[command.task_id] = rules.after_change(task, command, tx.now_ms)
+    return tx.state.redrives[command.task_id]
+
+
 @operation(ForgetRedrive)
 def forget(tx: Transaction, command: ForgetRedrive) -> bool:
     return tx.state.redrives.pop(command.task_id, None) is not None
 
 
+def check_step(tx: Transaction, step: RedriveStep | None) -> None:
+    """Raise if the walk of this step does not have its task any more."""
+    if step is not None and (refusal := rules.step_refused(tx.state.redrives.get(step.task_id), step)):
+        raise refusal
+
+
 def take_step(tx: Transaction, step: RedriveStep | None, moved: int) -> None:
     """Store how far a task is, now that it moved or deleted so many messages."""
-    if step is not None and step.task_id in tx.state.redrives:
+    if step is not None:
         task = tx.state.redrives[step.task_id]
-        tx.state.redrives[step.task_id] = rules.after_step(task, step, moved)
+        tx.state.redrives[step.task_id] = after_step(task, step, moved, tx.now_ms)

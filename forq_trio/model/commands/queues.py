@@ -7,7 +7,7 @@ from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
-from forq_trio.model.redrives import RedriveStep, RedriveTask
+from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
 
 
 def _count(command: "NameQueues") -> int:
@@ -129,6 +129,25 @@ class SaveRedrive(Command[None], frozen=True, gc=False):
     traits = Traits(Order.TASKS, Effect.LASTS, weighs=1)
 
     task: RedriveTask
+
+
+class ChangeRedrive(Command[RedriveTask | None], frozen=True, gc=False):
+    """Bring a task to another state; returns it as it is then, None if there is none of this id.
+
+    What its state does not allow changes nothing: only a running one can be paused, only one that has not ended
+    cancelled; only a paused or failed one can be resumed ("running"), or a running one taken over that has no walk, or
+    a silent one. error: why it failed. walker: the walk that goes on with it. step: how far a walk has come; it is
+    stored if the walk still has the task. Only with it, and while it has the task, a walk can say that the task is
+    done, failed, or running: then the walk is alive, or gives the task up (walker is "").
+    """
+
+    traits = Traits(Order.TASKS, Effect.LASTS, weighs=1)
+
+    task_id: str
+    state: RedriveState
+    error: str | None = None
+    walker: str = ""
+    step: RedriveStep | None = None
 
 
 class ForgetRedrive(Command[bool], frozen=True, gc=False):

@@ -1,6 +1,6 @@
 """Bounds of queues, of work on dead letters, and of what the monitor shows."""
 
-from forq_trio.model.limits.units import DAY_MS, MIB, MINUTE_MS
+from forq_trio.model.limits.units import DAY_MS, MIB, MINUTE_MS, SECOND_MS
 
 # Queues. A back-off is a list of delays or a formula. CLAIM_FILTERED_MAX: messages that the claims of one batch set to
 # held, move or remove. EVICTED_MAX: those that a send looks at. SET_ASIDE: due messages that could not be settled.
@@ -39,6 +39,8 @@ REDRIVE_ERROR_LENGTH_MAX = 1_000
 REDRIVE_RATE_MAX = 10_000
 REDRIVE_STEPS_PER_SECOND = 10
 REDRIVE_RETRIES_MAX = 5
+REDRIVE_ALIVE_SECONDS = 1  # how often a walk that several processes could take says that it is alive
+REDRIVE_SILENT_MS = 5 * SECOND_MS  # then another process takes its task over
 SEARCH_TEXT_LENGTH_MAX = 1_024
 SEARCH_PAGE_DEFAULT = 50
 SEARCH_AGE_MS_MAX = 3_660 * DAY_MS
@@ -60,5 +62,6 @@ AGES_READ_MAX = 100
 
 assert SEARCH_PAGE_DEFAULT <= SEARCH_PAGE_MAX <= SEARCH_SCAN_MAX
 assert REDRIVES_RUNNING_MAX <= REDRIVES_REMEMBERED_MAX
+assert 3 * REDRIVE_ALIVE_SECONDS * SECOND_MS < REDRIVE_SILENT_MS
 assert METRIC_QUEUES_READ_MAX <= AGES_READ_MAX
 assert HISTOGRAM_QUEUES_MAX <= METRIC_QUEUES_MAX < SERIES_QUEUES_MAX

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from json import dumps
 
 from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
-from forq_trio.model.errors import Overloaded, ServiceError
+from forq_trio.model.errors import ForqError, ServiceError
 from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
@@ -14,7 +14,7 @@ from forq_trio.storage.relational.operations.dead_letters import (
     transfer,
     without_waiting,
 )
-from forq_trio.storage.relational.operations.redrives import take_step
+from forq_trio.storage.relational.operations.redrives import refused, take_step
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.operations.table import operation, operation_on_each
 from forq_trio.storage.relational.operations.waiting import give_key_back
@@ -23,10 +23,12 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 @operation_on_each(Redrive)
-def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | Overloaded | Deferred:
+def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError | Deferred:
     allowance = tx.allowances.of(Redrive)
     if allowance.used_up:
         return DEFERRED
+    if refusal := refused(tx, command.step):
+        return refusal
     if command.target and (refusal := tx.admit(command.target)):
         return refusal
     found = _named(tx, allowance, command.queue, command.message_ids)
@@ -57,10 +59,12 @@ def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
 
 
 @operation_on_each(Delete)
-def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | Deferred:
+def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | ForqError | Deferred:
     allowance = tx.allowances.of(Delete)
     if allowance.used_up:
         return DEFERRED
+    if refusal := refused(tx, command.step):
+        return refusal
     found = _named(tx, allowance, command.queue, command.message_ids)
     removed = [found.pop(message_id, None) for message_id in command.message_ids]
     present = [message for message in removed if message is not None]

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from forq_trio.model.commands import ForgetRedrive, SaveRedrive
-from forq_trio.model.errors import ServiceError
-from forq_trio.model.redrives import RedriveStep, RedriveTask
+from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
+from forq_trio.model.errors import ForqError, ServiceError
+from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.rules import after_step, redrive_to_forget
+from forq_trio.storage.rules import after_change, redrive_to_forget, step_refused
 
 read_task = msgspec.json.Decoder(RedriveTask).decode
 _encode = msgspec.json.Encoder().encode
@@ -26,6 +26,17 @@ def save(tx: Transaction, command: SaveRedrive) -> ServiceError | None:
     return None
 
 
+@operation_on_each(ChangeRedrive)
+def change(tx: Transaction, command: ChangeRedrive) -> RedriveTask | None:
+    task = tx.redrives.get(command.task_id)
+    if task is None:
+        return None
+    changed = after_change(task, command, tx.now_ms)
+    if changed != task:
+        _store(tx, changed)
+    return changed
+
+
 @operation_on_each(ForgetRedrive)
 def forget(tx: Transaction, command: ForgetRedrive) -> bool:
     known = command.task_id in tx.redrives
@@ -34,11 +45,15 @@ def forget(tx: Transaction, command: ForgetRedrive) -> bool:
     return known
 
 
+def refused(tx: Transaction, step: RedriveStep | None) -> ForqError | None:
+    """Why the command of this step must not change anything; asked before it does."""
+    return None if step is None else step_refused(tx.redrives.get(step.task_id), step)
+
+
 def take_step(tx: Transaction, step: RedriveStep | None, moved: int) -> None:
     """Store how far a task is, now that it moved or deleted so many messages."""
-    task = None if step is None else tx.redrives.get(step.task_id)
-    if step is not None and task is not None:
-        _store(tx, after_step(task, step, moved))
+    if step is not None:
+        _store(tx, after_step(tx.redrives[step.task_id], step, moved, tx.now_ms))
 
 
 def _store(tx: Transaction, task: RedriveTask) -> None:
