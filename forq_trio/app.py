@@ -192,15 +192,19 @@ async def _listen(address: Address) -> list[socket.socket]:
         raise StartFailed(f"cannot listen on {address}: {reason}") from None
 
 
+def database_url(config: Config) -> str:
+    """The database that the server opens."""
+    return config.db_url or (MEMORY_URL if config.memory else f"{SQLITE_PREFIX}{config.db_path}")
+
+
 async def _open_engine(config: Config) -> Engine:
-    url = config.db_url or (MEMORY_URL if config.memory else f"{SQLITE_PREFIX}{config.db_path}")
     settings = EngineSettings(
         queue_ttl_ms=config.queue_ttl_hours * limits.HOUR_MS,
         dlq_ttl_ms=config.dlq_ttl_hours * limits.HOUR_MS,
         history=config.history == "on",
         events=config.events == "on",
     )
-    return await trio.to_thread.run_sync(open_engine, url, settings, config.durability)
+    return await trio.to_thread.run_sync(open_engine, database_url(config), settings, config.durability)
 
 
 def _backup_settings(config: Config) -> BackupSettings:

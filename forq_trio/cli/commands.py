@@ -54,6 +54,7 @@ _COMMANDS = {
     "backup": _Listed("files", "Copy a database, also one in use."),
     "restore": _Listed("files", "Put a backup in the place of a database."),
     "compact": _Listed("compact", "Give free space of a database back to the disk."),
+    "migrate": _Listed("database", "Bring the schema of a database up to date."),
     "completion": _Listed("completion", "Print the completion script of a shell."),
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import StorageOpenError
 
@@ -148,9 +149,11 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
         with open(url_file, "w", encoding="utf-8") as told:
             return app.run(loaded.config, partial(_tell, told))
     except StorageOpenError as error:
-        if loaded.sources["db_path"] == DEFAULT and not (loaded.config.memory or loaded.config.db_url):
-            raise StorageOpenError(f"{error}; FORQ_DB_PATH or --db names another place") from error
-        raise
+        is_default = loaded.sources["db_path"] == DEFAULT and not (
+            loaded.config.memory or loaded.config.db_url
+        )
+        advice = "; FORQ_DB_PATH or --db names another place" if is_default else ""
+        raise Failure(f"{error}{advice}", Exit.USAGE) from error
 
 
 def _tell(told: TextIO, url: str, ui_url: str | None) -> None:

@@ -10,7 +10,7 @@ import os
 import secrets
 import ssl
 from collections import ChainMap
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,10 +70,26 @@ def load(
 
 def load_db_path(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The database file alone, for work on a file without a server. Raises ConfigError like `load`."""
-    sources, problems = _read({"db_path": option} if option else None, environ, None)
+    return _load_without_secret(option, environ, None, lambda config, given: []).db_path
+
+
+def load_database(option: str | None, file: Path | None) -> Config:
+    """Which database it is, for work on it without a server; the secret may be missing. Raises ConfigError."""
+    return _load_without_secret(option, None, file, _database_conflicts)
+
+
+def _load_without_secret(
+    db_path: str | None,
+    environ: Mapping[str, str] | None,
+    file: Path | None,
+    conflicts: Callable[[Config, Container[str]], Iterable[str]],
+) -> Config:
+    sources, problems = _read({"db_path": db_path} if db_path else None, environ, file)
+    config = Config(*sources, _STAND_IN)
+    problems += conflicts(config, ChainMap(*(source.origins for source in sources)))
     if problems:
         raise ConfigError(problems)
-    return Config(*sources, _STAND_IN).db_path
+    return config
 
 
 def _read(
@@ -129,9 +145,7 @@ def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
             yield f"{SETTINGS[other].variable}: is needed, for {name} is set; allowed: both or neither"
     if config.tls_cert and config.tls_key and (reason := _why_unusable(config.tls_cert, config.tls_key)):
         yield f"FORQ_TLS_CERT: cannot be used with FORQ_TLS_KEY ({reason}); allowed: a PEM pair, not encrypted"
-    for other in ("db_path", "memory"):
-        if "db_url" in given and other in given:
-            yield f"FORQ_DB_URL: names another database than {SETTINGS[other].variable}; allowed: one of them"
+    yield from _database_conflicts(config, given)
     if config.ui_enabled and config.api_addr == config.ui_addr and config.api_addr.port != 0:
         yield f"FORQ_UI_ADDR: {config.ui_addr} is the API's address too; allowed: an address of its own"
     if config.sasquatch_enabled and not config.sasquatch_auth and not config.api_addr.is_loopback:
@@ -157,6 +171,20 @@ def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
             f"FORQ_SASQUATCH_POISON_MAX_RECEIVES: {most} is less than sasquatch_default_max_receives; "
             f"allowed: at least {least}"
         )
+
+
+def _database_conflicts(config: Config, given: Container[str]) -> Iterator[str]:
+    if "db_url" not in given:
+        return
+    for other in ("db_path", "memory"):
+        if other in given:
+            yield f"FORQ_DB_URL: names another database than {SETTINGS[other].variable}; allowed: one of them"
+    for other in ("disk_reserve_mb", "backup_dir", "backup_every_hours", "backup_keep"):
+        if other in given and getattr(config, other):
+            yield (
+                f"{SETTINGS[other].variable}: is for the database file, and FORQ_DB_URL names PostgreSQL; "
+                "allowed: one of the two"
+            )
 
 
 def _why_unusable(cert: Path, key: Path) -> str | None:

@@ -12,6 +12,7 @@ OF_COMMANDS = {
     "backup": "server",
     "restore": "server",
     "compact": "server",
+    "migrate": "server",
     "pgq": "postgres",
     "pipeline": "spark",
 }

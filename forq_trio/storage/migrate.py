@@ -24,6 +24,14 @@ class Applied(NamedTuple):
     checksum: str
 
 
+class Migrated(NamedTuple):
+    """name: of the database, without a password. before, now: the versions of its schema; 0 for none of ours."""
+
+    name: str
+    before: int
+    now: int
+
+
 class Migration(NamedTuple):
     """One step of the schema."""
 
@@ -65,7 +73,7 @@ def pending(path: str, known: Sequence[Migration], applied: Sequence[Applied]) -
         if expected > len(known):
             raise StorageOpenError(
                 f"{path} was written by a newer version of forq-trio: it has had migration {had.version}, "
-                f"this version knows {len(known)}"
+                f"this version knows {len(known)}; use the newer version, or another database"
             )
         if had.checksum != known[expected - 1].checksum:
             raise StorageOpenError(

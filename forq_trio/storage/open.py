@@ -1,9 +1,11 @@
 """Opens the engine of a database URL. The only module that names concrete engines."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
+from forq_trio.storage.migrate import Migrated
 
 SQLITE_PREFIX = "sqlite:///"
 POSTGRES_PREFIXES = ("postgresql://", "postgres://")
@@ -24,18 +26,34 @@ def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
         return SqliteEngine(url.removeprefix(SQLITE_PREFIX), settings, durability)
     if url == MEMORY_URL:
         return _open_temporary(settings)
-    if url.startswith(POSTGRES_PREFIXES):
-        try:
-            from forq_trio.storage.postgres.engine import PostgresEngine
-        except ImportError as error:
-            raise StorageOpenError(
-                f"PostgreSQL needs `pip install 'forq-trio[postgres]'` ({error})"
-            ) from None
-        return PostgresEngine(url, settings, durability)
-    shown = url.partition("://")[0] + "://…" if "@" in url else url
-    raise StorageOpenError(
-        f"{shown!r} is not a database URL; use sqlite:///<path>, memory: or postgresql://…"
-    )
+    with _postgres(url):
+        from forq_trio.storage.postgres.engine import PostgresEngine
+    return PostgresEngine(url, settings, durability)
+
+
+def migrate(url: str) -> Migrated:
+    """Bring the schema of a database up to date, and make it in PostgreSQL. Blocks. Raises StorageOpenError."""
+    if url.startswith(SQLITE_PREFIX):
+        from forq_trio.storage.sqlite.files.open import migrate_file
+
+        return migrate_file(url.removeprefix(SQLITE_PREFIX))
+    with _postgres(url):
+        from forq_trio.storage.postgres.open import migrate as migrate_postgres
+    return migrate_postgres(url)
+
+
+@contextmanager
+def _postgres(url: str) -> Iterator[None]:
+    """Import in the body what opens this URL. Raises StorageOpenError."""
+    if not url.startswith(POSTGRES_PREFIXES):
+        shown = url.partition("://")[0] + "://…" if "@" in url else url
+        raise StorageOpenError(
+            f"{shown!r} is not a database URL; use sqlite:///<path>, memory: or postgresql://…"
+        )
+    try:
+        yield
+    except ImportError as error:
+        raise StorageOpenError(f"PostgreSQL needs `pip install 'forq-trio[postgres]'` ({error})") from None
 
 
 def _open_temporary(settings: EngineSettings) -> Engine:

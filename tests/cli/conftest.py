@@ -1,6 +1,7 @@
 """Runs commands in this process as the console script would, against a real server in a thread of it."""
 
 import io
+import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import pytest
 
 from forq_trio import ForqClient
 from forq_trio.cli.commands import run
+from forq_trio.telemetry import log
 from support.in_process import in_process_server
 from support.proxy import Proxy, proxying
 from support.real_server import SECRET
@@ -107,3 +109,14 @@ def proxy(connected: Forq, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
     with proxying(url) as (proxy, proxy_url):
         monkeypatch.setenv("FORQ_URL", proxy_url)
         yield proxy
+
+
+@pytest.fixture
+def logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`forq serve` sets up the log of its process, which here is the tests'."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    monkeypatch.setattr(log, "_logger", log._logger)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)

@@ -1,13 +1,11 @@
 """`forq` itself, `forq config`, `forq serve`'s way to a configuration, and the commands on files."""
 
 import json
-import logging
 import socket
 import sqlite3
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +19,6 @@ from forq_trio.config.settings import Config, default_db_path
 from forq_trio.model import durations
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.system import open_broker
-from forq_trio.telemetry import log
 from support.in_process import in_process_server
 from support.real_server import environment
 
@@ -202,7 +199,7 @@ def test_where_the_default_place_cannot_be_used_serve_says_how_to_name_another(
     monkeypatch.setattr(app, "run", serve)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     outcome = forq("serve")
-    assert outcome.code == exits.Exit.FAILED
+    assert outcome.code == exits.Exit.USAGE
     sentence = f"forq: {tmp_path}/forq/forq.db cannot be created; FORQ_DB_PATH or --db names another place\n"
     assert outcome.err == sentence
     assert forq("serve", "--db", "other.db").err == f"forq: {Path.cwd()}/other.db cannot be created\n"
@@ -316,17 +313,6 @@ def test_a_file_that_is_not_there_or_not_ours(forq: Forq, tmp_path: Path, comman
     assert err.count("\n") == 1
 
 
-@pytest.fixture
-def logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """`forq serve` sets up the log of its process, which here is the tests'."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    monkeypatch.setattr(log, "_logger", log._logger)
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
 @pytest.mark.usefixtures("logging_as_before")
 def test_a_port_in_use_is_one_sentence(forq: Forq, tmp_path: Path):
     with socket.socket() as taken:
@@ -341,6 +327,6 @@ def test_a_port_in_use_is_one_sentence(forq: Forq, tmp_path: Path):
 def test_two_servers_on_one_file(forq: Forq, tmp_path: Path):
     with in_process_server(database=tmp_path / "forq.db"):
         outcome = forq("serve", "--api-addr", "127.0.0.1:0", "--db", str(tmp_path / "forq.db"))
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert outcome.err.startswith("forq: ")
     assert outcome.err.count("\n") == 1

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from forq_trio.app import FORCED_EXIT_SECONDS
-from forq_trio.cli.exits import Exit
 from forq_trio.config.load import load
 from forq_trio.config.settings import SETTINGS
 from forq_trio.model import limits
@@ -143,7 +142,9 @@ def test_the_unit(pages: dict[str, str]) -> None:
     unit.read_string(text)
     service = unit["Service"]
     assert int(service["TimeoutStopSec"]) > FORCED_EXIT_SECONDS
-    assert int(service["RestartPreventExitStatus"]) == Exit.USAGE
+    assert service["Restart"] == "always"
+    assert "RestartPreventExitStatus" not in service  # a database may be there a moment later
+    assert int(unit["Unit"]["StartLimitIntervalSec"]) == 0
     assert int(service["LimitNOFILE"]) >= (
         limits.CONNECTIONS_MAX + limits.UI_CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
     )

@@ -131,7 +131,7 @@ def test_server_leaves_secret_and_database_to_a_configuration_file(installed) ->
 
 def test_server_has_no_file_where_a_database_is_named(installed) -> None:
     outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}")
-    assert outcome.returncode == 1
+    assert outcome.returncode == 2
     assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr  # nobody listens on that socket
 
 

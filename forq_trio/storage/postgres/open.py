@@ -6,12 +6,13 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.migrate import Applied, load, pending
+from forq_trio.storage.migrate import Applied, Migrated, load, pending
 from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
 
 VERSION_MIN = 13
 """PostgreSQL's major version."""
 KNOWN = load("forq_trio.storage.postgres")
+_NO_RIGHTS = "42501"
 _SYNCHRONOUS = {"full": "on", "normal": "off"}
 _CONNECTION = {
     "application_name": "forq",
@@ -51,6 +52,8 @@ class Address:
     def refused(self, error: Exception) -> StorageOpenError:
         """The error of a server that cannot start."""
         reason = str(error)
+        if getattr(error, "sqlstate", "") == _NO_RIGHTS:
+            reason += "; let the role own the database, or have `forq migrate` run by one that does"
         if self._password:
             reason = reason.replace(self._password, "***")
         return StorageOpenError(f"{self.name} cannot be used: {reason}")
@@ -67,6 +70,19 @@ def _without(url: str, message: str) -> str:
 
 def open_writer(address: Address) -> PgConnection:
     """The write connection, to a database that is up to date. Raises StorageOpenError."""
+    return _open_writer(address)[0]
+
+
+def migrate(url: str) -> Migrated:
+    """Make the schema or bring it up to date, and nothing else. Raises StorageOpenError."""
+    address = Address(url, "full")
+    connection, before = _open_writer(address)
+    connection.close()
+    return Migrated(address.name, before, len(KNOWN))
+
+
+def _open_writer(address: Address) -> tuple[PgConnection, int]:
+    """The connection, and the version that the schema had."""
     try:
         connection = address.connect()
     except DatabaseFailed as error:
@@ -75,21 +91,23 @@ def open_writer(address: Address) -> PgConnection:
         if connection.server_version < VERSION_MIN * 10_000:
             found = connection.server_version // 10_000
             raise StorageOpenError(f"{address.name} is PostgreSQL {found}; use {VERSION_MIN} or newer")
-        _migrate(connection, address.name)
+        version_found = _migrate(connection, address.name)
     except (DatabaseFailed, StatementFailed) as error:
         connection.close()
         raise address.refused(error) from None
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, version_found
 
 
-def _migrate(connection: PgConnection, name: str) -> None:
-    """Make the schema or bring it up to date, in one transaction, one process at a time."""
-    if connection.query("tables") and not pending(name, KNOWN, _applied(connection, name)):
-        return
+def _migrate(connection: PgConnection, name: str) -> int:
+    """Make the schema or bring it up to date, in one transaction, one process at a time; returns what it was."""
+    had = _applied(connection, name) if connection.query("tables") else []
+    if had and not pending(name, KNOWN, had):
+        return len(had)
     connection.send("begin")
+    connection.query("take_time")
     connection.query("migration_gate")
     had = _applied(connection, name) if connection.query("tables") else []
     missing = pending(name, KNOWN, had)
@@ -100,9 +118,12 @@ def _migrate(connection: PgConnection, name: str) -> None:
         connection.script(migration.sql)
         connection.query("record", migration.version, migration.name, migration.checksum)
     connection.query("commit")
+    return len(had)
 
 
 def _applied(connection: PgConnection, name: str) -> list[Applied]:
     if ("migrations",) not in connection.query("tables"):
-        raise StorageOpenError(f"{name} has a schema `forq` that is not ours: it has no table of migrations")
+        raise StorageOpenError(
+            f"{name} has a schema `forq` that is not ours: it has no table of migrations; name another database"
+        )
     return [Applied(*row) for row in connection.query("applied")]

@@ -79,10 +79,10 @@ def serve(database, address: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def refused(database, address: str = "127.0.0.1:0") -> str:
+def refused(database, address: str = "127.0.0.1:0", code: Exit = Exit.USAGE) -> str:
     """The one sentence with which it gives up."""
     ended = serve(database, address)
-    assert ended.returncode == Exit.FAILED, ended
+    assert ended.returncode == code, ended
     assert ended.stdout == ""
     (sentence,) = ended.stderr.splitlines()
     assert "Traceback" not in sentence
@@ -105,7 +105,7 @@ def test_a_second_server_on_the_file_is_refused(tmp_path) -> None:
 @pytest.mark.tier2
 def test_a_port_in_use_is_named(tmp_path) -> None:
     with real_server(tmp_path / "forq.db") as server:
-        assert server.address in refused(tmp_path / "other.db", server.address)
+        assert server.address in refused(tmp_path / "other.db", server.address, Exit.FAILED)
         assert not (tmp_path / "other.db").exists()
 
 

@@ -169,6 +169,21 @@ def test_a_database_url_excludes_a_file_and_memory(tmp_path: Path):
             load(environ=MINIMAL | {variable: value}, file=toml)
 
 
+@pytest.mark.parametrize(
+    "variable", ["FORQ_DISK_RESERVE_MB", "FORQ_BACKUP_DIR", "FORQ_BACKUP_EVERY_HOURS", "FORQ_BACKUP_KEEP"]
+)
+def test_what_is_for_the_database_file_is_refused_by_name_with_postgresql(variable: str):
+    environ = MINIMAL | {variable: "64"}
+    (problem,) = problems(environ | {"FORQ_DB_URL": "postgresql:///queue"})
+    assert problem.startswith(f"{variable}: is for the database file, and FORQ_DB_URL names PostgreSQL")
+    assert load(environ=environ).config.db_url is None
+
+
+def test_no_reserve_and_no_backups_go_with_postgresql():
+    nothing = {"FORQ_DISK_RESERVE_MB": "0", "FORQ_BACKUP_EVERY_HOURS": "0"}
+    assert load(environ=MINIMAL | nothing | {"FORQ_DB_URL": "postgresql:///queue"}).config.db_url
+
+
 def test_an_empty_variable_counts_as_not_set():
     assert load(environ=MINIMAL | {"FORQ_ENV": "", "FORQ_CONFIG": ""}).config.env == "pro"
 

@@ -89,6 +89,10 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 SELECT relname FROM pg_catalog.pg_class
 WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'forq') AND relkind = 'r';
 
+-- name: take_time
+-- A migration may take long, and so may the wait for another one; it ends with the transaction.
+SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true);
+
 -- name: migration_gate
 -- Wait until no other process migrates; it ends with the transaction.
 SELECT pg_advisory_xact_lock(1718579825, 2);

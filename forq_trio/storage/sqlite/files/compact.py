@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database
-from forq_trio.storage.sqlite.files.open import check_one_name, has_log, open_alone
+from forq_trio.storage.sqlite.files.open import check_exists, check_one_name, has_log, open_alone
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise
 from forq_trio.storage.sqlite.files.replace import replacing
 
@@ -34,8 +34,7 @@ def compact_file(path: str, progress: Progress | None = None) -> CompactedFile:
     is none, it is not ours, it is damaged, the disk is full, a server or another program has it open, it has a second
     name, or it belongs to another user.
     """
-    if not has_log(path, ""):
-        raise StorageOpenError(f"{path} {'is empty' if os.path.exists(path) else 'does not exist'}")
+    check_exists(path)
     with replacing(path) as real_path, closing(open_alone(real_path)) as source:
         check_one_name(real_path, path)
         if recognise(source, path) is not Kind.OURS:

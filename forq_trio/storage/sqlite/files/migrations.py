@@ -20,15 +20,16 @@ def applied(connection: apsw.Connection) -> list[Applied]:
     return [Applied(*row) for row in connection.execute(_SQL["applied"])]
 
 
-def migrate(connection: apsw.Connection, path: str) -> None:
+def migrate(connection: apsw.Connection, path: str) -> int:
     """Bring an empty file, or one of ours, up to date: each missing migration in a transaction of its own.
 
-    Raises StorageOpenError if migrations were applied to it that are not ours.
+    Returns the version that it had. Raises StorageOpenError if migrations were applied to it that are not ours.
     """
     had = applied(connection) if connection.pragma("application_id") == APPLICATION_ID else []
     for migration in pending(path, KNOWN, had):
         with immediate(connection):
             apply(connection, [migration])
+    return len(had)
 
 
 def apply(connection: apsw.Connection, migrations: Sequence[Migration]) -> None:

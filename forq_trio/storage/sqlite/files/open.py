@@ -17,6 +17,7 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.migrate import Migrated
 from forq_trio.storage.sqlite.files import legacy, migrations
 from forq_trio.storage.sqlite.files.copy import INCREMENTAL, sync
 from forq_trio.storage.sqlite.files.identity import (
@@ -39,12 +40,16 @@ class Database:
 
     real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py. descriptor: of the
     file, to sync it; open as long as the database, because closing it ends the locks of this process on the file.
-    gives_pages_back: free pages can be given back to the disk.
+    gives_pages_back: free pages can be given back to the disk. version_found: the version of its schema before it was
+    opened, 0 for a new file and one of Forq.
     """
 
-    def __init__(self, path: str, connection: apsw.Connection, lock: int, real_path: str) -> None:
+    def __init__(
+        self, path: str, connection: apsw.Connection, version_found: int, lock: int, real_path: str
+    ) -> None:
         self.real_path = real_path
         self.connection = connection
+        self.version_found = version_found
         self.reserve_path = _reserve_path(real_path)
         self.names = FileNames(names_of(path, real_path))
         self.gives_pages_back = connection.pragma("auto_vacuum") == INCREMENTAL
@@ -107,10 +112,24 @@ def open_database(path: str, durability: str) -> Database:
         with refusing(path):
             Path(_reserve_path(real_path)).unlink(missing_ok=True)
             _make_file(real_path)
-            return Database(path, _open_writer(real_path, path, durability), lock, real_path)
+            return Database(path, *_open_writer(real_path, path, durability), lock, real_path)
     except BaseException:
         os.close(lock)
         raise
+
+
+def migrate_file(path: str) -> Migrated:
+    """Bring the schema of the file at `path`, which no server may have open, up to date. Raises StorageOpenError."""
+    check_exists(path)
+    database = open_database(path, "full")
+    database.close()
+    return Migrated(path, database.version_found, len(migrations.KNOWN))
+
+
+def check_exists(path: str) -> None:
+    """Raise StorageOpenError where there is no file, or nothing in it."""
+    if not has_log(path, ""):
+        raise StorageOpenError(f"{path} {'is empty' if os.path.exists(path) else 'does not exist'}")
 
 
 def open_reader(path: str) -> apsw.Connection:
@@ -256,8 +275,8 @@ def _allocate_log_index(real_path: str) -> int:
     return index
 
 
-def _open_writer(real_path: str, path: str, durability: str) -> apsw.Connection:
-    """The write connection, on a file that this process has locked."""
+def _open_writer(real_path: str, path: str, durability: str) -> tuple[apsw.Connection, int]:
+    """The write connection, on a file that this process has locked, and the version that its schema had."""
     connection = apsw.Connection(real_path)
     try:
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
@@ -278,10 +297,10 @@ def _open_writer(real_path: str, path: str, durability: str) -> apsw.Connection:
         connection.pragma("temp_store", "MEMORY")
         connection.pragma("cache_size", -limits.PAGE_CACHE_BYTES // limits.KIB)
         connection.pragma("mmap_size", 0)
-        migrations.migrate(connection, path)
+        version_found = migrations.migrate(connection, path)
         connection.pragma("analysis_limit", limits.ANALYSIS_ROWS_MAX)  # a start must not read the whole file
         connection.pragma("optimize", 0x10002)
-        return connection
+        return connection, 0 if kind is Kind.FORQ else version_found
     except BaseException:
         connection.close()
         raise
