@@ -1,99 +1,121 @@
-"""The storage engine on a PostgreSQL database, without HTTP: one and two processes, each with its writer.
+"""Queues on a PostgreSQL database, without HTTP: one and two processes, each with a connection of its own.
 
-A cycle sends so many messages, acknowledges as many, and receives as many, in one batch and so one transaction.
-Processes share the database but no queue. What all of them do is divided by the time.
+A cycle sends so many messages, receives as many and settles them. Processes share the database but no queue. What all
+of them do is divided by the time.
 """
 
 import os
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from time import perf_counter, time
-from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
 
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
-from forq_trio.model.commands import Ack, Claim, Command, Produce
-from forq_trio.model.messages import Delivery, NewMessage, Receipt
-from forq_trio.storage.engine import Batch, EngineSettings
-from forq_trio.storage.open import open_engine
+from bench.targets.postgres_cycles import APART, CYCLES, IN_ONE_TRANSACTION, Work, install
 
 URL = "FORQ_BENCH_DB_URL"
 BATCHES = (1, 16, 64)
 PROCESSES = (1, 2)
-LEASE_MS = 600_000
 START_SECONDS = 3.0
 
 
 def postgres(context: Context) -> list[Row]:
-    """Cycles of send, ack and receive on the PostgreSQL database of FORQ_BENCH_DB_URL, by batch and processes."""
+    """Cycles of send, receive and ack on the PostgreSQL database of FORQ_BENCH_DB_URL, by batch and processes."""
+    url = postgres_url(context)
+    return [] if url is None else _rows(context, url, [("forq", False)])
+
+
+def postgres_peers(context: Context) -> list[Row]:
+    """The same cycles by others on this server, in a database made for it: pgmq, PgQueuer, and Go's pgq."""
+    url = postgres_url(context)
+    if url is None:
+        return []
+    with database_beside(url) as beside:
+        names = list(install(beside, context.say))
+        subjects = [(name, False) for name in names if name in IN_ONE_TRANSACTION]
+        subjects += [(name, True) for name in names if name in APART]
+        return _rows(context, beside, subjects)
+
+
+def postgres_url(context: Context) -> str | None:
+    """FORQ_BENCH_DB_URL; None, and said, where there is none."""
     url = os.environ.get(URL)
     if url is None:
-        context.say(f"postgres is left out: {URL} names no database")
-        return []
-    settings = context.settings
+        context.say(f"SKIPPED: {URL} names no PostgreSQL database")
+    return url
+
+
+@contextmanager
+def database_beside(url: str) -> Iterator[str]:
+    """A new database on the server of this URL, dropped in the end."""
+    name = f"forq_bench_{secrets.token_hex(4)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        try:
+            yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def _rows(context: Context, url: str, subjects: list[tuple[str, bool]]) -> list[Row]:
     rows: list[Row] = []
+    server = promise(url)
     with ProcessPoolExecutor(max(PROCESSES), get_context("spawn")) as pool:
         for messages in BATCHES:
             for processes in PROCESSES:
-                name = context.queue("postgres")
-                starts_at = time() + min(START_SECONDS, settings.seconds)
-                jobs = [
-                    pool.submit(
-                        _cycles,
-                        (url, f"{name}-{number}", context.content, messages),
-                        starts_at,
-                        settings.seconds,
-                        settings.answers_max,
-                    )
-                    for number in range(processes)
-                ]
-                done = [job.result() for job in jobs]
-                latency = Histogram()
-                for _, taken in done:
-                    for each in taken:
-                        latency.record(each)
-                rows.append(
-                    {
-                        "batch": messages,
-                        "processes": processes,
-                        "messages_per_second": round(sum(rate for rate, _ in done)),
-                        **latency.summary(),
-                    }
-                )
+                for name, apart in subjects:
+                    queue = context.queue("postgres")
+                    works = [
+                        Work(url, f"{queue}-{number}", context.content, messages, apart)
+                        for number in range(processes)
+                    ]
+                    measured = _measure(context, pool, name, works)
+                    about = {"queue": name, "transactions": "apart" if apart else "one a cycle"}
+                    rows.append({**about, "batch": messages, "processes": processes, **measured, **server})
     return rows
 
 
+def _measure(context: Context, pool: ProcessPoolExecutor, name: str, works: list[Work]) -> Row:
+    settings = context.settings
+    starts_at = time() + min(START_SECONDS, settings.seconds)
+    jobs = [
+        pool.submit(_cycles, name, work, starts_at, settings.seconds, settings.answers_max) for work in works
+    ]
+    done = [job.result() for job in jobs]
+    latency = Histogram()
+    for _, taken in done:
+        for each in taken:
+            latency.record(each)
+    return {"messages_per_second": round(sum(rate for rate, _ in done)), **latency.summary()}
+
+
+def promise(url: str) -> Row:
+    """What a commit on this server survives."""
+    shown = ("server_version", "fsync", "synchronous_commit")
+    with psycopg.connect(url) as connection:
+        values = [connection.execute(f"SHOW {name}".encode()).fetchone() for name in shown]
+    return {name: value[0] for name, value in zip(shown, values, strict=True) if value is not None}
+
+
 def _cycles(
-    what: tuple[str, str, str, int], starts_at: float, seconds: float, batches_max: int
+    name: str, work: Work, starts_at: float, seconds: float, cycles_max: int
 ) -> tuple[float, list[int]]:
-    """Messages a second, and how long each batch took, in ns."""
-    url, queue, content, messages = what
-    engine = open_engine(url, EngineSettings(), "full")
-    clock = engine.clock()
-    held: Sequence[Delivery] = ()
-
-    def cycle() -> None:
-        nonlocal held
-        commands: list[Command[Any]] = [Produce(queue, NewMessage(content))] * messages
-        if held:
-            commands.append(Ack(queue, tuple(Receipt.parse(each.receipt) for each in held)))
-        commands.append(Claim(queue, messages, LEASE_MS, 0))
-        result = engine.execute_batch(Batch(commands, clock.now_ms()))
-        engine.commit()
-        held = result.outcomes[-1]
-
-    try:
+    """Messages a second, and how long each cycle took, in ns."""
+    with CYCLES[name](work) as cycle:
         cycle()
         while time() < starts_at:
             cycle()
         began = at = perf_counter()
         taken: list[int] = []
-        while at < began + seconds and len(taken) < batches_max:
+        while at < began + seconds and len(taken) < cycles_max:
             cycle()
             now = perf_counter()
             taken.append(round((now - at) * 1e9))
             at = now
-        return len(taken) * messages / (at - began), taken
-    finally:
-        engine.close()
+        return len(taken) * work.messages / (at - began), taken

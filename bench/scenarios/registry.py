@@ -18,6 +18,7 @@ from bench.scenarios import (
     peers,
     pipelines,
     postgres,
+    postgres_servers,
     protocols,
     restart,
     schedules,
@@ -76,5 +77,9 @@ SCENARIOS: dict[str, Scenario] = {
     "pipelines": Scenario(pipelines.pipelines, needs_own=True),
     "spark": Scenario(spark.spark, needs_own=True),
     "postgres": Scenario(postgres.postgres, needs_own=True, durability="synchronous_commit=on"),
+    "postgres-peers": Scenario(postgres.postgres_peers, needs_own=True, durability=BY_PEER),
+    "postgres-servers": Scenario(
+        postgres_servers.postgres_servers, needs_own=True, durability="synchronous_commit=on"
+    ),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

@@ -132,14 +132,17 @@ def _announced_address(line: str) -> str | None:
     return None
 
 
-def forq_environment(database: Path, durability: str) -> dict[str, str]:
-    """The environment of `forq serve` for a benchmark: nothing of the caller's FORQ_* settings leaks in."""
+def forq_environment(database: Path | str, durability: str) -> dict[str, str]:
+    """The environment of `forq serve` for a benchmark: nothing of the caller's FORQ_* settings leaks in.
+
+    database: a file, or the URL of a database.
+    """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("FORQ_")}
     return {
         **inherited,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), inherited.get("PYTHONPATH", "")])),
         "FORQ_AUTH_SECRET": KEY,
-        "FORQ_DB_PATH": str(database),
+        "FORQ_DB_URL" if isinstance(database, str) else "FORQ_DB_PATH": str(database),
         "FORQ_DURABILITY": durability,
         "FORQ_API_ADDR": "127.0.0.1:0",
         "FORQ_UI_ADDR": "127.0.0.1:0",
@@ -165,7 +168,7 @@ def forq_server(
 
 @contextmanager
 def forq_server_on(
-    database: Path, durability: str, *, kill: bool = False, settings: Mapping[str, str] | None = None
+    database: Path | str, durability: str, *, kill: bool = False, settings: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
     """`forq serve` of this checkout on this database, healthy. kill: end it by kill -9 instead of asking it to stop."""
     command = [sys.executable, "-m", "forq_trio.cli", "serve"]

@@ -25,7 +25,7 @@ from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.presence import Presence
 from forq_trio.worker.slots import SharedSlots, Slots
-from forq_trio.worker.source import Source, open_source, patiently
+from forq_trio.worker.source import Source, gives_up_at, open_source, patiently
 from forq_trio.worker.watchdog import watched
 
 logger = logging.getLogger("forq_trio.worker")
@@ -318,7 +318,8 @@ class Worker:
 
     async def _run_loops(self, source: Source, *, stop_when_empty: bool) -> None:
         shared = None if self._concurrency is None else SharedSlots(self._concurrency)
-        self._loops = [await self._loop(handler, source, shared) for handler in self.handlers.values()]
+        until = gives_up_at(stop_when_empty=stop_when_empty)
+        self._loops = [await self._loop(handler, source, shared, until) for handler in self.handlers.values()]
         failures: list[ForqError] = []
 
         def failed(error: ForqError) -> None:
@@ -350,9 +351,9 @@ class Worker:
         scope.cancel()
 
     async def _loop(
-        self, handler: Handler[..., Any], source: Source, shared: SharedSlots | None
+        self, handler: Handler[..., Any], source: Source, shared: SharedSlots | None, until: float
     ) -> QueueLoop:
-        lease_ms, attempts = await self._rules(handler, source)
+        lease_ms, attempts = await self._rules(handler, source, until)
         retries = handler.retries()
         if retries is not None:
             attempts = retries + 1 if attempts is None else min(attempts, retries + 1)
@@ -367,14 +368,16 @@ class Worker:
             middleware=self._middleware,
         )
 
-    async def _rules(self, handler: Handler[..., Any], source: Source) -> tuple[int, int | None]:
+    async def _rules(
+        self, handler: Handler[..., Any], source: Source, until: float
+    ) -> tuple[int, int | None]:
         """The queue's lease and its bound on attempts; the default and None where they may not be read."""
         try:
             configuration = await patiently(
                 source,
                 lambda: source.settings(handler.queue),
                 f"{handler.queue}: its settings could not be read",
-                until=lambda: -math.inf if self._stopping.is_set() else math.inf,
+                until=lambda: -math.inf if self._stopping.is_set() else until,
             )
         except ForqError as error:
             if not isinstance(error, CallerError) and not self._stopping.is_set():

@@ -26,10 +26,10 @@ from forq_trio.model.messages import Delivery
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import Leases
-from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, reason_of, text_of
+from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, reason_of, text_of
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
-from forq_trio.worker.source import Source, patiently
+from forq_trio.worker.source import Source, gives_up_at, patiently
 
 logger = logging.getLogger("forq_trio.worker")
 
@@ -142,9 +142,7 @@ class QueueLoop:
             runs: list[list[Delivery]] = []
             asked_at = anyio.current_time()
             try:
-                found = await self._receive(
-                    batch or asked, wait_ms=0 if stop_when_empty else limits.WAIT_MS_MAX
-                )
+                found = await self._receive(batch or asked, stop_when_empty=stop_when_empty)
                 runs = [found] if batch and found else [[each] for each in found]
             finally:
                 for _ in range(asked - len(runs)):
@@ -163,18 +161,20 @@ class QueueLoop:
                     return  # a claim that took longer may not have looked at the whole queue
             asked = self._slots.worth_asking(full=len(runs) == asked)
 
-    async def _receive(self, most: int, wait_ms: int) -> list[Delivery]:
+    async def _receive(self, most: int, *, stop_when_empty: bool) -> list[Delivery]:
         """Claim up to `most` messages."""
+        until = gives_up_at(stop_when_empty=stop_when_empty)
         return await patiently(
             self._source,
             lambda: self._source.receive(
                 self.queue,
                 max_messages=most,
-                wait_ms=wait_ms,
+                wait_ms=0 if stop_when_empty else limits.WAIT_MS_MAX,
                 lease_ms=self.leases.lease_ms,
                 where=self.handler.options.where,
             ),
             f"{self.queue}: messages could not be received",
+            until=lambda: until,
         )
 
     def _jobs(self, deliveries: Sequence[Delivery]) -> list[Job]:
@@ -284,7 +284,12 @@ class QueueLoop:
             )
         elif isinstance(result, BaseException):
             logger.warning(
-                "%s: attempt %d of %s failed: %s", self.queue, first.attempt, first.id, reason_of(result)
+                "%s: attempt %d of %s failed: %s%s",
+                self.queue,
+                first.attempt,
+                first.id,
+                reason_of(result),
+                frames_of(result),
             )
         return self.handler.results(result, len(jobs))
 

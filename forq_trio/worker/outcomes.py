@@ -1,9 +1,17 @@
 """What a handler says about its message, besides returning and raising."""
 
+import os
+from pathlib import Path
+from traceback import StackSummary, walk_tb
+
 from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
+
+FRAMES_MAX = 20
+FRAME_LENGTH_MAX = 200
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 class Outcome(Exception):
@@ -77,3 +85,18 @@ def text_of(value: object) -> str:
         return str(value)
     except Exception:
         return f"<{type(value).__name__} without text>"
+
+
+def frames_of(error: BaseException) -> str:
+    """Where the program raised an error, for the log: its last lines, without those of this package.
+
+    Neither values nor the texts of other errors: they may be secret.
+    """
+    frames = [
+        frame
+        for frame in StackSummary.extract(walk_tb(error.__traceback__), lookup_lines=False)
+        if not frame.filename.startswith(_PACKAGE)
+    ][-FRAMES_MAX:]
+    return "".join(
+        f"\n  {frame.filename}:{frame.lineno} in {frame.name}"[:FRAME_LENGTH_MAX] for frame in frames
+    )

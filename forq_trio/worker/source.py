@@ -28,6 +28,8 @@ R = TypeVar("R")
 
 PAUSE_SECONDS_MIN = 0.1
 PAUSE_SECONDS_MAX = 5.0
+ANSWER_SECONDS_MAX = 30.0
+"""For how long a worker that ends when its queues are empty asks a source that does not answer."""
 
 
 class Source(outbox.Source, Protocol):
@@ -89,6 +91,11 @@ def passes(error: ForqError) -> bool:
 def ends_all(error: ForqError, source: Source) -> bool:
     """Whether a source will never answer again: a broker that has stopped. A server comes back."""
     return isinstance(error, Stopping) and not hasattr(source, "aclose")
+
+
+def gives_up_at(*, stop_when_empty: bool) -> float:
+    """When a worker that asks now gives up: never, unless it ends when its queues are empty; by the loop's clock."""
+    return anyio.current_time() + ANSWER_SECONDS_MAX if stop_when_empty else math.inf
 
 
 async def patiently(

@@ -48,13 +48,15 @@ ROWS = {
     "spark": 2,
     "events": None,
     "postgres": 6,
+    "postgres-peers": None,
+    "postgres-servers": 2,
     "peers": None,
 }
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_measures_something_and_meets_no_errors(name, tmp_path, request, monkeypatch):
-    if name == "postgres":
+    if name.startswith("postgres"):
         monkeypatch.setenv("FORQ_BENCH_DB_URL", request.getfixturevalue("empty_tables"))
     said = []
     rows = SCENARIOS[name].run(Context(TINY, tmp_path, say=said.append))

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -73,6 +74,18 @@ def test_what_a_command_says_is_one_line_of_the_log(forq: Forq, url: str, client
     done = forq("work", queue, "--exec", command, "--stop-when-empty", "--retry", "1h", "--url", url)
     (line,) = done.err.splitlines()
     assert line.endswith(r"failed: CommandFailed: exit 1: a forq: all is well\x1b[2J")
+
+
+def test_work_that_ends_when_empty_gives_up_on_a_server_that_is_not_there(
+    forq: Forq, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("forq_trio.worker.source.ANSWER_SECONDS_MAX", 0.05)
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        done = forq("work", "q", "--exec", "true", "--stop-when-empty", "--url", url)
+    assert done.code == 3
+    assert f"no server can be reached at {url}" in done.err
 
 
 def test_a_command_has_only_messages_that_fit(

@@ -1,6 +1,7 @@
 """Sources that fail, and processes that end."""
 
 import asyncio
+import logging
 import signal
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import pytest
 import trio
 
 from forq_trio import AsyncForqClient, open_broker
-from forq_trio.model.errors import Forbidden, ForqUnreachable, Overloaded
+from forq_trio.model.errors import Forbidden, ForqError, ForqUnreachable, Overloaded
 from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
+from forq_trio.worker.source import ANSWER_SECONDS_MAX, PAUSE_SECONDS_MAX
 from support.actors import all_idle
 from support.real_server import SECRET, environment, real_server
 
@@ -69,6 +71,66 @@ async def test_a_queue_that_may_not_be_read_ends_the_worker(face) -> None:
 
     with pytest.raises(Forbidden):
         await app.serve()
+
+
+async def test_a_source_that_never_answers_ends_a_worker_that_stops_when_empty(face, nursery) -> None:
+    gone = [ForqUnreachable("gone", sent=False) for _ in range(100)]
+    app = Worker(Failing(face.methods, receive=gone))
+    ended: list[ForqError] = []
+
+    @app.on("q")
+    async def handle(content: str) -> None: ...
+
+    async def serve() -> None:
+        try:
+            await app.serve(stop_when_empty=True)
+        except ForqError as error:
+            ended.append(error)
+
+    nursery.start_soon(serve)
+    for _ in range(int(ANSWER_SECONDS_MAX - PAUSE_SECONDS_MAX)):
+        await all_idle()
+        assert not ended
+        await face.advance(1_000)
+    for _ in range(int(PAUSE_SECONDS_MAX)):
+        await all_idle()
+        await face.advance(1_000)
+    await all_idle()
+    assert [str(each) for each in ended] == ["gone"]
+    assert gone  # it gave up; the source would have failed longer
+
+
+async def test_the_log_says_where_a_handler_failed_and_no_more_than_its_reason(face, caplog) -> None:
+    app = Worker(face.methods)
+
+    @app.on("q", retry=[3_600])
+    async def handle(content: str) -> None:
+        if content == "deep":
+            fall(300)
+        try:
+            raise KeyError("password-1")
+        except KeyError as error:
+            raise ValueError("bad input") from error
+
+    def fall(depth: int) -> None:
+        if depth == 0:
+            raise ValueError("bad input")
+        fall(depth - 1)
+
+    for content in ("", "deep"):
+        await face.methods.produce("q", content)
+        caplog.clear()
+        await app.drain()
+        (record,) = [each for each in caplog.records if each.name == "forq_trio.worker"]
+        text = logging.Formatter().format(record)
+        first, *frames = text.splitlines()
+        assert first.endswith("failed: ValueError: bad input")
+        assert any("test_worker_trouble.py" in line and "in handle" in line for line in frames) == (
+            not content
+        )
+        assert len(text) < 4_500
+        assert "password-1" not in text
+        assert "loop.py" not in text
 
 
 PROGRAM = """
