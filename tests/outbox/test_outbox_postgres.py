@@ -1,5 +1,6 @@
 """outbox.send on connections to the PostgreSQL database of a queue: each kind of connection, in its own transaction."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
@@ -20,8 +21,6 @@ from forq_trio import (
     ZeroCharacter,
     outbox,
 )
-from forq_trio.model.commands import Configure
-from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support.batches import do
@@ -171,21 +170,25 @@ def test_what_is_not_valid_is_refused_in_the_application(queue, content, options
         outbox.statement(queue, content, **options)
 
 
-def test_what_was_set_aside_is_listed_and_put_back(application, engine):
+def test_what_was_set_aside_is_listed_and_put_back(application, engine, empty_tables):
     connection, _ = application
     owner = connection.connection if isinstance(connection, psycopg.Cursor) else connection
-    do(engine, Configure("q", SettingsChange(max_messages=1, overflow="reject")))
-    for content in ("a", "b", "c"):
-        outbox.send(connection, "q", content)
+    outbox.send(connection, "q", "a")
     owner.commit()
+    with psycopg.connect(empty_tables) as damaging:
+        for content in ("b", "c"):
+            message = json.dumps({"content": content, "priority": 5_000})
+            damaging.execute("INSERT INTO forq.sent (queue, message) VALUES ('q', %s)", (message,))
     assert contents(engine) == ["a"]
     refused = outbox.set_aside(connection)
     assert [(each.queue, each.message.content, each.code) for each in refused] == [
-        ("q", "b", "forq.queue_full"),
-        ("q", "c", "forq.queue_full"),
+        ("q", "b", "bad_request.priority.out_of_range"),
+        ("q", "c", "bad_request.priority.out_of_range"),
     ]
     assert outbox.set_aside(connection, after=refused[0].id) == refused[1:]
-    do(engine, Configure("q", SettingsChange(max_messages=10)))
+    owner.commit()
+    with psycopg.connect(empty_tables) as mending:
+        mending.execute("UPDATE forq.sent_set_aside SET message = replace(message, '5000', '500')")
     outbox.put_back(connection, [each.id for each in refused])
     owner.commit()
     assert contents(engine) == ["b", "c"]

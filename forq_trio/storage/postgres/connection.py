@@ -8,7 +8,7 @@ libpq is used without blocking, and this thread waits for the socket: meanwhile 
 
 import select
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -171,7 +171,7 @@ class PgConnection:
             and len(rows) > 1
             and (name not in UPDATES_MANY or _differ([row[-1] for row in rows]))
         ):
-            self.query(name + MANY_SUFFIX, *map(_array, zip(*rows, strict=True)))
+            self.query(name + MANY_SUFFIX, *map(array, zip(*rows, strict=True)))
         else:
             for row in rows:
                 self.query(name, *row)
@@ -296,7 +296,7 @@ def _differ(values: Sequence[Any]) -> bool:
     return len(set(values)) == len(values)
 
 
-def _array(values: Sequence[Any]) -> str:
+def array(values: Iterable[Any]) -> str:
     """An array of numbers or texts, as PostgreSQL reads it."""
     return "{" + ",".join([_element(value) for value in values]) + "}"
 

@@ -23,7 +23,7 @@ from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, 
 from forq_trio.storage.postgres.listener import PgListener, payload
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
-from forq_trio.storage.postgres.sent import move
+from forq_trio.storage.postgres.sent import FullQueues, move
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
@@ -69,6 +69,7 @@ class PostgresEngine(SqlEngine):
         self._foreign = _nothing()
         self._sent = self._more_sent = False
         """Applications sent messages in transactions of their own; more than this batch moved."""
+        self._full = FullQueues()
         self._clock = AheadClock()
         super().__init__(self._connection, Cache(settings), OPERATIONS)
         try:
@@ -93,7 +94,8 @@ class PostgresEngine(SqlEngine):
         result = super().execute_batch(batch)
         if self._foreign.tokens or self._foreign.woken or self._foreign.logged:
             result.elsewhere = (self._foreign,)
-        if self._more_sent:
+        tx = self._open_transaction
+        if self._more_sent or (tx is not None and self._full.changed(tx)):
             result.next_due_ms = batch.now_ms
         if self._open_transaction is None:
             self._foreign = _nothing()
@@ -249,7 +251,7 @@ class PostgresEngine(SqlEngine):
         self._woken_elsewhere = self._foreign.woken
 
     def _receive(self, tx: Transaction) -> None:
-        self._more_sent = self._sent and move(tx)
+        self._more_sent = self._sent and move(tx, self._full)
 
     def _end(self, tx: Transaction) -> None:
         if not self._connection.wrote and not (tx.wake_next or self._cache.wake_next or tx.claim_first_next):

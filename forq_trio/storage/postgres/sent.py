@@ -4,38 +4,96 @@ A row of `sent` is seen once its transaction has committed. The batch that store
 message enters its queue exactly once. One batch runs at a time, and it moves what it sees in the order of ids: so
 messages of a transaction, and of transactions that follow one another, are in the order of sending. Of transactions
 that overlap, whichever commits first comes first, or both are seen by one batch. None waits for one that is open.
+
+A message that its queue refuses for now, because it is full, waits where it is, and so do those behind it for the same
+queue. It is tried again once the queue's counts or settings have changed, and every DUE_RETRY_MS.
 """
 
+from collections.abc import Iterator
 from functools import partial
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.checks import check_message, check_producible
-from forq_trio.model.errors import CommandRefused, ForqError
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.errors import CommandRefused, ForqError, ServiceError
+from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.engine import Deferred
+from forq_trio.storage.postgres.connection import array
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.transaction import Transaction
 
 _decode = msgspec.json.Decoder(NewMessage).decode
 
 
-def move(tx: Transaction) -> bool:
-    """Move a page of them. True if there are more.
+class _State(Struct, frozen=True):
+    """What decides whether a queue is full. refused_at: epoch ms."""
 
-    A message that its queue refuses is set aside, with the reason; in an isolated batch also one that is damaged.
+    counts: QueueCounts
+    rules: QueueRules
+    refused_at: int
+
+
+class FullQueues:
+    """Queues that refused a message: at most SENT_FULL_QUEUES_MAX, so that more of them hold up all messages."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, _State] = {}
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._states
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def add(self, tx: Transaction, queue: str) -> None:
+        self._states[queue] = _State(tx.counted(queue), tx.rules(queue), tx.now_ms)
+
+    def changed(self, tx: Transaction) -> list[str]:
+        """Those that may take a message now."""
+        return [
+            queue
+            for queue, state in self._states.items()
+            if tx.now_ms >= state.refused_at + limits.DUE_RETRY_MS
+            or (tx.counted(queue), tx.rules(queue)) != (state.counts, state.rules)
+        ]
+
+    def forget_changed(self, tx: Transaction) -> None:
+        for queue in self.changed(tx):
+            del self._states[queue]
+
+
+def move(tx: Transaction, full: FullQueues) -> bool:
+    """Move a page of them. True if there are more that may be moved now.
+
+    A message that its queue refuses for good is set aside, with the reason; in an isolated batch also one that is
+    damaged.
     """
-    most = tx.allowances.step(limits.OUTBOX_PAGE_MAX)
-    page = tx.query("sent_page", most, limits.OUTBOX_PAGE_BYTES_MAX)
+    full.forget_changed(tx)
+    if len(full) >= limits.SENT_FULL_QUEUES_MAX:
+        return False
+    bounds = tx.allowances.step(limits.OUTBOX_PAGE_MAX), limits.OUTBOX_PAGE_BYTES_MAX
+    page = tx.query("sent_page_but", *bounds, array(full)) if full else tx.query("sent_page", *bounds)
     newest = tx.last_seq
     moved: list[int] = []
+    deferred = False
     for id, queue, message, _ in page:
+        if queue in full:
+            continue
         work = partial(_store, tx, queue, message, newest)
         outcome = _attempt(tx, work) if tx.isolated else work()
         if isinstance(outcome, Deferred):
+            deferred = True
             break
+        if isinstance(outcome, ServiceError) and not isinstance(outcome, CommandRefused):
+            full.add(tx, queue)
+            continue
         moved.append(id)
         if outcome is not None:
             tx.query("set_sent_aside", id, outcome.code, str(outcome))
@@ -43,7 +101,7 @@ def move(tx: Transaction) -> bool:
     if moved:
         tx.query("forget_sent", str(moved))
     size = sum(each[3] for each in page)
-    return len(moved) < len(page) or len(page) == most or size >= limits.OUTBOX_PAGE_BYTES_MAX
+    return deferred or len(page) == bounds[0] or size >= bounds[1]
 
 
 def _store(tx: Transaction, queue: str, text: str, newest: int) -> ForqError | Deferred | None:

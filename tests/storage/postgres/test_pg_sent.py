@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from msgspec.json import decode
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Configure, Ping
-from forq_trio.model.errors import QueueFull
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.queue_settings import SettingsChange
@@ -19,7 +17,7 @@ from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support.actors import T0
 from support.batches import do, run
-from support.words import claim, send
+from support.words import ack, claim, send
 
 Application = Connection[tuple[object, ...]]
 
@@ -192,17 +190,59 @@ def test_the_longest_names_and_attributes_are_taken(engine, shop):
     assert delivery.attributes == attributes
 
 
-def test_a_queue_that_is_full_refuses_and_the_message_is_set_aside(engine, shop):
+def test_messages_of_a_full_queue_wait_in_their_order_and_hold_up_no_others(engine, shop, open_one):
     do(engine, Configure("q", SettingsChange(max_messages=1, overflow="reject")))
-    for content in ("a", "b"):
+    for content in ("a", "b", "c"):
         sends(shop, content)
-    sends(shop, "c", "other")
+    sends(shop, "d", "other")
     shop.commit()
-    assert contents(engine) == ["a"]
-    assert contents(engine, "other") == ["c"]
-    ((queue, message, code, reason),) = set_aside(shop)
-    assert (queue, decode(str(message)), code) == ("q", {"content": "b"}, "forq.queue_full")
-    assert reason == str(QueueFull())
+    (first,) = do(engine, claim())
+    assert contents(engine, "other") == ["d"]
+    assert run(engine).next_due_ms != T0  # nothing moves until something changes
+    result = run(engine, ack(first))
+    assert result.next_due_ms == T0  # so the next batch comes at once
+    (second,) = do(engine, claim())
+    assert (first.content, second.content) == ("a", "b")
+    do(engine, Configure("q", SettingsChange(max_messages=2)))
+    assert contents(engine) == ["c"]
+    assert set_aside(shop) == []
+    assert shop.execute("SELECT count(*) FROM forq.sent").fetchone() == (0,)
+
+
+def test_more_messages_than_a_page_wait_for_a_full_queue(engine, shop):
+    do(engine, Configure("q", SettingsChange(max_messages=1, overflow="reject")))
+    shop.execute("SELECT forq.send('q', n::text) FROM generate_series(1, 2500) n")
+    for content in ("x", "y"):
+        sends(shop, content, "other")
+    sends(shop, "z", "another")
+    shop.commit()
+    while run(engine).next_due_ms == T0:
+        pass
+    assert contents(engine, "other") == ["x", "y"]
+    assert contents(engine, "another") == ["z"]
+    for number in range(1, 4):
+        (one,) = do(engine, claim())
+        assert one.content == str(number)
+        do(engine, ack(one))
+    assert shop.execute("SELECT count(*) FROM forq.sent").fetchone() == (2_497,)
+
+
+def test_more_full_queues_than_are_remembered_hold_up_all_until_one_takes_messages(engine, shop, monkeypatch):
+    monkeypatch.setattr(limits, "SENT_FULL_QUEUES_MAX", 2)
+    for queue in ("a", "b"):
+        do(engine, Configure(queue, SettingsChange(max_messages=1, overflow="reject")))
+        for content in ("1", "2"):
+            sends(shop, content, queue)
+    shop.commit()
+    run(engine)
+    sends(shop, "x", "other")
+    shop.commit()
+    run(engine)
+    assert contents(engine, "other") == []
+    run(engine, now_ms=T0 + limits.DUE_RETRY_MS)
+    (one,) = do(engine, claim(queue="a"))
+    do(engine, ack(one))
+    assert contents(engine, "other") == ["x"]
 
 
 @pytest.mark.parametrize("message", ["nothing", '{"content": 1}', '{"content": "x", "priority": 5000}'])

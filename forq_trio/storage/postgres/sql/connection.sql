@@ -20,6 +20,21 @@ SELECT id, queue, message, bytes FROM (
         SELECT *, octet_length(message) AS bytes FROM sent ORDER BY id LIMIT $1) AS first
 ) AS summed WHERE before < $2 ORDER BY id;
 
+-- name: sent_page_but
+-- The same without those of these queues, which are full.
+WITH RECURSIVE queues AS (
+    (SELECT queue FROM sent ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT queue FROM sent WHERE queue > queues.queue ORDER BY queue LIMIT 1) FROM queues
+    WHERE queues.queue IS NOT NULL
+)
+SELECT id, queue, message, bytes FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
+        SELECT found.*, octet_length(found.message) AS bytes FROM queues, LATERAL (
+            SELECT * FROM sent WHERE sent.queue = queues.queue ORDER BY id LIMIT $1) AS found
+        WHERE queues.queue <> ALL ($3::text[]) ORDER BY id LIMIT $1) AS first
+) AS summed WHERE before < $2 ORDER BY id;
+
 -- name: set_sent_aside
 -- Copy a message that was refused, with the reason.
 INSERT INTO sent_set_aside SELECT id, queue, message, $2, $3 FROM sent WHERE id = $1;
