@@ -56,6 +56,7 @@ from forq_trio.storage.open import open_engine
 from forq_trio.store import store_of
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.gauges import Gauges
+from forq_trio.telemetry.histogram import milliseconds_p99
 from forq_trio.writer_actor import WriterActor
 
 
@@ -96,6 +97,7 @@ class System:
             log_held=checkpointer is not None and checkpointer.held and not self.backups.runs.running,
             space=None if guard is None else guard.facts(),
             processes=self.broker.known_processes.all() if engine.shared else (),
+            gate_counts=tuple(self.counters.hour_of_gate_seconds.counts(now_ms)),
         )
 
     monitor: Monitor
@@ -153,6 +155,10 @@ async def open_system(
     backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
     broker.known_processes.last_batch_at = lambda: counters.last_commit_at
+    broker.known_processes.gate_wait_ms = lambda: milliseconds_p99(
+        counters.hour_of_gate_seconds, clock.now_ms()
+    )
+    broker.known_processes.lag_ms = lambda: milliseconds_p99(counters.hour_of_lag_seconds, clock.now_ms())
     broker.known_processes.running = lambda: [each.title for each in board.reports() if each.running]
     system = System(
         engine=engine,
@@ -289,6 +295,7 @@ def gauges_of(
         health=monitor.levels,
         consumers=broker.leases.gauges,
         workers=broker.known_workers.gauges,
+        processes=broker.known_processes.states,
         process=broker.known_processes.own,
         quotas=lambda: quotas(writer.snapshot(), broker.redrive_tasks.running_by_key()),
         last_backup_at=lambda: backups.last_made_at,

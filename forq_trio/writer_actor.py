@@ -366,9 +366,7 @@ class WriterActor:
         """Resolve every call and every served receiver. There was no checkpoint since the commit."""
         self._next_due_ms = batch.now_ms if self._scheduler.put_off else result.next_due_ms
         self._retry_at = inf
-        self._counters.record(result.events)
-        self._counters.record_durations(result.durations)
-        self._counters.record_runs(result.runs)
+        self._counters.record_batch(result, batch.now_ms)
         everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
         for done in everywhere:
             self.watches.notify(done.woken)

@@ -18,7 +18,8 @@ from forq_trio.model.version import installed_version
 class KnownProcesses:
     """This process, and the others.
 
-    waiting, last_batch_at, running, connections: what this process says of itself, see `ProcessReport`.
+    waiting, last_batch_at, running, connections, gate_wait_ms, lag_ms: what this process says of itself, see
+    `ProcessReport`.
     """
 
     def __init__(self, clock: Clock, waiting: Callable[[], int]) -> None:
@@ -34,6 +35,8 @@ class KnownProcesses:
         self.last_batch_at: Callable[[], int | None] = lambda: None
         self.running: Callable[[], Iterable[str]] = tuple
         self.connections: Callable[[], int | None] = lambda: None
+        self.gate_wait_ms: Callable[[], float | None] = lambda: None
+        self.lag_ms: Callable[[], float | None] = lambda: None
         self._heard: Sequence[HeardProcess] = ()
 
     @property
@@ -51,6 +54,8 @@ class KnownProcesses:
             connections=self.connections(),
             waiting=self._waiting(),
             running=tuple(running[: limits.PROCESS_JOBS_MAX]),
+            gate_wait_ms=self.gate_wait_ms(),
+            lag_ms=self.lag_ms(),
         )
 
     def heard(self, processes: Sequence[HeardProcess]) -> None:
@@ -71,6 +76,12 @@ class KnownProcesses:
             here=True,
         )
         return sorted([me, *others], key=lambda each: (each.started_at, each.id))
+
+    def states(self) -> dict[str, int]:
+        """How many processes there are, by state."""
+        every = self.all()
+        silent = sum(each.silent for each in every)
+        return {"running": len(every) - silent, "silent": silent}
 
 
 def _info(each: HeardProcess, now_ms: int) -> ProcessInfo:

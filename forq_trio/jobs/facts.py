@@ -56,7 +56,8 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     None where none is served. inbox_calls: calls that wait to be taken into a commit. files_problem: None, or which
     file of the database is lost. log_held: a long read keeps the log from being emptied; not reported while a backup
     runs, which is one. space: what the disk guard knows; None without one. processes: those that share the
-    database; none where it is not shared.
+    database; none where it is not shared. gate_counts: how long batches of the last hour waited for others', by bucket
+    of DISK_SECONDS.
     """
 
     version: str
@@ -72,6 +73,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     log_held: bool
     space: SpaceFacts | None = None
     processes: Sequence[ProcessInfo] = ()
+    gate_counts: tuple[int, ...] = ()
 
 
 def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFacts:

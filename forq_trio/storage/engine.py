@@ -247,6 +247,8 @@ class BatchResult(Struct, gc=False):
     runs: what became of runs of schedules that were due.
     elsewhere: what other processes did since the last batch.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
+    gate_seconds: how long the batch waited until no other process ran one; None where it did not have to ask.
+    lag_seconds: how old the oldest batch of another process was that was taken over; None where there was none.
     """
 
     outcomes: list[Any]
@@ -261,6 +263,8 @@ class BatchResult(Struct, gc=False):
     runs: Sequence[SavedRun] = ()
     elsewhere: Sequence[Elsewhere] = ()
     commit_seconds: float | None = None
+    gate_seconds: float | None = None
+    lag_seconds: float | None = None
 
 
 class Snapshot(Protocol):

@@ -14,7 +14,7 @@ from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.schedules import DUE_RESULTS, RunResult, SavedRun
-from forq_trio.storage.engine import Event
+from forq_trio.storage.engine import BatchResult, Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram, LastHour
 from forq_trio.telemetry.rejections import Cause, cause_of
@@ -44,6 +44,10 @@ class Counters:
         self.commit_seconds = Histogram(DISK_SECONDS)
         self.hour_of_commit_calls = LastHour(COMMIT_CALLS)
         self.hour_of_commit_seconds = LastHour(DISK_SECONDS)
+        self.gate_seconds = Histogram(DISK_SECONDS)
+        self.lag_seconds = Histogram(DISK_SECONDS)
+        self.hour_of_gate_seconds = LastHour(DISK_SECONDS)
+        self.hour_of_lag_seconds = LastHour(DISK_SECONDS)
         self.checkpoint_seconds = Histogram(DISK_SECONDS)
         self.checkpoint_pause_seconds = Histogram(DISK_SECONDS)
         self.durations: dict[tuple[str, QueueKey], Histogram] = {}
@@ -73,6 +77,18 @@ class Counters:
             self.runs[run.result] += run.runs
             if run.result == "sent":
                 self.run_late_ms.add(run.late_ms)
+
+    def record_batch(self, result: BatchResult, at_ms: int) -> None:
+        """Add what one committed batch did, and how it stood to other processes."""
+        self.record(result.events)
+        self.record_durations(result.durations)
+        self.record_runs(result.runs)
+        if result.gate_seconds is not None:
+            self.gate_seconds.add(result.gate_seconds)
+            self.hour_of_gate_seconds.add(at_ms, result.gate_seconds)
+        if result.lag_seconds is not None:
+            self.lag_seconds.add(result.lag_seconds)
+            self.hour_of_lag_seconds.add(at_ms, result.lag_seconds)
 
     def record_commit(self, calls: int, seconds: float, at_ms: int) -> None:
         """Add a commit that changed something: how many calls shared it, how long it waited for the disk, and when."""

@@ -42,7 +42,7 @@ class Gauges:
     stored. dead_letters: messages in each queue's dead-letter queue; oldest_seconds: for how long the oldest ready
     message could have been claimed (queues without one are left out): both as of the last refresh. health: the level of
     each queue. consumers: of pipelines, the first ones by queue and name. workers: those that are
-    known. process: this one. quotas: those of which each key has a share.
+    known. processes: on the database, by state. process: this one. quotas: those of which each key has a share.
     last_backup_at: when the latest backup that is there was made, epoch ms; backup_failed: the latest did not succeed.
     budgets: what the clients of the API share. ui_connections, ui_loop_seconds: how many are open to the admin UI, and
     what it used of the event loop's time by share.
@@ -62,6 +62,7 @@ class Gauges:
     health: Callable[[], Mapping[str, str]] = dict
     consumers: Callable[[], Sequence[ConsumerGauges]] = list
     workers: Callable[[], WorkerGauges] = WorkerGauges
+    processes: Callable[[], Mapping[str, int]] = dict
     process: Callable[[], ProcessReport | None] = lambda: None
     quotas: Callable[[], Sequence[Quota]] = list
     last_backup_at: Callable[[], int | None] = lambda: None

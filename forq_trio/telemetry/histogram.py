@@ -11,6 +11,7 @@ from itertools import pairwise
 
 _COUNTED_FIRST_MIN = 16
 MINUTES = 60
+RECENT_MINUTES = 5
 _MINUTE_MS = 60_000
 
 MESSAGE_MS = (
@@ -78,6 +79,12 @@ def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> fl
             return low + (high - low) * (share * total - below) / count
         below += count
     return bounds[-1]
+
+
+def milliseconds_p99(hour: "LastHour", now_ms: int) -> float | None:
+    """The 99th percentile of seconds of the last five minutes, in milliseconds; None without any."""
+    p99 = quantile(hour.bounds, hour.counts(now_ms, RECENT_MINUTES), 0.99)
+    return None if p99 is None else round(p99 * 1_000, 3)
 
 
 class _Minute:

@@ -126,6 +126,9 @@ WORKER_SLOTS = _gauge(
 WORKER_SLOTS_BUSY = _gauge(
     "forq_worker_slots_busy", "Slots of them that handle a message, now.", *QUEUE_LABELS
 )
+PROCESSES = _gauge(
+    "forq_processes", "Server processes on the database, by state: running or silent, now.", "state"
+)
 PROCESS = _gauge(
     "forq_process_info", "1 for the process that answers: its host, its number and version.", *PROCESS_LABELS
 )
@@ -204,6 +207,12 @@ HANDLING = _histogram(
 )
 COMMIT_CALLS = _histogram("forq_commit_batch_calls", "Calls that shared a commit.")
 COMMIT_SECONDS = _histogram("forq_commit_duration_seconds", "How long a commit waited for the disk.")
+GATE_SECONDS = _histogram(
+    "forq_gate_wait_seconds", "How long a batch waited until no other process ran one; PostgreSQL only."
+)
+LAG_SECONDS = _histogram(
+    "forq_process_lag_seconds", "How old the batches of other processes were when they were taken over."
+)
 CHECKPOINT_SECONDS = _histogram(
     "forq_checkpoint_duration_seconds", "How long a checkpoint of the write-ahead log took."
 )

@@ -31,6 +31,8 @@ class Exposition:
         of_the_writer = (
             (names.COMMIT_CALLS, counters.commit_calls),
             (names.COMMIT_SECONDS, counters.commit_seconds),
+            (names.GATE_SECONDS, counters.gate_seconds),
+            (names.LAG_SECONDS, counters.lag_seconds),
             (names.CHECKPOINT_SECONDS, counters.checkpoint_seconds),
             (names.CHECKPOINT_PAUSE_SECONDS, counters.checkpoint_pause_seconds),
         )
@@ -147,6 +149,7 @@ class Exposition:
         yield from self._by_queue(names.WORKER_SLOTS_BUSY, busy)
 
     def _process(self) -> Iterator[str]:
+        yield from _each(names.PROCESSES, self._gauges.processes().items())
         yield _heading(names.PROCESS)
         report = self._gauges.process()
         if report is not None:

@@ -125,6 +125,7 @@ class Site:
             "config": self.config,
             "version": self.version,
             "served_by": None if self.config.db_url is None else self.broker.known_processes.name,
+            "one_of": len(self.broker.known_processes.all()),
             "now_ms": self.clock.now_ms(),
             "started_at": self.system.started_at,
             "Scope": Scope,

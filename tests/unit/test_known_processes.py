@@ -32,6 +32,7 @@ def test_others_are_silent_as_of_the_last_time_that_the_database_answered():
     assert {each.id: each.silent for each in processes.all()} == {own.id: False, "other": False}
     processes.heard([heard[0], msgspec.structs.replace(heard[1], heard_at=NOW - limits.PROCESS_SILENT_MS)])
     assert {each.id: each.silent for each in processes.all()} == {own.id: False, "other": True}
+    assert processes.states() == {"running": 1, "silent": 1}
 
 
 def test_the_longest_report_fits_into_the_table():
@@ -39,6 +40,7 @@ def test_the_longest_report_fits_into_the_table():
     processes.running = lambda: ["x" * 1_000] * 1_000
     processes.connections = lambda: limits.CONNECTIONS_MAX
     processes.last_batch_at = lambda: NOW
+    processes.gate_wait_ms = processes.lag_ms = lambda: 10_000.123
     own = processes.own()
     longest = msgspec.structs.replace(
         own, name="\x01" * limits.PROCESS_NAME_LENGTH_MAX, version="\x01" * limits.PROCESS_VERSION_LENGTH_MAX

@@ -70,6 +70,8 @@ class PostgresEngine(SqlEngine):
         self._sent = self._more_sent = False
         """Applications sent messages in transactions of their own; more than this batch moved."""
         self._full = FullQueues()
+        self._gate_seconds: float | None = None
+        self._lag_seconds: float | None = None
         self._clock = AheadClock()
         super().__init__(self._connection, Cache(settings), OPERATIONS)
         try:
@@ -92,6 +94,8 @@ class PostgresEngine(SqlEngine):
             raise unavailable(error) from error
         self._more_sent = False
         result = super().execute_batch(batch)
+        result.gate_seconds, self._gate_seconds = self._gate_seconds, None
+        result.lag_seconds, self._lag_seconds = self._lag_seconds, None
         if self._foreign.tokens or self._foreign.woken or self._foreign.logged:
             result.elsewhere = (self._foreign,)
         tx = self._open_transaction
@@ -234,6 +238,8 @@ class PostgresEngine(SqlEngine):
                 return False
             take_over(Transaction(self._connection, self._cache, shipped.now_ms, self._ids), shipped)
             self._version = version
+            lag_seconds = max(0, self._clock.now_ms() - shipped.now_ms) / 1_000
+            self._lag_seconds = max(lag_seconds, self._lag_seconds or 0.0)
             self._foreign.woken |= set(shipped.woken)
             self._foreign.logged |= set(shipped.logged)
             self._foreign.tokens |= bool(shipped.tokens)
@@ -246,7 +252,10 @@ class PostgresEngine(SqlEngine):
         self._connection.wrote = False
         self._connection.send("begin")
         self._connection.send("gate")
-        if not self._take_over(self._news()):
+        asked_at = time.monotonic()
+        news = self._news()
+        self._gate_seconds = time.monotonic() - asked_at
+        if not self._take_over(news):
             self._reload()
         self._woken_elsewhere = self._foreign.woken
 

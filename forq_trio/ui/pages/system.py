@@ -16,6 +16,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.processes import is_newer
+from forq_trio.telemetry.histogram import DISK_SECONDS, quantile
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui.freeing import what_frees_space
 from forq_trio.ui.live.page_view import PageView
@@ -98,16 +99,22 @@ def calls_bars(facts: SystemFacts) -> Bars:
 
 def disk_bars(facts: SystemFacts) -> Bars:
     """How long a commit waited for the disk."""
-    commits = facts.commits
-    bounds = list(commits.seconds_bounds)
+    says = "The median takes up to {} ms. Above 100 ms the disk is slow."
+    return _seconds_bars(facts.commits.seconds_counts, says, "No commit in the last hour.")
+
+
+def gate_bars(facts: SystemFacts) -> Bars:
+    """How long a batch waited until no other process ran one."""
+    return _seconds_bars(facts.gate_counts, "The median waits up to {} ms.", "No batch in the last hour.")
+
+
+def _seconds_bars(counts: Sequence[int], says: str, nothing: str) -> Bars:
+    """Counts by bucket of DISK_SECONDS. says: a sentence with the median's milliseconds."""
+    bounds = list(DISK_SECONDS)
     labels = [_milliseconds(bound) if place % 2 == 0 else "" for place, bound in enumerate(bounds)]
-    marked = _place(bounds, commits.seconds_median)
-    sentence = (
-        f"The median takes up to {_milliseconds(bounds[marked])} ms. Above 100 ms the disk is slow."
-        if marked is not None
-        else "No commit in the last hour."
-    )
-    return Bars(charts.histogram(_fitted(commits.seconds_counts, len(bounds)), marked), labels, sentence)
+    marked = _place(bounds, quantile(bounds, counts, 0.5))
+    sentence = nothing if marked is None else says.format(_milliseconds(bounds[marked]))
+    return Bars(charts.histogram(_fitted(counts, len(bounds)), marked), labels, sentence)
 
 
 def _fitted(counts: Sequence[int], bars: int) -> list[int]:
@@ -150,6 +157,7 @@ class SystemContext:
             "reports": site.system.jobs.reports(),
             "calls": calls_bars(facts),
             "disk": disk_bars(facts),
+            "gate": gate_bars(facts),
             "refusals": {
                 word: sum(rejections[cause] for cause in causes) for word, causes in REFUSALS.items()
             },

@@ -26,6 +26,8 @@ async def test_two_know_each_other_until_one_ends(empty_tables, monkeypatch):
                 await a.produce("other", "x")
                 await until(lambda: b.known_processes.all()[0].last_batch_at is not None)
                 await until(lambda: a.known_processes.all()[1].waiting == 1)
+                await until(lambda: b.known_processes.all()[0].gate_wait_ms is not None)  # of a's batch
+                await until(lambda: a.known_processes.all()[1].lag_ms is not None)  # of b, behind a
             nursery.cancel_scope.cancel()
             first, second = await b.processes()
             assert (first.here, second.here, first.silent) == (False, True, False)

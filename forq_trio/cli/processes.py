@@ -1,0 +1,60 @@
+"""`forq processes`: the server processes on the database."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import ago
+from forq_trio.cli.tables import Column, Kind, numbers, print_list
+from forq_trio.model import durations
+
+if TYPE_CHECKING:
+    from forq_trio.client.types import ProcessInfo
+
+_COLUMNS = (
+    Column("name"),
+    Column("pid", Kind.NUMBER),
+    Column("address", spare=2),
+    Column("version", spare=1),
+    *numbers("waiting", "connections"),
+    Column("gate", Kind.NUMBER, spare=4),
+    Column("lag", Kind.NUMBER, spare=3),
+    Column("up", Kind.NUMBER, spare=5),
+    Column("heard"),
+)
+
+
+@click.command()
+@json_option
+@url_option
+def processes(as_json: bool, url: str) -> None:
+    """List the server processes on the database, silent ones first: where they are, who waits at them, how far behind.
+
+    A process is silent when nothing was heard of it for 15 seconds. The one that answers is marked with *.
+    """
+    with connect(url) as client:
+        found = client.processes()
+    found.sort(key=lambda info: (not info.silent, info.name, info.process))
+    print_list(found, as_json, _COLUMNS, _row, "")
+
+
+def _row(info: "ProcessInfo") -> tuple[object, ...]:
+    heard = ago(info.heard_at)
+    return (
+        info.name + ("*" if info.here else ""),
+        info.process,
+        info.address or "local",
+        info.version,
+        info.waiting,
+        "" if info.connections is None else info.connections,
+        _in_words(info.gate_wait_ms),
+        _in_words(info.lag_ms),
+        ago(info.started_at),
+        f"silent for {heard}" if info.silent else f"{heard} ago",
+    )
+
+
+def _in_words(wait_ms: float | None) -> str:
+    return "" if wait_ms is None else durations.about(round(wait_ms))
