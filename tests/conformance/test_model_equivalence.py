@@ -30,6 +30,7 @@ from oracle.engine import MemoryEngine
 from support.batches import read_events
 from support.dealt import Dealt
 from support.effort import count, many_trials
+from support.heads import check_heads
 from support.postgres import empty
 
 from .random_commands import QUEUES, claims, commands, filters, queues
@@ -288,8 +289,12 @@ class PostgresAgrees(EnginesAgree):
 
     def open_engine(self) -> Engine:
         empty(self.url)
-        engines = [PostgresEngine(self.url, SETTINGS, "normal") for _ in range(3)]
-        return cast("Engine", Dealt(engines, random.Random(random.random())))
+        self.engines = [PostgresEngine(self.url, SETTINGS, "normal") for _ in range(3)]
+        return cast("Engine", Dealt(self.engines, random.Random(random.random()), undone=0.1))
+
+    @invariant()
+    def every_process_knows_where_claims_begin(self):
+        check_heads(random.sample(self.engines, 1), self.url)
 
 
 @pytest.mark.tier2

@@ -52,10 +52,11 @@ def _in_dialect() -> Mapping[str, str]:
     shared = {name: translated(statement) for name, statement in (STATEMENTS | READER_STATEMENTS).items()}
     own = load("dialect", _PACKAGE)
     assert own.keys() <= shared.keys(), own.keys() - shared.keys()
-    own = {name: _STEP_BYTES.sub(str(limits.STEP_BYTES_MAX), statement) for name, statement in own.items()}
     for name in UNBOUNDED:
         shared[name] = f"DECLARE unbounded NO SCROLL CURSOR FOR {shared[name]}"
-    return shared | own | load("connection", _PACKAGE)
+    statements = shared | own | load("connection", _PACKAGE)
+    most = str(limits.STEP_BYTES_MAX)
+    return {name: _STEP_BYTES.sub(most, statement) for name, statement in statements.items()}
 
 
 MANY_SUFFIX = "_many"

@@ -28,6 +28,7 @@ from forq_trio.storage.postgres.shipped import pack, take_over, unpack
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.engine import SqlEngine
+from forq_trio.storage.relational.heads import Head, Heads
 from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import Operations, operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
@@ -36,6 +37,8 @@ OPERATIONS: Operations = {**operations.OPERATIONS}
 BATCHES_KEPT = 1_000
 """Batches whose changes are stored: a process that is further behind reads all tables anew."""
 BATCHES_READ_MAX = 200
+HEADS_WHOLE_EVERY = 32
+"""How often a batch ships the heads that it changed whole, for processes that do not know them."""
 CLOCK_SECONDS = 60.0
 """How often the server's clock is read."""
 OUTCOME_SECONDS_MAX = 10.0
@@ -206,9 +209,11 @@ class PostgresEngine(SqlEngine):
 
     def _reload(self) -> None:
         """Inside a transaction, behind the gate."""
+        has_run = self._version > 0
         ((self._version,),) = self._connection.query("last_batch")
         known = self._cache
         vars(known).update(vars(load(self._connection.query, self._settings, self._address.name)))
+        known.heads = self._last_heads() if has_run else {}
         self._foreign = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
 
     def _look(self) -> None:
@@ -218,6 +223,23 @@ class PostgresEngine(SqlEngine):
             self._set_clock()
         if not self._take_over(self._news()):
             self._load()
+
+    def _last_heads(self) -> dict[str, Head]:
+        """The heads as the last batches left them: one that was shipped whole, with what was shipped later."""
+        heads: dict[str, Head] = {}
+        version = max(self._version - BATCHES_READ_MAX, 0)
+        for number, changes in self._connection.query("batches_since", version, BATCHES_READ_MAX):
+            if number is None:
+                break
+            try:
+                shipped = unpack(changes)
+            except msgspec.MsgspecError:
+                heads = {}
+                continue
+            taken = Heads(heads)
+            taken.take_over(shipped.heads, shipped.least)
+            taken.adopt()
+        return heads
 
     def _news(self) -> list[tuple[int, bytes]]:
         """What the batches of others changed; notes whether applications sent messages."""
@@ -264,9 +286,12 @@ class PostgresEngine(SqlEngine):
 
     def _end(self, tx: Transaction) -> None:
         if not self._connection.wrote and not (tx.wake_next or self._cache.wake_next or tx.claim_first_next):
+            if tx.heads is not None:
+                tx.heads.discard()
             return
         version = self._version + 1
-        self._connection.query("save_batch", version, self._name, pack(tx))
+        changes = pack(tx, whole=version % HEADS_WHOLE_EVERY == 0)
+        self._connection.query("save_batch", version, self._name, changes)
         self._connection.query("forget_batch", version - BATCHES_KEPT)
         if tx.woken:
             self._connection.query("notify", payload(self._name, tx.woken))

@@ -24,6 +24,8 @@ from forq_trio.model.sessions import UiSession
 from forq_trio.model.where import Where
 from forq_trio.storage.engine import SetAside
 from forq_trio.storage.relational.cache import Group, QueueHistory, Round
+from forq_trio.storage.relational.heads import HeadChange
+from forq_trio.storage.relational.row import Place
 from forq_trio.storage.relational.scans import Scan
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -39,11 +41,14 @@ class Shipped(Struct, frozen=True, array_like=True):
     event_log: Log
     history_log: Log
     next_due_ms: int | None
+    due_from_ms: int
+    heads: dict[str, HeadChange | None]
     due_settled: bool
     has_buckets: bool
     claim_first_next: str
     counts: dict[str, QueueCounts]
     woken: Sequence[str]
+    least: dict[str, Place] = {}
     logged: Sequence[str] = ()
     history: dict[str, QueueHistory | None] = {}
     forgotten: Sequence[str] = ()
@@ -83,8 +88,9 @@ _encode = msgspec.msgpack.Encoder(enc_hook=_encoded).encode
 _decode = msgspec.msgpack.Decoder(Shipped, dec_hook=_decoded).decode
 
 
-def pack(tx: Transaction) -> bytes:
-    """What a batch changed, once it has run."""
+def pack(tx: Transaction, *, whole: bool = False) -> bytes:
+    """What a batch changed, once it has run. whole: with all of the heads that it changed."""
+    assert tx.heads is not None
     return _encode(
         Shipped(
             tx.now_ms,
@@ -95,11 +101,14 @@ def pack(tx: Transaction) -> bytes:
             tx.event_log,
             tx.history.log,
             tx.next_due_ms,
+            tx.due_from(),
+            tx.heads.ship(whole=whole),
             tx.due_settled,
             tx.has_buckets,
             tx.claim_first_next,
             tx._counts,
             list(tx.woken),
+            tx.heads.least,
             list(tx.logged()),
             tx.history.changed,
             list(tx._forgotten),
@@ -138,6 +147,9 @@ def take_over(tx: Transaction, shipped: Shipped) -> None:
     tx.history.log = shipped.history_log
     tx.history.changed = shipped.history
     tx.next_due_ms = shipped.next_due_ms
+    tx.due_from_ms = shipped.due_from_ms
+    assert tx.heads is not None
+    tx.heads.take_over(shipped.heads, shipped.least)
     tx.due_settled = shipped.due_settled
     tx.has_buckets = shipped.has_buckets
     tx.claim_first_next = shipped.claim_first_next

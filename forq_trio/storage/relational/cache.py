@@ -20,12 +20,16 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.relational.heads import Head
 from forq_trio.storage.relational.scans import Scanned
 
 Round = tuple[str, int]
 """Queue and priority."""
 Group = tuple[str, str]
 """Queue and group."""
+
+
+DUE_FROM_START, DUE_NEVER = -(2**63), 2**63 - 1
 
 
 class QueueHistory(NamedTuple):
@@ -48,7 +52,8 @@ class Cache:
     maker_turn: of whose schedules one ran last in turn.
     history: by queue. tokens by name, sessions by digest; both are replaced where they change.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
-    scans: how far claims by attributes have looked.
+    scans: how far claims by attributes have looked. heads: of queues; None where the database forgets at once what is
+    gone. due_from_ms: no message is due before, but those that are set aside.
     """
 
     def __init__(self, defaults: EngineSettings) -> None:
@@ -70,6 +75,8 @@ class Cache:
         self.rounds: dict[Round, int] = {}
         self.set_aside: dict[int, int] = {}
         self.scans: Scanned = {}
+        self.heads: dict[str, Head] | None = None
+        self.due_from_ms = DUE_FROM_START
         self.settings: dict[str, QueueSettings] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.sessions: dict[str, UiSession] = {}

@@ -8,6 +8,7 @@ from forq_trio.storage.engine import SetAside
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.changes import Changes
 from forq_trio.storage.relational.connection import Connection
+from forq_trio.storage.relational.heads import Heads
 
 
 class Isolation:
@@ -76,9 +77,9 @@ _SHARED = ("connection", "query", "run", "ids", "allowances", "_cache")
 
 
 def _copy(value: Any) -> Any:
-    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts and `Changes` of them."""
+    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts, `Changes` and `Heads` of them."""
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in value.items()}
-    if isinstance(value, set | list | Changes):
+    if isinstance(value, set | list | Changes | Heads):
         return value.copy()
     return value

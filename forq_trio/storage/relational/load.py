@@ -16,7 +16,7 @@ from forq_trio.model.sessions import UiSession
 from forq_trio.storage.apps import shares_with
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.logs import event_bytes
-from forq_trio.storage.relational.cache import Cache, QueueHistory
+from forq_trio.storage.relational.cache import DUE_FROM_START, DUE_NEVER, Cache, QueueHistory
 from forq_trio.storage.relational.operations.consumers import read_consumer
 from forq_trio.storage.relational.operations.redrives import read_task
 from forq_trio.storage.relational.operations.tokens import read_token
@@ -90,7 +90,9 @@ def load(query: Query, defaults: EngineSettings, path: str) -> Cache:
             cache.rates_full_at[queue] = 0 if found is None else -(-found // rate.count)
     cache.has_buckets = bool(_first(query("has_buckets")))
     cache.schedules = _schedules(query)
-    due = [_first(query("next_due", 1)), _first(query("next_wake"))]
+    first_due = _first(query("next_due", DUE_FROM_START, 1))
+    cache.due_from_ms = DUE_NEVER if first_due is None else first_due
+    due = [first_due, _first(query("next_wake"))]
     due.append(cache.schedules.due_at)
     cache.next_due_ms = min([at for at in due if at is not None], default=None)
     return cache

@@ -46,6 +46,10 @@ KEY: Final = 12
 KIND: Final = 13
 
 
+Place = tuple[int, int, int]
+"""The negative of the priority, position and sequence: the smaller one comes first in the claim order."""
+
+
 class Waiting(Struct, frozen=True, gc=False):
     """An offer that waits behind the message in process. size: the bytes of its content and attributes."""
 
@@ -88,6 +92,11 @@ class Row(Struct, gc=False):
     processing_started_at: int | None
     kind: str | None
     """None for a message that never had a key."""
+    priority: int
+
+    @property
+    def place(self) -> Place:
+        return -self.priority, self.position, self.seq
 
     def expired(self, now_ms: int) -> bool:
         """True past its time to live, unless it is processing: its consumer may finish it (F7)."""

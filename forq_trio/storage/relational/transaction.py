@@ -20,19 +20,20 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.schedules import SavedRun
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
-from forq_trio.storage.engine import EVENT_KINDS, OFFERED, REQUEUED, Event
-from forq_trio.storage.relational.cache import Cache, Group, Round
+from forq_trio.storage.engine import CONSUMED, EVENT_KINDS, OFFERED, PRODUCED, REQUEUED, Event
+from forq_trio.storage.relational.cache import DUE_FROM_START, DUE_NEVER, Cache, Group, Round
 from forq_trio.storage.relational.changes import Changes
 from forq_trio.storage.relational.connection import Connection, Rows
 from forq_trio.storage.relational.counts import Counts
+from forq_trio.storage.relational.heads import Heads, sent_places
 from forq_trio.storage.relational.history import HistoryChanges
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.isolation import Isolation
 from forq_trio.storage.relational.lifecycle import LOGGED_QUEUE, Noted, note, write
-from forq_trio.storage.relational.row import Row, Waiting, clamped, write_settings
+from forq_trio.storage.relational.row import SEQ, Row, Waiting, clamped, write_settings
 from forq_trio.storage.relational.scans import Scans
 from forq_trio.storage.rules import check_queues
-from forq_trio.storage.transitions import FAILED, PROCESSING, READY, TRANSITIONS, frees_group
+from forq_trio.storage.transitions import FAILED, HELD_BACK, PROCESSING, READY, TRANSITIONS, frees_group
 
 _COUNTED = frozenset(EVENT_KINDS)
 
@@ -93,6 +94,8 @@ class Transaction(Isolation, Counts):
         self.claim_first = cache.claim_first
         self.claim_first_next = ""
         self.scans = Scans(cache.scans)
+        self.heads = None if cache.heads is None else Heads(cache.heads)
+        self.due_from_ms = cache.due_from_ms
         self.freed: set[Group] = set()
         self._groups_taken: dict[Group, None] = {}
         self._groups_left: dict[Group, None] = {}
@@ -247,6 +250,8 @@ class Transaction(Isolation, Counts):
     def forget(self, queue: str) -> None:
         """Forget an empty queue."""
         self._forget_counts(queue)
+        if self.heads is not None:
+            self.heads.forget(queue)
         self._grouped.discard(queue)
         self._unhold_cursors[queue] = None
         self.set(queue, QueueSettings())
@@ -299,6 +304,8 @@ class Transaction(Isolation, Counts):
             self._count(queue, source, to or queue, target, count, size)
         if frees_group(source, target, moved=leaves_group or to is not None):
             self._free(queue, source, messages)
+        if self.heads is not None:
+            self._keep_head(self.heads, change, queue, source, target, messages, to or queue)
         if target == READY:
             self.woken.add(to or queue)
             if source is not None or to is not None:
@@ -313,6 +320,33 @@ class Transaction(Isolation, Counts):
             self._events[key] = self._events.get(key, 0) + count
         if self._lifecycle is not None:
             note(self._lifecycle, self.now_ms, change, queue, messages, to, reason, nack_reason)
+
+    def _keep_head(
+        self,
+        heads: Heads,
+        change: str,
+        queue: str,
+        source: int | None,
+        target: int | None,
+        messages: Sequence[Any],
+        to: str,
+    ) -> None:
+        if source == READY:
+            rows = change in (CONSUMED, HELD_BACK)
+            heads.leave(queue, [each[SEQ] if rows else each.seq for each in messages])
+        if target == READY:
+            heads.join(to, sent_places(messages) if change == PRODUCED else [each.place for each in messages])
+
+    def due_from(self) -> int:
+        """No message is due before, except those that are set aside. Only where heads are used."""
+        if self.heads is None:
+            return DUE_FROM_START
+        return self.due_from_ms if self.due_ms is None else min(self.due_from_ms, self.due_ms)
+
+    def found_due(self, first: Sequence[int]) -> None:
+        """At the end of the batch this is the first due time of all messages; none: no message is ever due."""
+        self.due_from_ms = first[0] if first else DUE_NEVER
+        self.due_ms = None
 
     def note_offer(self, queue: str, outcome: str) -> None:
         """Count an offer."""
@@ -391,6 +425,7 @@ class Transaction(Isolation, Counts):
         cache.consumer_totals = self.consumer_totals
         cache.logs["events"] = self.event_log
         cache.next_due_ms = self.next_due_ms
+        cache.due_from_ms = self.due_from()
         for queue in self._forgotten:
             cache.grouped.discard(queue)
             cache.unhold_cursors.pop(queue, None)
@@ -407,6 +442,8 @@ class Transaction(Isolation, Counts):
                 cache.unhold_cursors[queue] = last
         cache.wake_next = self.wake_next
         self.scans.adopt()
+        if self.heads is not None:
+            self.heads.adopt()
         cache.has_buckets = self.has_buckets
         cache.rates_full_at.update(self.rates_full_at)
         cache.claim_first = self.claim_first_next

@@ -165,3 +165,22 @@ UNION ALL
 -- name: leave_processes
 -- This process ends.
 DELETE FROM processes WHERE id = $1;
+
+-- columns: ready
+-- What a claim reads of a message.
+seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
+bytes, key, kind;
+
+-- name: select_ready_behind
+-- The next messages of a queue: these ready ones, those behind a place, lower priorities; as many bytes as a step has.
+SELECT $ready FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY priority DESC, position, seq ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
+        (SELECT * FROM messages WHERE seq = ANY (translate($2, '[]', '{}')::bigint[]) AND queue = $1 AND status + 0 = 0)
+        UNION ALL
+        (SELECT * FROM messages WHERE queue = $1 AND status = 0 AND priority = $3 AND (position, seq) > ($4, $5)
+         ORDER BY position, seq LIMIT $6)
+        UNION ALL
+        (SELECT * FROM messages WHERE queue = $1 AND status = 0 AND priority < $3
+         ORDER BY priority DESC, position, seq LIMIT $6)
+        LIMIT $6) AS first
+) AS summed WHERE before < :step_bytes ORDER BY priority DESC, position, seq;

@@ -3,16 +3,11 @@
 -- columns: row
 -- The members of `Row`, in their order.
 seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind;
-
--- columns: ready
--- What a claim reads of a message.
-seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-bytes, key, kind;
+failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind, priority;
 
 -- columns: pending
 -- The members of `Pending` behind those of `Row`, in their order.
-key, priority, position, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
+key, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
 waiting IS NOT NULL;
 
 -- name: last_sequence
@@ -34,21 +29,6 @@ SELECT max(position) FROM (
     SELECT (SELECT position FROM messages WHERE queue = $1 AND group_id = $2 AND status = statuses.value AND priority = $3
             ORDER BY queue DESC, group_id DESC, status DESC, priority, position DESC LIMIT 1) AS position
     FROM (VALUES (0), (1), (2), (3), (4)) AS statuses (value)) AS found;
-
--- name: select_ready
--- The next messages of a queue in claim order; not many more bytes than a step may have.
-SELECT $ready FROM (
-    SELECT *, sum(bytes) OVER (ORDER BY priority DESC, position, seq ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
-        SELECT * FROM messages WHERE queue = $1 AND status = 0 ORDER BY priority DESC, position, seq LIMIT $2) AS first
-) AS summed WHERE before < :step_bytes ORDER BY priority DESC, position, seq;
-
--- name: select_ready_but
--- The next messages of a queue in claim order, but these.
-SELECT $ready FROM (
-    SELECT *, sum(bytes) OVER (ORDER BY priority DESC, position, seq ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
-        SELECT * FROM messages WHERE queue = $1 AND status = 0 AND seq <> ALL (translate($2, '[]', '{}')::bigint[])
-        ORDER BY priority DESC, position, seq LIMIT $3) AS first
-) AS summed WHERE before < :step_bytes ORDER BY priority DESC, position, seq;
 
 -- name: find_pending
 -- The pending messages of these keys.

@@ -15,6 +15,7 @@ from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.model.where import Where
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP
+from forq_trio.storage.relational.heads import Heads
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove, target_of
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
 from forq_trio.storage.relational.operations.shuffle import draw
@@ -105,10 +106,32 @@ def _candidates(
 
 def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:
     """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
+    if tx.heads is not None:
+        return _up_to(_read_behind_head(tx, tx.heads, queue, count), bytes_max)
     rows = tx.rows_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
     read = _up_to(rows, bytes_max)
     rows.close()
     return read
+
+
+def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> list[ReadyRow]:
+    """The same by the head of the queue. One that cannot be right, since somebody changed the tables, is forgotten."""
+    aside = set(tx.sequences_set_aside())
+    found: list[ReadyRow] = []
+    first = heads.first(queue, count, aside)
+    while True:
+        priority, position, seq = heads.frontier(queue)
+        most = count - len(found)
+        rows = tx.query("select_ready_behind", queue, str(first), -priority, position, seq, most)
+        heads.read(queue, rows)
+        allowed = [row for row in rows if row[SEQ] not in aside]
+        found += allowed
+        if len(allowed) == len(rows) or len(found) == count:
+            break
+        first = []
+    if not found and tx.ready(queue) > len(aside) and heads.mistaken(queue):
+        return _read_behind_head(tx, heads, queue, count)
+    return found
 
 
 def _up_to(rows: Any, bytes_max: int) -> list[ReadyRow]:

@@ -122,18 +122,18 @@ def transfer(
     """
     rules = tx.rules(target)
     expires_after = tx.now_ms + (rules.ttl_ms if ttl_ms is None else ttl_ms)
+    position = moved_position(message.seq, message.position, rules.order, tx.now_ms)
     tx.transition(
         change,
         message.queue,
         message.status,
         Status.READY,
-        (message,),
+        (message if position == message.position else replace(message, position=position),),
         size=message.bytes,
         due_ms=expires_after,
         to=target,
         reason=event_reason,
     )
-    position = moved_position(message.seq, message.position, rules.order, tx.now_ms)
     return is_dead_letter_queue(target), position, expires_after
 
 

@@ -33,14 +33,19 @@ def settle_due(tx: Transaction) -> None:
 
 
 def _select_due(tx: Transaction, limit: int) -> list[Row]:
-    return rows_of(tx.query_but_set_aside("select_due", "select_due_but", tx.now_ms, limit=limit))
+    return rows_of(
+        tx.query_but_set_aside("select_due", "select_due_but", tx.due_from(), tx.now_ms, limit=limit)
+    )
 
 
 def next_due(tx: Transaction) -> int | None:
     """The next due time, or when a message that is set aside is tried again; the earlier one, None for neither."""
-    times = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", limit=1)] + next_wake(tx)
+    first = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", tx.due_from(), limit=1)]
+    times = first + next_wake(tx)
     if tx.sequences_set_aside():
         times.append(tx.next_retry_ms())
+    else:
+        tx.found_due(first)
     return min(times, default=None)
 
 

@@ -13,20 +13,17 @@ from forq_trio.model.messages import Status
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.relational.cache import Group
 from forq_trio.storage.relational.operations.rate_limit import next_token_ms, tokens, wake
-from forq_trio.storage.relational.row import GROUP_ID, POSITION, PRIORITY, SEQ, ReadyRow
+from forq_trio.storage.relational.row import GROUP_ID, POSITION, PRIORITY, SEQ, Place, ReadyRow
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
 
-Place = tuple[int, ...]
-"""The smaller one comes first in the claim order."""
-
 
 class Held(NamedTuple):
-    """A held message. place: where it is in the claim order, where that matters."""
+    """A held message."""
 
     seq: int
     bytes: int
-    place: Place = ()
+    place: Place
 
 
 class GroupLimit:
@@ -175,7 +172,7 @@ def wake_limited(tx: Transaction) -> None:
 
 
 def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:
-    return [Held(seq, size, tuple(place)) for seq, size, *place in tx.query(statement, *bindings)]
+    return [Held(seq, size, (*place,)) for seq, size, *place in tx.query(statement, *bindings)]
 
 
 def _make_ready(tx: Transaction, queue: str, held: Sequence[Held], allowance: Allowance) -> Sequence[Held]:

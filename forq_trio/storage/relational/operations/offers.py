@@ -47,8 +47,6 @@ class Pending(NamedTuple):
 
     row: Row
     key: str
-    priority: int
-    position: int
     attributes: str | None
     mode: str
     due: int
@@ -191,9 +189,9 @@ class _Offers:
         tx, row, rules = self._tx, pending.row, self._rules
         status = DELAYED if due > tx.now_ms else READY
         expires_after = due + (rules.ttl_ms if offering.ttl_ms is None else offering.ttl_ms)
-        position, group_id = pending.position, row.group_id
+        position, group_id = row.position, row.group_id
         if rules.order is Order.DUE or (offering.priority, offering.group) != (
-            pending.priority,
+            row.priority,
             row.group_id or None,
         ):
             position, group_id = position_and_group(
@@ -203,7 +201,9 @@ class _Offers:
             tx.make_known(offering.dead_letter_queue)
         clock_ms = expires_after if status == READY else min(due, expires_after)
         tx.resize(self._queue, size - row.bytes)
-        changed = replace(row, bytes=size, received_at=tx.now_ms)
+        changed = replace(
+            row, bytes=size, received_at=tx.now_ms, priority=offering.priority, position=position
+        )
         leaves = group_id != row.group_id
         tx.transition(
             UPDATED, self._queue, row.status, status, (changed,), due_ms=clock_ms, leaves_group=leaves
@@ -292,7 +292,7 @@ def _is_like(tx: Transaction, offering: Offering, pending: Pending) -> bool:
     """True if the pending message has the content and the options of an offer; the due time is not looked at."""
     row = pending.row
     return (
-        offering.priority == pending.priority
+        offering.priority == row.priority
         and offering.group == (row.group_id or None)
         and offering.ttl_ms == row.ttl_ms
         and offering.max_attempts == row.max_attempts
@@ -334,10 +334,11 @@ def reschedule(tx: Transaction, command: RescheduleKey) -> Offered | MessageInFl
     rules = tx.rules(command.queue)
     status = DELAYED if due > tx.now_ms else READY
     expires_after = due + (rules.ttl_ms if row.ttl_ms is None else row.ttl_ms)
-    position = due if rules.order is Order.DUE else pending.position
+    if rules.order is Order.DUE:
+        row = replace(row, position=due)
     clock_ms = min(due, expires_after) if status == DELAYED else expires_after
     tx.transition(UPDATED, command.queue, row.status, status, (row,), due_ms=clock_ms)
-    tx.query("reschedule_message", status, due, tx.now_ms, expires_after, position, row.seq)
+    tx.query("reschedule_message", status, due, tx.now_ms, expires_after, row.position, row.seq)
     revision = tx.next_revision()
     tx.query("reschedule_key", due, revision, row.seq)
     return Offered("updated", row.id, row.seq, due, revision)

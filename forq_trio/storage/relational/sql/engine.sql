@@ -3,7 +3,7 @@
 -- columns: row
 -- The members of `Row`, in their order.
 seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind;
+failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind, priority;
 
 -- columns: ready
 -- What a claim reads of a message.
@@ -12,7 +12,7 @@ CAST(bytes AS INTEGER), key, kind;
 
 -- columns: pending
 -- The members of `Pending` behind those of `Row`, in their order. typeof does not read what waits, as IS NOT NULL does.
-key, priority, position, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
+key, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
 typeof(waiting) = 'blob';
 
 -- name: last_sequence
@@ -211,7 +211,7 @@ SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
 
 -- name: select_held
 -- Held messages of a queue, by sequence.
-SELECT seq, bytes FROM messages INDEXED BY messages_held WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
+SELECT seq, bytes, -priority, position, seq FROM messages INDEXED BY messages_held WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
 
 -- name: unhold
 -- Make a held message ready.
@@ -287,26 +287,26 @@ UPDATE messages SET status = 1, processing_started_at = coalesce(processing_star
 WHERE seq = ?;
 
 -- name: next_due
--- The next due times of all messages. In a damaged row that time may be text, which SQLite orders behind numbers.
-SELECT due_at FROM messages WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 ORDER BY due_at LIMIT ?;
+-- The next due times of all messages, from a time on. In a damaged row that time may be text, which SQLite orders behind numbers.
+SELECT due_at FROM messages WHERE due_at >= ? AND due_at <= 9223372036854775807 ORDER BY due_at LIMIT ?;
 
 -- name: next_due_but
--- The next due times of all messages but these.
+-- The next due times of all messages but these, from a time on.
 SELECT due_at FROM messages
-WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 AND seq NOT IN (SELECT value FROM json_each(?))
+WHERE due_at >= ? AND due_at <= 9223372036854775807 AND seq NOT IN (SELECT value FROM json_each(?))
 ORDER BY due_at LIMIT ?;
 
 -- name: select_due
--- Due messages: delayed ones to promote, leases that ended, messages that expired.
+-- Messages that are due from a time on: delayed ones to promote, leases that ended, messages that expired.
 SELECT $row
 FROM messages
-WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
+WHERE due_at >= ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
 
 -- name: select_due_but
--- Due messages, but these.
+-- Messages that are due from a time on, but these.
 SELECT $row
 FROM messages
-WHERE due_at IS NOT NULL AND due_at <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at, seq LIMIT ?;
+WHERE due_at >= ? AND due_at <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at, seq LIMIT ?;
 
 -- name: promote
 -- Make a delayed message ready.

@@ -1,0 +1,194 @@
+"""The head of a queue: its ready messages up to the place from which claims read the index on.
+
+PostgreSQL keeps what is gone in an index while any transaction of the cluster may still see it. A claim that began at
+the first entry would walk past every message that was ever claimed. So claims begin at the frontier of the queue, a
+place in the claim order that moves as they read:
+
+    every ready message up to the frontier is in the head; the index has those behind it.
+
+A claim takes the first messages of the head, and then reads behind the frontier; what it reads joins the head, and
+what it leases leaves it. A message that becomes ready joins the head if its place is not behind the frontier: one that
+was nacked, whose lease or delay ended, that is no longer held, or of a higher priority. `Transaction.transition` says
+all of this, so it holds whatever a batch does.
+
+Several processes agree, because each batch ships what it changed (storage/postgres/shipped.py), in the order of the
+batches. A process may not know the head of a queue: it was started, or forgot it. What its batch makes ready it tells
+by the least place, and who knows a head whose frontier is not before that place forgets it. Then the next claim begins
+at the first entry, which makes a new head, for all. A head that is shipped whole replaces any other one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from heapq import nsmallest
+from typing import Any, NamedTuple, Self
+
+from forq_trio.model import limits
+from forq_trio.storage.relational.row import POSITION, PRIORITY, SEQ, Place, ReadyRow
+
+START: Place = (-(2**62), 0, 0)
+"""Before every message."""
+
+
+class Head(NamedTuple):
+    """ready: the places of the ready messages up to the frontier, by sequence."""
+
+    frontier: Place
+    ready: dict[int, Place]
+
+
+class HeadChange(NamedTuple):
+    """What a batch made of a head. whole: `joined` is all of it; else those in `left` are no longer in it."""
+
+    frontier: Place
+    joined: Sequence[Place]
+    left: Sequence[int]
+    whole: bool
+
+
+class Heads:
+    """The heads as one batch sees them; `adopt` moves its changes to those that were committed.
+
+    changed: None for a head that is forgotten. least: of queues without a head, the least place that became ready.
+    """
+
+    def __init__(self, committed: dict[str, Head]) -> None:
+        self._committed = committed
+        self.changed: dict[str, Head | None] = {}
+        self.least: dict[str, Place] = {}
+
+    def copy(self) -> Self:
+        """The same as it is now, for a savepoint."""
+        same = type(self)(self._committed)
+        same.changed = {
+            queue: head and Head(head.frontier, head.ready.copy()) for queue, head in self.changed.items()
+        }
+        same.least = self.least.copy()
+        return same
+
+    def frontier(self, queue: str) -> Place:
+        """Where a claim reads on."""
+        head = self._of(queue)
+        return START if head is None else head.frontier
+
+    def first(self, queue: str, most: int, but: Set[int]) -> list[int]:
+        """The first messages of the head, by sequence, without these."""
+        head = self._of(queue)
+        if head is None or not head.ready:
+            return []
+        places = [place for seq, place in head.ready.items() if seq not in but]
+        return [place[2] for place in nsmallest(most, places)]
+
+    def read(self, queue: str, rows: Sequence[ReadyRow]) -> None:
+        """A claim read these messages, in their order: the first ones of the head, and all up to the last one."""
+        if not rows:
+            return
+        places = [(-row[PRIORITY], row[POSITION], row[SEQ]) for row in rows]
+        head = self._own(queue) or Head(START, {})
+        head.ready.update((place[2], place) for place in places)
+        self.changed[queue] = Head(max(head.frontier, places[-1]), head.ready)
+
+    def join(self, queue: str, places: Iterable[Place]) -> None:
+        """Messages at these places became ready."""
+        head = self._of(queue)
+        if head is None:
+            self.least[queue] = min([*places, *filter(None, [self.least.get(queue)])])
+            return
+        joining = [place for place in places if place <= head.frontier]
+        if joining:
+            self._known(queue).ready.update((place[2], place) for place in joining)
+
+    def leave(self, queue: str, sequences: Iterable[int]) -> None:
+        """These messages are no longer ready, or no longer at their place."""
+        head = self._of(queue)
+        if head is None or not head.ready:
+            return
+        for seq in sequences:
+            if seq in head.ready:
+                head = self._known(queue)
+                del head.ready[seq]
+
+    def forget(self, queue: str) -> None:
+        """The next claim begins at the first entry."""
+        if self._of(queue) is not None:
+            self.changed[queue] = None
+
+    def mistaken(self, queue: str) -> bool:
+        """The head has no message, but the queue has; False if no head is known."""
+        is_known = self._of(queue) is not None
+        self.forget(queue)
+        return is_known
+
+    def discard(self) -> None:
+        """Nobody is told of this batch, so this process forgets what it changed, too."""
+        self.changed.clear()
+        self.least.clear()
+
+    def adopt(self) -> None:
+        """The batch was committed."""
+        for queue, head in self.changed.items():
+            self._committed.pop(queue, None)
+            if head is not None:
+                self._committed[queue] = head
+        while len(self._committed) > limits.HEADS_MAX:
+            del self._committed[next(iter(self._committed))]
+
+    # Between processes
+
+    def ship(self, *, whole: bool) -> dict[str, HeadChange | None]:
+        """What this batch changed, for the other processes. A head that is too long ends with its first half."""
+        for queue, head in self.changed.items():
+            if head is not None and len(head.ready) > limits.HEAD_MESSAGES_MAX:
+                first = nsmallest(limits.HEAD_MESSAGES_MAX // 2, head.ready.values())
+                self.changed[queue] = Head(first[-1], {place[2]: place for place in first})
+        return {queue: head and self._change(queue, head, whole) for queue, head in self.changed.items()}
+
+    def _change(self, queue: str, head: Head, whole: bool) -> HeadChange:
+        known = None if whole else self._committed.get(queue)
+        if known is None:
+            return HeadChange(head.frontier, list(head.ready.values()), (), whole=True)
+        joined = [place for seq, place in head.ready.items() if known.ready.get(seq) != place]
+        return HeadChange(head.frontier, joined, [*(known.ready.keys() - head.ready.keys())], whole=False)
+
+    def take_over(self, changes: Mapping[str, HeadChange | None], least: Mapping[str, Place]) -> None:
+        """What a batch of another process changed."""
+        for queue, change in changes.items():
+            if change is None or change.whole:
+                self.changed[queue] = change and Head(
+                    change.frontier, {place[2]: place for place in change.joined}
+                )
+            elif (head := self._own(queue)) is not None:
+                for seq in change.left:
+                    head.ready.pop(seq, None)
+                head.ready.update((place[2], place) for place in change.joined)
+                self.changed[queue] = Head(change.frontier, head.ready)
+        for queue, place in least.items():
+            if place <= self.frontier(queue):
+                self.forget(queue)
+
+    def _of(self, queue: str) -> Head | None:
+        return self.changed[queue] if queue in self.changed else self._committed.get(queue)
+
+    def _own(self, queue: str) -> Head | None:
+        """The head, to be changed by this batch."""
+        if queue not in self.changed:
+            head = self._committed.get(queue)
+            if head is None:
+                return None
+            self.changed[queue] = Head(head.frontier, head.ready.copy())
+        return self.changed[queue]
+
+    def _known(self, queue: str) -> Head:
+        head = self._own(queue)
+        assert head is not None
+        return head
+
+
+_PLAIN_COLUMNS = 10
+"""How many bindings `insert_plain` has; `insert_message` has more."""
+
+
+def sent_places(rows: Iterable[tuple[Any, ...]]) -> list[Place]:
+    """The places of new messages: the bindings of their INSERT."""
+    return [
+        (-row[7], row[0], row[0]) if len(row) == _PLAIN_COLUMNS else (-row[10], row[11], row[0])
+        for row in rows
+    ]

@@ -1,0 +1,31 @@
+"""What a process knows of queues' heads and of the next due time, compared with the tables."""
+
+from collections.abc import Iterable
+
+import psycopg
+
+from forq_trio.storage.postgres.engine import PostgresEngine
+
+READY = "SELECT queue, -priority, position, seq FROM forq.messages WHERE status = 0"
+FIRST_DUE = "SELECT min(due_at) FROM forq.messages WHERE seq <> ALL (%s)"
+
+
+def check_heads(engines: Iterable[PostgresEngine], url: str) -> int:
+    """Assert that each engine, once it has taken over what the others did, has the truth; returns how many heads."""
+    found = 0
+    with psycopg.connect(url) as connection:
+        ready: dict[str, set[tuple[int, ...]]] = {}
+        for queue, *place in connection.execute(READY):
+            ready.setdefault(queue, set()).add(tuple(place))
+        for engine in engines:
+            engine._look()
+            cache = engine._cache
+            assert cache.heads is not None
+            found += len(cache.heads)
+            for queue, head in cache.heads.items():
+                assert set(head.ready.values()) == {p for p in ready.get(queue, ()) if p <= head.frontier}, (
+                    queue
+                )
+            ((first,),) = connection.execute(FIRST_DUE, (list(cache.set_aside),))
+            assert first is None or cache.due_from_ms <= first
+    return found
