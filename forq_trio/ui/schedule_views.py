@@ -66,7 +66,7 @@ def _is_late(run: SavedRun) -> bool:
     return run.late_ms >= limits.RUN_GRACE_MS
 
 
-def verdict(schedule: Schedule, runs: Sequence[SavedRun]) -> Said:
+def verdict(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int) -> Said:
     """runs: its latest ones, newest first."""
     if schedule.paused:
         return Said("paused", "Paused", schedule.paused_at, f"ago by {schedule.paused_by or 'secret'}")
@@ -88,6 +88,8 @@ def verdict(schedule: Schedule, runs: Sequence[SavedRun]) -> Said:
     if schedule.next_run is None:
         return Said("fine", "Over", last.at, "ago") if last is not None else Said("fine", "Over, never sent")
     if last is None:
+        if (ahead_ms := schedule.next_run - now_ms) < limits.DAY_MS:
+            return Said("fine", f"Never sent, first in {format.duration(max(0, ahead_ms))}")
         first = local_of(schedule.next_run, zone_of(schedule.time_zone))
         return Said("fine", f"Never sent, first on {first.day} {first:%b}")
     return Said("fine", "Sent", last.at, "ago")
@@ -161,12 +163,12 @@ def rule(schedule: Schedule) -> str:
     ]
 
 
-def row(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int | None) -> ScheduleRow:
-    """now_ms: from when on the next 24 hours are drawn; None: not at all."""
-    said = verdict(schedule, runs)
+def row(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int, *, with_strip: bool) -> ScheduleRow:
+    """with_strip: the next 24 hours are drawn."""
+    said = verdict(schedule, runs, now_ms)
     group = GROUPS[0] if said.level in ("broken", "attention") else GROUPS[1 if said.level == "paused" else 2]
     content = " ".join(schedule.content[: CONTENT_SHOWN * 2].split())[:CONTENT_SHOWN]
-    strip = None if now_ms is None else next_day(schedule, now_ms)
+    strip = next_day(schedule, now_ms) if with_strip else None
     return ScheduleRow(
         schedule, group, when(schedule), rule(schedule), said, detail(schedule), content, strip
     )

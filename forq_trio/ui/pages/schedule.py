@@ -56,7 +56,7 @@ def _context(site: Site, viewer: Viewer, details: ScheduleDetails, shown: int) -
         "runs": details.runs[:shown],
         "more_runs": max(0, len(details.runs) - shown),
         "results": results,
-        "said": verdict(schedule, details.runs),
+        "said": verdict(schedule, details.runs, now_ms),
         "lateness": lateness,
         "local": lambda at_ms: f"{(at := local_of(at_ms, zone)).day} {at:%b %H:%M:%S}",
         "day": days_in(zone, now_ms),

@@ -57,7 +57,7 @@ async def listed(site: Site, viewer: Viewer, wanted: Wanted, *, with_strips: boo
         if not viewer.may_see(schedule.queue) or not _matches(schedule, wanted.q):
             continue
         runs = await latest_runs(site, schedule)
-        rows.append(row(schedule, runs, now_ms if with_strips else None))
+        rows.append(row(schedule, runs, now_ms, with_strip=with_strips))
         await trio.lowlevel.checkpoint()
     counts = {group: sum(each.group == group for each in rows) for group in GROUPS}
     if wanted.show:

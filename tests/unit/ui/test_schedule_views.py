@@ -41,19 +41,33 @@ BY_HAND = replace(run("by_hand"), nominal=None)
         ([run("skipped")] * 3 + [SENT], "attention", "Skipped 3 times, the last is pending"),
         ([run("refused", reason=QueueFull().message)], "broken", "Not sent: the queue q is full"),
         ([run("refused", reason="no space")], "broken", "Not sent: no space"),
-        ([], "fine", "Never sent, first on 15 Jan"),
     ],
 )
 def test_the_verdict_says_what_became_of_the_latest_runs(runs, level, text):
-    said = verdict(PLAIN, runs)
+    said = verdict(PLAIN, runs, NOW)
     assert (said.level, said.text) == (level, text)
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "text"),
+    [
+        (-1, "Never sent, first in 0 ms"),
+        (43_000, "Never sent, first in 43 s"),
+        (HOUR, "Never sent, first in 1 h"),
+        (24 * HOUR - 1, "Never sent, first in 23 h"),
+        (24 * HOUR, "Never sent, first on 16 Jan"),
+    ],
+)
+def test_one_that_was_never_sent_says_when_it_will_be(ahead_ms, text):
+    said = verdict(replace(PLAIN, next_run=NOW + ahead_ms), [], NOW)
+    assert (said.level, said.text) == ("fine", text)
 
 
 def test_a_paused_schedule_says_by_whom_and_one_whose_times_are_over_says_so():
     paused = replace(PLAIN, paused=True, paused_at=NOW - HOUR, paused_by="ops", next_run=None)
-    said = verdict(paused, [run("missed")])
+    said = verdict(paused, [run("missed")], NOW)
     assert (said.level, said.text, said.at, said.rest) == ("paused", "Paused", NOW - HOUR, "ago by ops")
-    assert verdict(replace(PLAIN, next_run=None), [SENT]).text == "Over"
+    assert verdict(replace(PLAIN, next_run=None), [SENT], NOW).text == "Over"
 
 
 def test_more_runs_are_read_only_where_the_last_one_does_not_tell():
@@ -92,7 +106,7 @@ def test_more_than_six_runs_an_hour_are_a_band_and_a_paused_schedule_has_no_mark
 
 
 def test_a_row_shows_the_beginning_of_the_content_in_one_line():
-    found = row(replace(PLAIN, content="a\n  b" + "x" * 1_000), [], None)
+    found = row(replace(PLAIN, content="a\n  b" + "x" * 1_000), [], NOW, with_strip=False)
     assert found.content.startswith("a bxx")
     assert len(found.content) <= 80
 
