@@ -132,7 +132,8 @@ class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
 class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A claimed message. `attempts` counts this delivery; the lease ends at `lease_until` (epoch ms).
 
-    first_received_at: when it was first handed to a consumer (epoch ms). key, kind: of a keyed message.
+    first_received_at: when it was first handed to a consumer (epoch ms). key, kind: of a keyed message. max_attempts:
+    the message's own, None for the queue's.
     """
 
     id: str
@@ -148,6 +149,7 @@ class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True
     group: str | None = None
     key: str | None = None
     kind: str = ""
+    max_attempts: int | None = None
 
     def json(self) -> Any:
         """The content as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError if it is none."""

@@ -64,9 +64,9 @@ class ReceiveRequest(
 class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A message delivered to a consumer, who settles it by `receipt`; or one that was only peeked at.
 
-    firstReceivedAt: when it was first delivered, null if it never was. key, kind: of a keyed message. A message that
-    was only peeked at has neither receipt nor leaseUntil, and its attempts do not count the peek. A `Delivery` has the
-    same form in JSON.
+    firstReceivedAt: when it was first delivered, null if it never was. key, kind: of a keyed message. maxAttempts: the
+    message's own, absent where the queue's holds. A message that was only peeked at has neither receipt nor leaseUntil,
+    and its attempts do not count the peek. A `Delivery` has the same form in JSON.
     """
 
     id: str
@@ -80,6 +80,7 @@ class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     group: Annotated[str | None, LEFT_OUT] = None
     key: Annotated[str | None, LEFT_OUT] = None
     kind: Annotated[str, LEFT_OUT] = ""
+    max_attempts: Annotated[Count | None, LEFT_OUT] = None
     receipt: Annotated[str | None, LEFT_OUT] = None
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None
 

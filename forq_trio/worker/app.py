@@ -355,8 +355,6 @@ class Worker:
     ) -> QueueLoop:
         lease_ms, attempts = await self._rules(handler, source, until)
         retries = handler.retries()
-        if retries is not None:
-            attempts = retries + 1 if attempts is None else min(attempts, retries + 1)
         options = handler.options
         return QueueLoop(
             handler,
@@ -365,6 +363,7 @@ class Worker:
             self.stats.setdefault(handler.queue, QueueStats()),
             lease_ms=lease_ms if options.lease is None else math.ceil(options.lease * 1_000),
             attempts_max=attempts,
+            tries_max=None if retries is None else retries + 1,
             middleware=self._middleware,
         )
 

@@ -73,7 +73,7 @@ class QueueStats(Struct):
 
 
 class QueueLoop:
-    """Runs the handler of one queue. lease_ms, attempts_max: of its messages; None for attempts that nothing bounds."""
+    """Runs the handler of one queue. lease_ms, attempts_max: of the queue; tries_max: of the handler; None: any."""
 
     def __init__(
         self,
@@ -84,6 +84,7 @@ class QueueLoop:
         *,
         lease_ms: int,
         attempts_max: int | None,
+        tries_max: int | None = None,
         middleware: Sequence[Middleware] = (),
     ) -> None:
         self.handler = handler
@@ -93,6 +94,7 @@ class QueueLoop:
         self._source = source
         self._slots = slots
         self._attempts_max = attempts_max
+        self._tries_max = tries_max
         self._middleware = tuple(middleware)
         self._claiming = anyio.CancelScope()
         self._idle = anyio.Event()
@@ -179,17 +181,24 @@ class QueueLoop:
 
     def _jobs(self, deliveries: Sequence[Delivery]) -> list[Job]:
         ends_at = self.leases.end_of_new()
-        bound = self._attempts_max
         return [
             Job(
                 self.queue,
                 each,
                 ends_at,
-                last_attempt=bound is not None and each.attempts >= bound,
+                last_attempt=each.attempts >= self._attempts_of(each),
                 shorten=self.leases.shorten,
             )
             for each in deliveries
         ]
+
+    def _attempts_of(self, delivery: Delivery) -> float:
+        """How often a message may be tried: its own bound or the queue's, and that of the handler's retries."""
+        bounds = (
+            self._attempts_max if delivery.max_attempts is None else delivery.max_attempts,
+            self._tries_max,
+        )
+        return min((bound for bound in bounds if bound is not None), default=math.inf)
 
     async def _work(self, settler: Settler) -> None:
         """Process what was claimed, then rest until there is more: a task is dearer to start than to wake."""

@@ -32,6 +32,12 @@ def test_f3_a_delivery_carries_the_message(engine):
     assert Receipt.parse(delivery.receipt).seq == produced.sequence
 
 
+def test_a_delivery_carries_the_bound_on_attempts_of_the_message_itself(engine):
+    send(engine, max_attempts=3)
+    send(engine)
+    assert [each.max_attempts for each in receive(engine, 2)] == [3, None]
+
+
 def test_f3_the_claimed_message_is_in_process(engine):
     produced = send(engine)
     receive(engine, now=T0 + 10)

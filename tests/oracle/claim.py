@@ -189,6 +189,7 @@ class QueueClaims:
             group=row.shown_group,
             key=None if named is None else named[1],
             kind="" if named is None else named[0],
+            max_attempts=row.max_attempts,
         )
 
     def lease(self, row: Row, lease_ms: int, token: int) -> Row:

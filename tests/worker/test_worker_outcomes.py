@@ -111,6 +111,21 @@ async def test_retries_come_after_the_delays_and_the_last_failure_is_final(face)
     assert (await face.methods.queue_stats("emails-dlq")).ready == 1
 
 
+@pytest.mark.parametrize(
+    ("own", "retry", "last"), [(1, None, True), (2, None, False), (3, [], True), (9, None, False)]
+)
+async def test_the_last_attempt_is_that_of_the_message_itself(face, own, retry, last) -> None:
+    seen = []
+
+    async def handle(mail: dict, job: Job) -> None:
+        seen.append(job.last_attempt)
+
+    await face.methods.configure("emails", max_attempts=2)
+    await face.methods.produce("emails", "{}", max_attempts=own)
+    await drained(face, handle, retry=retry)
+    assert seen == [last]
+
+
 async def test_the_back_off_may_depend_on_the_type_of_the_error(face) -> None:
     async def handle(mail: dict) -> None:
         raise ConnectionResetError("gone")

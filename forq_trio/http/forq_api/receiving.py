@@ -35,7 +35,7 @@ async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequ
 
 def _peeked(info: MessageInfo) -> ReceivedMessage:
     """A stored message as a received one, without receipt and leaseUntil."""
-    keyed = info.keyed
+    key, kind = (info.keyed.key, info.keyed.kind) if info.keyed is not None else (None, "")
     return ReceivedMessage(
         info.id,
         info.content,
@@ -46,5 +46,7 @@ def _peeked(info: MessageInfo) -> ReceivedMessage:
         info.first_received_at,
         info.attributes or None,
         info.group,
-        *((keyed.key, keyed.kind) if keyed is not None else ()),
+        key,
+        kind,
+        info.max_attempts,
     )

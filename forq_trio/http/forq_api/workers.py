@@ -3,6 +3,8 @@
 No path of a worker names its queues: a report is checked for each of them, and a list has those that the key covers.
 """
 
+import trio
+
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling, with_key
@@ -22,14 +24,16 @@ class WorkerEndpoints:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._reading = trio.Lock()  # one report at a time: a large one takes milliseconds of the loop
 
     async def report(self, request: Request, worker_id: str) -> Response:
         """Take the report of a worker."""
         if len(request.body) > limits.WORKER_REPORT_BYTES_MAX:
             most = limits.WORKER_REPORT_BYTES_MAX
             raise Refused(errors.ContentTooLarge, f"a report has at most {most} bytes", status=413)
-        report = _read_state(request.body).report(worker_id)
-        await self._broker.report_worker(report, key=request.principal.key)
+        async with self._reading:
+            report = _read_state(request.body).report(worker_id)
+            await self._broker.report_worker(report, key=request.principal.key)
         return NO_CONTENT
 
     async def list(self, request: Request) -> Response:

@@ -13,7 +13,7 @@ def _bytes_of_all(command: "OfferMany") -> int:
 
 
 def _weight(command: "OfferMany") -> int:
-    return limits.OFFER_WEIGHT * len(command.offerings)
+    return limits.LONE_SEND_WEIGHT * len(command.offerings)
 
 
 class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False):

@@ -47,7 +47,7 @@ def _count(command: "ProduceMany | ProduceEach") -> int:
 
 
 def _weight(command: "RelayMessages") -> int:
-    return limits.OFFER_WEIGHT * len(command.messages)
+    return limits.LONE_SEND_WEIGHT * len(command.messages)
 
 
 class Produce(Command[Produced], frozen=True, gc=False):

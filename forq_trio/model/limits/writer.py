@@ -7,9 +7,8 @@ INBOX_CALLS_MAX = 4_096
 INBOX_FULL_WAIT_SECONDS = 0.25
 COMMIT_CALLS_MAX = 512
 COMMIT_MESSAGES_MAX = 4_096
-OFFER_WEIGHT = (
-    4  # messages that could be sent together in the time that an offer, or one sent alone, takes, about
-)
+LONE_SEND_WEIGHT = 4
+"""Messages that could be sent together in about the time that one takes which is stored alone: offered, or relayed."""
 COMMIT_BYTES_MAX = 4 * MIB  # of messages sent
 COMMIT_CHANGES_MAX = 8 * COMMIT_MESSAGES_MAX
 STEP_SHARE = 4  # beside others, steps of long work do this part

@@ -1,7 +1,6 @@
 """The `Reader` of the PostgreSQL engine."""
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from typing import Any
 
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
@@ -28,14 +27,9 @@ class PgReader(SqlReader):
     def close(self) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        self._query("begin_reading")
-        try:
-            yield
-        finally:
-            if not self._connection.lost:
-                self._query("rollback")
+    def _end_reading(self) -> None:
+        if not self._connection.lost:
+            self._query("rollback")
 
     def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:
         try:

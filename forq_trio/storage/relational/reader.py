@@ -1,8 +1,8 @@
 """The `Reader` of engines on SQL: their read-only connections run the same named statements."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import takewhile
 from typing import Any
 
@@ -290,9 +290,18 @@ class SqlReader(ABC):
         with closing(self._rows("read_pages", queue, consumer, number, first, count)) as rows:
             return pages_within(first, rows)
 
-    @abstractmethod
-    def _snapshot(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
         """Run several statements in one read transaction: they see the same state."""
+        self._query("begin_reading")
+        try:
+            yield
+        finally:
+            self._end_reading()
+
+    @abstractmethod
+    def _end_reading(self) -> None:
+        """End the transaction, also after a statement that failed."""
 
     @abstractmethod
     def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:

@@ -24,7 +24,21 @@ _encode = msgspec.json.Encoder().encode
 
 
 ReadyRow = tuple[
-    int, str, str, int, int, int, int | None, str | None, str | None, int, int, int, str | None, str | None
+    int,
+    str,
+    str,
+    int,
+    int,
+    int,
+    int | None,
+    str | None,
+    str | None,
+    int,
+    int,
+    int,
+    str | None,
+    str | None,
+    int | None,
 ]
 """A ready message as a claim reads it: the columns `ready`, each at the place that has its name below.
 

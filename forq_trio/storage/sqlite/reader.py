@@ -1,7 +1,7 @@
 """The `Reader` of the SQLite engine."""
 
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 import apsw
@@ -26,13 +26,8 @@ class SqliteReader(SqlReader):
     def close(self) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        self._query("begin_reading")
-        try:
-            yield
-        finally:
-            self._connection.execute(_SQL["end_reading"])
+    def _end_reading(self) -> None:
+        self._connection.execute(_SQL["end_reading"])
 
     def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:
         try:

@@ -32,7 +32,7 @@ def test_what_is_documented_is_what_is_answered():
     """A Delivery goes out as it is, and the document describes it as a ReceivedMessage."""
     fields = set(ReceivedMessage.__struct_encode_fields__)
     assert set(Delivery.__struct_encode_fields__) == fields
-    assert fields == ALWAYS | OF_LEASES | {"attributes", "group", "key", "kind"}
+    assert fields == ALWAYS | OF_LEASES | {"attributes", "group", "key", "kind", "maxAttempts"}
 
 
 @BOTH

@@ -17,6 +17,7 @@ import trustme
 
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport.config import TransportConfig
+from support.passes import Passes
 from support.transport import ERROR_BODIES, Answer, Client, echo, get, post, running
 
 SECURITY = {
@@ -455,15 +456,6 @@ async def test_what_is_not_tls_on_a_tls_port_is_cut(certificates):
         await plain.send(get())
         assert b"HTTP/" not in await plain.ends()
         assert await silent.ends() == b""
-
-
-class Passes(trio.abc.Instrument):
-    """Counts the passes of the loop."""
-
-    count = 0
-
-    def after_io_wait(self, timeout):
-        self.count += 1
 
 
 async def test_handshakes_that_begin_at_once_take_a_pass_of_the_loop_each(certificates):

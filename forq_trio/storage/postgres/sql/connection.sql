@@ -169,7 +169,7 @@ DELETE FROM processes WHERE id = $1;
 -- columns: ready
 -- What a claim reads of a message.
 seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-bytes, key, kind;
+bytes, key, kind, max_attempts;
 
 -- name: select_ready_behind
 -- The next messages of a queue: these ready ones, those behind a place, lower priorities; as many bytes as a step has.

@@ -206,6 +206,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         _,
         key,
         kind,
+        max_attempts,
     ) in rows:
         token = getrandbits(RECEIPT_TOKEN_BITS)
         attempts += 1
@@ -229,6 +230,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
             group_id or None,
             key,
             kind if key and kind else "",
+            max_attempts,
         )
         deliveries.append(delivery)
     tx.run("lease", leases)

@@ -8,7 +8,7 @@ failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind, 
 -- columns: ready
 -- What a claim reads of a message.
 seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-CAST(bytes AS INTEGER), key, kind;
+CAST(bytes AS INTEGER), key, kind, max_attempts;
 
 -- columns: pending
 -- The members of `Pending` behind those of `Row`, in their order. typeof does not read what waits, as IS NOT NULL does.
