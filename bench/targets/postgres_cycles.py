@@ -61,6 +61,7 @@ def forq(work: Work) -> Iterator[Cycle]:
         result = engine.execute_batch(Batch(commands, clock.now_ms()))
         engine.commit()
         held = result.outcomes[-1]
+        _whole(held, work)
 
     try:
         yield cycle
