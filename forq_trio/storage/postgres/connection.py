@@ -19,6 +19,7 @@ from psycopg.types.string import TextLoader
 
 from forq_trio.model.errors import StorageFull, StorageUnavailable, ZeroCharacter
 from forq_trio.storage.postgres.dialect import (
+    ADDING,
     CHANGING,
     MANY,
     MANY_SUFFIX,
@@ -31,7 +32,8 @@ from forq_trio.storage.relational.connection import Rows
 
 PIPELINE_MAX = 512
 """Statements that are sent without waiting for their results."""
-_FINE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
+_COMMAND, _TUPLES, _SYNC = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.PIPELINE_SYNC
+_FINE = (_COMMAND, _TUPLES)
 _DISK_FULL = "53100"
 _OF_A_STATEMENT = ("22", "23")
 """Classes of errors that are the fault of a value, not of the database: the command fails alone."""
@@ -96,8 +98,11 @@ class PgConnection:
         self._poll = select.poll()
         self._poll.register(self._pg.socket, select.POLLIN)
         self._prepared: set[str] = set()
-        self._sent: deque[str | None] = deque()
-        """The results that are due, in order: the name of a statement that is prepared, None for one that is run."""
+        self._sent: deque[str | list[Any] | None] = deque()
+        """The results that are due, in order: the name of a statement that is prepared, the list for the rows of one
+        that is read ahead, None for another."""
+        self._ahead: dict[tuple[Any, ...], list[Any]] = {}
+        """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
 
     @property
@@ -156,8 +161,23 @@ class PgConnection:
         self._sent.append(None)
         if name in CHANGING:
             self.wrote = True
+            if self._ahead and name not in ADDING:
+                self._ahead.clear()
+
+    def begin(self) -> None:
+        """Begin a batch, with the next statement that is waited for."""
+        self.wrote = False
+        self._ahead.clear()
+        self.send("begin")
+
+    def read_ahead(self, name: str, *bindings: Any) -> None:
+        """Send a statement that `query` runs later: its rows are here then, unless something is changed before."""
+        self.send(name, *bindings)
+        self._sent[-1] = self._ahead[name, *bindings] = []
 
     def query(self, name: str, *bindings: Any) -> list[Any]:
+        if self._ahead and (found := self._ahead.pop((name, *bindings), None)) is not None:
+            return found
         self.send(name, *bindings)
         if name in SILENT:
             if len(self._sent) >= PIPELINE_MAX:
@@ -197,13 +217,15 @@ class PgConnection:
         error: Exception | None = None
         for result in self._results():
             status = result.status
-            prepared = self._sent.popleft() if self._sent else None
-            if status == pq.ExecStatus.TUPLES_OK:
+            due = self._sent.popleft() if self._sent else None
+            if status == _TUPLES:
                 self._transformer.set_pgresult(result)
                 rows = self._transformer.load_rows(0, result.ntuples, tuple)
-            elif status != pq.ExecStatus.COMMAND_OK:
-                if prepared is not None:
-                    self._prepared.discard(prepared)
+                if isinstance(due, list):
+                    due += rows
+            elif status != _COMMAND:
+                if isinstance(due, str):
+                    self._prepared.discard(due)
                 if status == pq.ExecStatus.FATAL_ERROR and error is None:
                     error = _error(result)
         if error is not None:
@@ -220,7 +242,8 @@ class PgConnection:
             raise _error(result)
 
     def drain(self) -> None:
-        """Wait for all results and ignore statements that failed for their values."""
+        """Wait for all results, forget them, and ignore statements that failed for their values."""
+        self._ahead.clear()
         with suppress(StatementFailed):
             self.wait()
 
@@ -231,18 +254,18 @@ class PgConnection:
             pg.pipeline_sync()
             while True:
                 unsent = pg.flush()
-                self._poll.modify(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
-                self._poll.poll()
-                pg.consume_input()
-                while not pg.is_busy():
+                while not pg.is_busy():  # also what came while more was sent than the socket took
                     result = pg.get_result()
                     if result is None:
                         if pg.status != pq.ConnStatus.OK:
                             raise DatabaseFailed(_one_line(pg.get_error_message()))
                         continue
-                    if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                    if result.status == _SYNC:
                         return
                     yield result
+                self._poll.modify(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+                self._poll.poll()
+                pg.consume_input()
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error
 

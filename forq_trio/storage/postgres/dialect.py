@@ -72,5 +72,7 @@ CHANGING = frozenset(
     name for name, statement in SQL.items() if _CHANGES.match(statement) or "RETURNING" in statement
 )
 """Statements that change something."""
+ADDING = frozenset(name for name in CHANGING if SQL[name].lstrip().startswith("INSERT"))
+"""Those of them that change no message that is there."""
 SILENT = frozenset(name for name in CHANGING if not _GIVES_ROWS.search(SQL[name]))
-"""Those of them that return no rows: nobody has to wait for them."""
+"""Statements that change something and return no rows: nobody has to wait for them."""

@@ -4,6 +4,11 @@ A batch begins with a lock that all processes share (the gate), so every rule ho
 the gate the process first takes over what the batches of others changed (shipped.py), then runs its own, and stores
 its changes for them. It all ends with the transaction: a process that dies, or is stopped, gives the gate back.
 
+The gate is not held while the disk is waited for: the batch's COMMIT does not, and a transaction of its own, sent with
+it, does (`flush`). So other processes see a batch before it is durable. But a batch that changed something, or built on
+what another process changed, is answered when a flush behind it has ended. A crash of the database may take back
+batches that nobody was told of; so a cache is read anew after each lost connection.
+
 What became of a batch whose connection was lost in its COMMIT is looked up: its row in `batches` is there or not.
 """
 
@@ -31,11 +36,14 @@ from forq_trio.storage.relational.engine import SqlEngine
 from forq_trio.storage.relational.heads import Head, Heads
 from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import Operations, operation_on_each
+from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
 from forq_trio.storage.relational.transaction import Transaction
 
 OPERATIONS: Operations = {**operations.OPERATIONS}
 BATCHES_KEPT = 1_000
 """Batches whose changes are stored: a process that is further behind reads all tables anew."""
+BATCHES_FORGOTTEN = 100
+"""So many at once are removed."""
 BATCHES_READ_MAX = 200
 HEADS_WHOLE_EVERY = 32
 """How often a batch ships the heads that it changed whole, for processes that do not know them."""
@@ -65,10 +73,14 @@ class PostgresEngine(SqlEngine):
         """Connect, and if need be create or migrate the schema. Raises StorageOpenError."""
         self.durability = durability
         self._settings = settings
-        self._address = Address(url, durability)
+        self._address = Address(url)
         self._connection: PgConnection = open_writer(self._address)
         self._name = f"{os.getpid()}-{token_hex(4)}"
         self._version = 0
+        self._is_known = True
+        """The cache follows from the batches up to `_version`; else it has to be read from the tables."""
+        self._unflushed = False
+        """The state that this process knows may not be durable yet."""
         self._foreign = _nothing()
         self._sent = self._more_sent = False
         """Applications sent messages in transactions of their own; more than this batch moved."""
@@ -76,7 +88,9 @@ class PostgresEngine(SqlEngine):
         self._gate_seconds: float | None = None
         self._lag_seconds: float | None = None
         self._clock = AheadClock()
+        self._reads: Sequence[tuple[str, str | int]] = ()
         super().__init__(self._connection, Cache(settings), OPERATIONS)
+        self._settlements = [kind for kind in self._order if kind in SETTLEMENTS]
         try:
             self._set_clock()
             self._load()
@@ -124,9 +138,11 @@ class PostgresEngine(SqlEngine):
             self._rollback()
             raise StorageUnavailable(str(error)) from error
         except DatabaseFailed as error:
-            if not self._connection.lost or not self._was_committed():
+            ended = self._connection.lost or not self._connection.in_transaction
+            if not ended or not self._was_committed():
                 self._rollback()
                 raise unavailable(error) from error
+        self._unflushed = False
         tx, self._open_transaction = self._open_transaction, None
         assert tx is not None
         if self._connection.wrote:
@@ -136,9 +152,9 @@ class PostgresEngine(SqlEngine):
         return self._connection.wrote
 
     def _commit(self) -> None:
-        """The statements that nobody waited for, and COMMIT. If one of them fails, the batch runs again, isolated."""
+        """The statements that nobody waited for, COMMIT and flush. If one fails, the batch runs again, isolated."""
         try:
-            self._connection.query("commit")
+            self._commit_and_flush()
         except StatementFailed:
             batch, result = self._running
             self._rollback()
@@ -146,20 +162,33 @@ class PostgresEngine(SqlEngine):
             isolated.elsewhere = result.elsewhere
             for name in BatchResult.__struct_fields__:
                 setattr(result, name, getattr(isolated, name))
-            self._connection.query("commit")
+            self._commit_and_flush()
+
+    def _commit_and_flush(self) -> None:
+        self._connection.send("commit")
+        if self._flushes:
+            self._connection.send("flush")
+        self._connection.wait()
+
+    @property
+    def _flushes(self) -> bool:
+        """Whether what is answered now has to be durable first."""
+        return self.durability == "full" and (self._connection.wrote or self._unflushed)
 
     def _was_committed(self) -> bool:
-        """Whether the batch whose COMMIT was cut off is stored. Raises DatabaseFailed where that cannot be told."""
+        """Whether the batch whose COMMIT was cut off is durable. Raises OutcomeLost where that cannot be told."""
         if not self._connection.wrote:
-            return True
+            return not self._flushes
         ends_at = time.monotonic() + OUTCOME_SECONDS_MAX
         while True:
             try:
-                self._connection.reopen()
+                self._reopen()
                 self._connection.send("begin")
                 self._connection.query("gate")  # the old connection's transaction has ended then
                 found = self._connection.query("find_batch", self._version + 1, self._name)
                 self._connection.query("rollback")
+                if found and self.durability == "full":
+                    self._connection.query("flush")
                 return bool(found)
             except DatabaseFailed as error:
                 if time.monotonic() >= ends_at:
@@ -209,11 +238,13 @@ class PostgresEngine(SqlEngine):
 
     def _reload(self) -> None:
         """Inside a transaction, behind the gate."""
+        self._is_known = False
         has_run = self._version > 0
         ((self._version,),) = self._connection.query("last_batch")
         known = self._cache
         vars(known).update(vars(load(self._connection.query, self._settings, self._address.name)))
         known.heads = self._last_heads() if has_run else {}
+        self._is_known = self._unflushed = True
         self._foreign = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
 
     def _look(self) -> None:
@@ -249,8 +280,11 @@ class PostgresEngine(SqlEngine):
 
     def _take_over(self, rows: Sequence[tuple[int, bytes]]) -> bool:
         """Adopt the changes of these batches. False where they do not follow: all tables are to be read anew."""
+        if not self._is_known:
+            return False
         if not rows:
             return True
+        self._unflushed = True
         if rows[0][0] != self._version + 1 or len(rows) == BATCHES_READ_MAX:
             return False
         for version, changes in rows:
@@ -271,9 +305,10 @@ class PostgresEngine(SqlEngine):
 
     def _begin(self) -> None:
         self._ensure_connected()
-        self._connection.wrote = False
-        self._connection.send("begin")
+        self._connection.begin()
         self._connection.send("gate")
+        for statement, names in self._reads:
+            self._connection.read_ahead(statement, names)
         asked_at = time.monotonic()
         news = self._news()
         self._gate_seconds = time.monotonic() - asked_at
@@ -292,14 +327,25 @@ class PostgresEngine(SqlEngine):
         version = self._version + 1
         changes = pack(tx, whole=version % HEADS_WHOLE_EVERY == 0)
         self._connection.query("save_batch", version, self._name, changes)
-        self._connection.query("forget_batch", version - BATCHES_KEPT)
-        if tx.woken:
-            self._connection.query("notify", payload(self._name, tx.woken))
+        if version % BATCHES_FORGOTTEN == 0:
+            self._connection.query("forget_batches", version - BATCHES_KEPT)
+        woken = [queue for queue in tx.woken if tx.ready(queue)]
+        if woken:
+            self._connection.send("notify", payload(self._name, woken))
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
+        self._reads = () if isolated else self._first_reads(batch)
         result = super()._run(batch, isolated=isolated)
         self._running = batch, result
         return result
+
+    def _first_reads(self, batch: Batch) -> Sequence[tuple[str, str | int]]:
+        """The statement by which a batch's first settlements find their messages; little changes those before."""
+        kinds = {type(command) for command in batch.commands}
+        first = next((kind for kind in self._settlements if kind in kinds), None)
+        if first is None:
+            return ()
+        return (named_by([command for command in batch.commands if type(command) is first])[:2],)
 
     def _rollback(self) -> None:
         self._open_transaction = None
@@ -314,7 +360,11 @@ class PostgresEngine(SqlEngine):
 
     def _ensure_connected(self) -> None:
         if self._connection.lost:
-            self._connection.reopen()
+            self._reopen()
+
+    def _reopen(self) -> None:
+        self._is_known = False
+        self._connection.reopen()
 
     def _unavailable(self, error: Exception) -> StorageUnavailable:
         assert isinstance(error, DatabaseFailed)

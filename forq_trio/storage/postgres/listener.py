@@ -1,6 +1,6 @@
 """Hears of the batches of other processes, on a connection of its own."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 
 import msgspec
@@ -15,7 +15,7 @@ NOTIFY_BYTES_MAX = 7_000
 """PostgreSQL takes 8,000."""
 
 
-def payload(name: str, woken: Set[str]) -> str:
+def payload(name: str, woken: Iterable[str]) -> str:
     """What a process of this name tells the others: the queues that its batch woke; none stands for all."""
     text = " ".join((name, *sorted(woken)))
     return text if len(text) <= NOTIFY_BYTES_MAX else name

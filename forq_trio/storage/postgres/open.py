@@ -13,7 +13,6 @@ VERSION_MIN = 13
 """PostgreSQL's major version."""
 KNOWN = load("forq_trio.storage.postgres")
 _NO_RIGHTS = "42501"
-_SYNCHRONOUS = {"full": "on", "normal": "off"}
 _CONNECTION = {
     "application_name": "forq",
     "connect_timeout": "5",
@@ -21,19 +20,20 @@ _CONNECTION = {
     "tcp_user_timeout": "5000",
     "target_session_attrs": "read-write",
 }
+# A commit does not wait for the disk: the statement `flush` does, where an answer depends on it.
 # A plan is made once for each statement and goes along an index, whatever the statistics say.
 _SESSION = """
 SET search_path = forq; SET timezone = 'UTC'; SET standard_conforming_strings = on; SET bytea_output = 'hex';
 SET statement_timeout = '5s'; SET lock_timeout = '3s'; SET idle_in_transaction_session_timeout = '{idle}s';
 SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off;
-SET enable_mergejoin = off; SET enable_bitmapscan = off; SET synchronous_commit = {synchronous}
+SET enable_mergejoin = off; SET enable_bitmapscan = off; SET synchronous_commit = off
 """
 
 
 class Address:
     """Where a database is: a URL of libpq. `name` can be shown: it has no password."""
 
-    def __init__(self, url: str, durability: str) -> None:
+    def __init__(self, url: str) -> None:
         """Raises StorageOpenError for a URL that libpq cannot read."""
         try:
             parts = conninfo_to_dict(url)
@@ -43,11 +43,10 @@ class Address:
         self.name = f"the PostgreSQL database {parts.get('dbname') or parts.get('user') or '?'} at {host}"
         self._password = str(parts.get("password") or "")
         self.conninfo = make_conninfo("", **{**_CONNECTION, **parts, "client_encoding": "utf8"})
-        self._synchronous = _SYNCHRONOUS[durability]
 
     def connect(self, *, idle_seconds: int = 2) -> PgConnection:
         """idle_seconds: how long a transaction may wait for its client. Raises DatabaseFailed."""
-        return PgConnection(self.conninfo, _SESSION.format(synchronous=self._synchronous, idle=idle_seconds))
+        return PgConnection(self.conninfo, _SESSION.format(idle=idle_seconds))
 
     def refused(self, error: Exception) -> StorageOpenError:
         """The error of a server that cannot start."""
@@ -75,7 +74,7 @@ def open_writer(address: Address) -> PgConnection:
 
 def migrate(url: str) -> Migrated:
     """Make the schema or bring it up to date, and nothing else. Raises StorageOpenError."""
-    address = Address(url, "full")
+    address = Address(url)
     connection, before = _open_writer(address)
     connection.close()
     return Migrated(address.name, before, len(KNOWN))
@@ -118,6 +117,7 @@ def _migrate(connection: PgConnection, name: str) -> int:
         connection.script(migration.sql)
         connection.query("record", migration.version, migration.name, migration.checksum)
     connection.query("commit")
+    connection.query("flush")
     return len(had)
 
 

@@ -10,7 +10,9 @@ from forq_trio.storage.postgres.engine import PostgresEngine
 
 
 @pytest.fixture
-def open_one(empty_tables) -> Iterator[Callable[[], PostgresEngine]]:
+def open_one(empty_tables) -> Iterator[Callable[..., PostgresEngine]]:
     """Opens one more engine, as another process would."""
     with ExitStack() as engines:
-        yield lambda: engines.enter_context(closing(PostgresEngine(empty_tables, EngineSettings(), "normal")))
+        yield lambda durability="normal": engines.enter_context(
+            closing(PostgresEngine(empty_tables, EngineSettings(), durability))
+        )

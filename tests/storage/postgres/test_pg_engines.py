@@ -11,16 +11,8 @@ from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
+from support.cuts import before_the_flush, cut
 from support.words import ack, claim, send
-
-
-def cut(database: str) -> None:
-    """End every connection of others to this database."""
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid()"
-        )
 
 
 def test_what_one_sends_the_other_delivers_once(open_one):
@@ -38,6 +30,7 @@ def test_what_one_sends_the_other_delivers_once(open_one):
 
 def test_an_engine_far_behind_reads_all_tables_anew(open_one, monkeypatch):
     monkeypatch.setattr(module, "BATCHES_KEPT", 5)
+    monkeypatch.setattr(module, "BATCHES_FORGOTTEN", 1)
     a, b = open_one(), open_one()
     for number in range(20):
         do(a, send(str(number), queue=f"q{number}"))
@@ -91,23 +84,13 @@ def test_a_connection_lost_before_the_commit_changes_nothing(open_one, empty_tab
 
 def test_a_connection_lost_after_the_commit_is_found_out(open_one, empty_tables, monkeypatch):
     """The server committed, and its answer was lost."""
-    a = open_one()
-    a.execute_batch(Batch([send("x")], T0))
-    query = a._connection.query
-
-    def commit_then_lose(name: str, *bindings: object) -> list[object]:
-        rows = query(name, *bindings)
-        if name == "commit":
-            cut(empty_tables)
-            query("clock")
-        return rows
-
-    monkeypatch.setattr(a._connection, "query", commit_then_lose)
-    assert a.commit()
-    monkeypatch.undo()
+    a = open_one("full")
+    before_the_flush(monkeypatch, a, lambda: cut(empty_tables))
+    do(a, send("x"))
     assert a.snapshot().counts["q"].ready == 1
     assert do(open_one(), claim())[0].content == "x"
     do(a, send("z"))
+    assert a.snapshot().counts["q"].ready == 1
 
 
 def test_an_outcome_that_cannot_be_told_is_no_unavailability(open_one, empty_tables, monkeypatch):

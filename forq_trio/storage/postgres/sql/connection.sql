@@ -51,9 +51,9 @@ SELECT coalesce(max(version), 0) FROM batches;
 -- What this batch changed.
 INSERT INTO batches (version, made_by, changes) VALUES ($1, $2, $3);
 
--- name: forget_batch
--- A batch that every process has read, or has to start over.
-DELETE FROM batches WHERE version = $1;
+-- name: forget_batches
+-- Batches that every process has read, or has to start over.
+DELETE FROM batches WHERE version <= $1;
 
 -- name: find_batch
 -- Whether a batch of this process was committed.
@@ -64,8 +64,12 @@ SELECT 1 FROM batches WHERE version = $1 AND made_by = $2;
 SELECT pg_notify('forq', $1);
 
 -- name: commit
--- Make the batch durable.
+-- End the batch: others see it.
 COMMIT;
+
+-- name: flush
+-- Wait until all that was committed so far is durable: a commit that waits, with something to commit.
+SELECT set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'forq', '');
 
 -- name: rollback
 -- Undo the batch.

@@ -114,14 +114,21 @@ class _Messages:
         self.returned.clear()
 
 
+SETTLEMENTS = Ack, Discard, Nack, Extend, Release
+
+
+def named_by(commands: Sequence[Ack | Discard | Nack | Extend | Release]) -> tuple[str, str | int, int]:
+    """The statement that finds the messages of receipts, its binding, and how many there are."""
+    seqs = [receipt.seq for command in commands for receipt in command.receipts]
+    if len(seqs) == 1:
+        return "find_one_by_sequence", seqs[0], 1
+    return "find_by_sequence", str(seqs), len(seqs)
+
+
 def _named_by_receipts(
     tx: Transaction, commands: Sequence[Ack | Discard | Nack | Extend | Release]
 ) -> _Messages:
-    seqs = [receipt.seq for command in commands for receipt in command.receipts]
-    kind = type(commands[0])
-    if len(seqs) == 1:
-        return _Messages(tx, kind, "find_one_by_sequence", seqs[0], 1)
-    return _Messages(tx, kind, "find_by_sequence", str(seqs), len(seqs))
+    return _Messages(tx, type(commands[0]), *named_by(commands))
 
 
 def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
