@@ -32,7 +32,7 @@ from forq_trio.jobs.cleanup import (
     uses_job,
 )
 from forq_trio.jobs.compaction import Compaction
-from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.disk_guard import DiskGuard, SendsAgain
 from forq_trio.jobs.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
@@ -262,7 +262,7 @@ def _guards(
 ) -> list[Job]:
     """The jobs that look after the database's files; `housekeeping` gets those that the writer tells of progress."""
     if engine.log is None:
-        return []
+        return [SendsAgain(writer)]
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
     guard = housekeeping.disk_guard = DiskGuard(engine.log, writer, clock, counters, reserve_bytes)
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters, guard.look)

@@ -101,7 +101,7 @@ class WriterActor:
 
     parked: the parked receivers. watches: wake tasks when messages become ready; event_watches: when events
     are stored. sends_refused: sends are answered StorageFull; set by the writer when the disk is full, by the disk
-    guard before that, and reset by the guard. space_short: the log has to start over early; set by the same two.
+    guard before that, and reset by it, or by SendsAgain. space_short: the log has to start over early; set by the two.
     files_problem: None, or what the file watch found; then commands whose effect has to last are answered StorageLost.
     moved: is set, and replaced, when staged messages moved into their queues; set for good when the writer ends.
     token_changes: grows with every commit that may have changed access tokens; a cache of them is valid until then.

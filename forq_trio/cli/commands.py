@@ -56,6 +56,7 @@ _COMMANDS = {
     "restore": _Listed("files", "Put a backup in the place of a database."),
     "compact": _Listed("compact", "Give free space of a database back to the disk."),
     "migrate": _Listed("database", "Bring the schema of a database up to date."),
+    "move": _Listed("database", "Move a file into PostgreSQL, or back."),
     "completion": _Listed("completion", "Print the completion script of a shell."),
 }
 

@@ -1,6 +1,8 @@
-"""`forq migrate`: works on a database itself, a file or PostgreSQL, without a server."""
+"""`forq migrate` and `forq move`: work on databases themselves, files or PostgreSQL, without a server."""
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,7 +11,14 @@ import click
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.options import db_option, json_option
 from forq_trio.cli.output import print_json
+from forq_trio.cli.progress import errors_on_terminal, progress_bar
+from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.telemetry.words import counted
+
+_LINE_SECONDS = 5.0
+"""How often a line says how far it is, where there is no terminal for a bar."""
+_DIGEST_SHOWN = 12
 
 
 @contextmanager
@@ -45,3 +54,63 @@ def migrate(db_path: str | None, file: Path | None, as_json: bool) -> None:
         click.echo(f"{migrated.name} is up to date: version {migrated.now}")
     else:
         click.echo(f"{migrated.name} is brought up to date: from version {migrated.before} to {migrated.now}")
+
+
+@click.command()
+@click.option(
+    "--from",
+    "source",
+    metavar="DATABASE",
+    help="What is moved: sqlite:PATH or postgresql://…  [default: FORQ_DB_URL]",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="DATABASE",
+    help="An empty database: sqlite:PATH or postgresql://…  [default: FORQ_DB_URL]",
+)
+@json_option
+def move(source: str | None, target: str | None, as_json: bool) -> None:
+    """Move a queue into an empty database of the other kind. No server may use either.
+
+    Interrupted, it goes on where it was when it is started again. A URL with a password belongs into FORQ_DB_URL.
+    """
+    from forq_trio.storage.open import move as move_all
+
+    url = os.environ.get("FORQ_DB_URL")
+    source, target = source or url, target or url
+    if source is None or target is None or source == target:
+        raise click.UsageError(
+            "name both databases, with --from and --to; FORQ_DB_URL is the one that is left out"
+        )
+    with _opening(), _progress() as progress:
+        moved = move_all(source, target, progress)
+    if as_json:
+        tables = [each._asdict() for each in moved.tables]
+        print_json({"from": moved.source, "to": moved.target, "tables": tables, "left": moved.left})
+        return
+    print_table(
+        [Column("table"), Column("rows", Kind.NUMBER), Column("sha-256")],
+        [(each.name, f"{each.rows:,}", each.digest[:_DIGEST_SHOWN]) for each in moved.tables],
+    )
+    rows = counted(sum(each.rows for each in moved.tables), "row")
+    click.echo(f"{moved.source} is moved to {moved.target}: {rows}, equal on both sides")
+    for sentence in moved.left:
+        click.echo(f"forq: {sentence}", err=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, str, int], None]]:
+    """A bar on a terminal; else a line every few seconds."""
+    with progress_bar("moving") as show:
+        said_at = time.monotonic()
+
+        def told(doing: str, table: str, rows: int) -> None:
+            nonlocal said_at
+            how_far = f"{doing} {table}: {counted(rows, 'row')}"
+            show(0, status=how_far)
+            if not errors_on_terminal() and time.monotonic() - said_at >= _LINE_SECONDS:
+                said_at = time.monotonic()
+                click.echo(f"forq: {how_far}", err=True)
+
+        yield told

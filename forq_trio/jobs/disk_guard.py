@@ -58,6 +58,20 @@ class SpaceFacts(Struct, frozen=True, kw_only=True):
         )
 
 
+class SendsAgain:
+    """A job for a database whose disk only it can look at: sends that it refused for a full disk are tried again."""
+
+    name = "disk"
+
+    def __init__(self, writer: WriterActor) -> None:
+        self._writer = writer
+
+    async def run(self) -> None:
+        while True:
+            await trio.sleep(limits.DISK_LOOK_SECONDS)
+            self._writer.sends_refused = self._writer.space_short = False
+
+
 class DiskGuard:
     """A job: `run` until cancelled.
 

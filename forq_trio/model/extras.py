@@ -13,6 +13,7 @@ OF_COMMANDS = {
     "restore": "server",
     "compact": "server",
     "migrate": "server",
+    "move": "server",
     "pgq": "postgres",
     "pipeline": "spark",
 }

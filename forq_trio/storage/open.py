@@ -1,14 +1,22 @@
 """Opens the engine of a database URL. The only module that names concrete engines."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.migrate import Migrated
+from forq_trio.storage.move import Moved, Progress, Side, Table, tables_of
+from forq_trio.storage.move import move as move_all
+
+if TYPE_CHECKING:
+    from forq_trio.storage.postgres.move import PgSide
+    from forq_trio.storage.sqlite.files.move import SqliteSide
 
 SQLITE_PREFIX = "sqlite:///"
 POSTGRES_PREFIXES = ("postgresql://", "postgres://")
+_FILE_PREFIX = "sqlite:"
 MEMORY_URL = "memory:"
 
 
@@ -40,6 +48,45 @@ def migrate(url: str) -> Migrated:
     with _postgres(url):
         from forq_trio.storage.postgres.open import migrate as migrate_postgres
     return migrate_postgres(url)
+
+
+def move(source: str, target: str, progress: Progress) -> Moved:
+    """Move all that a database has into an empty one of the other engine (storage/move.py).
+
+    A URL is `sqlite:<path>`, or as of `open_engine`. Blocks. Raises StorageOpenError where nothing was changed,
+    MoveFailed later; what `progress` raises comes out.
+    """
+    with opened_for_move(source, target) as (here, there, tables):
+        return Moved(here.name, there.name, move_all(here, there, tables, progress), here.left())
+
+
+@contextmanager
+def opened_for_move(source: str, target: str) -> Iterator[tuple[Side, Side, Sequence[Table]]]:
+    """The two sides of a move, locked, and the tables to move. Raises StorageOpenError."""
+    into_file = target.startswith(_FILE_PREFIX)
+    if into_file == source.startswith(_FILE_PREFIX):
+        raise StorageOpenError("one of the two databases is sqlite:<path>, the other one postgresql://…")
+    with ExitStack() as opened:
+        if into_file:
+            postgres = opened.enter_context(closing(_postgres_side(source, target=False)))
+            file = opened.enter_context(closing(_file_side(target, target=True)))
+            yield postgres, file, tables_of(file.tables(), postgres.columns())
+        else:
+            file = opened.enter_context(closing(_file_side(source, target=False)))
+            postgres = opened.enter_context(closing(_postgres_side(target, target=True)))
+            yield file, postgres, tables_of(file.tables(), postgres.columns())
+
+
+def _file_side(url: str, *, target: bool) -> "SqliteSide":
+    from forq_trio.storage.sqlite.files.move import SqliteSide
+
+    return SqliteSide(url.removeprefix(_FILE_PREFIX).removeprefix("///"), target=target)
+
+
+def _postgres_side(url: str, *, target: bool) -> "PgSide":
+    with _postgres(url):
+        from forq_trio.storage.postgres.move import PgSide
+    return PgSide(url, target=target)
 
 
 @contextmanager

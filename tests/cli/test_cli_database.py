@@ -1,7 +1,10 @@
-"""`forq migrate`, and `forq serve` on what it refuses: one sentence, exit code 2, no password."""
+"""`forq migrate` and `forq move`, and `forq serve` on what it refuses: one sentence, exit code 2, no password."""
 
 import json
 import re
+import signal
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -9,10 +12,19 @@ import apsw
 import psycopg
 import pytest
 
+from forq_trio.cli import database as commands
 from forq_trio.cli.exits import Exit
+from forq_trio.model import limits
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
 from forq_trio.storage.postgres.open import KNOWN as KNOWN_TO_POSTGRES
 from forq_trio.storage.sqlite.files.migrations import KNOWN
+from support.batches import run
 from support.old_files import make_version_1
+from support.processes import killed_after
+from support.real_server import environment
+from support.rich import fill
+from support.words import send
 
 NOW, PG_NOW = len(KNOWN), len(KNOWN_TO_POSTGRES)
 SECRET = "hunter2"
@@ -93,6 +105,83 @@ def test_a_file_of_a_newer_version(forq, tmp_path: Path):
     done = forq("migrate", "--db", path)
     assert (done.code, done.err.count("\n")) == (Exit.USAGE, 1)
     assert "was written by a newer version" in done.err
+
+
+def test_a_file_is_moved_and_back(forq, database, tmp_path: Path, monkeypatch):
+    path, back = tmp_path / "a.db", tmp_path / "b.db"
+    with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
+        fill(engine)
+    monkeypatch.setenv("FORQ_DB_URL", database)
+    done = forq("move", "--from", f"sqlite:{path}")
+    assert (done.code, done.err) == (0, "")
+    *rows, said = done.out.splitlines()
+    assert "messages\t40\t" in "\n".join(rows)
+    assert re.fullmatch(
+        rf"{path} is moved to the PostgreSQL database \w+ at .*: \d+ rows, equal on both sides", said
+    )
+    moved = json.loads(forq("move", "--to", f"sqlite:{back}", "--json").out)
+    assert (moved["to"], moved["left"]) == (str(back), [])
+    digests = {each["name"]: each["digest"][:12] for each in moved["tables"]}
+    assert [line.split("\t")[2] for line in rows[1:]] == list(digests.values())
+    again = forq("move", "--to", f"sqlite:{back}")
+    assert (again.code, again.out, again.err.count("\n")) == (Exit.USAGE, "", 1)
+    assert f"{back} is not empty" in again.err
+
+
+def test_how_far_a_move_is_stands_on_stderr(forq, database, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(limits, "MOVE_PAGE_ROWS_MAX", 10)
+    monkeypatch.setattr(commands, "_LINE_SECONDS", 0.0)
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "a.db"
+    with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
+        fill(engine)
+    done = forq("move", "--from", f"sqlite:{path}", "--to", database)
+    assert "forq: copying messages: 40 rows\nforq: copying queues: 1 row\n" in done.err
+    assert "forq: comparing messages: 40 rows\n" in done.err
+    shown = forq("move", "--to", f"sqlite:{tmp_path / 'b.db'}", "--from", database, terminal=True)
+    assert (shown.code, "forq:" in shown.err) == (0, False)
+    assert all(len(line) <= 80 for line in shown.out.splitlines()[:-1])
+
+
+@pytest.mark.process
+def test_killed_with_9_it_goes_on(forq, database, tmp_path: Path):
+    """The target says when it is in the middle."""
+    path = tmp_path / "a.db"
+    with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
+        fill(engine)
+        for _ in range(30):
+            run(engine, *(send("x" * 2_000, queue="many") for _ in range(500)))
+    arguments = ("move", "--from", f"sqlite:{path}", "--to", database)
+    with (
+        subprocess.Popen([sys.executable, "-m", "forq_trio.cli", *arguments], env=environment()) as process,
+        killed_after(process),
+        psycopg.connect(database, autocommit=True) as connection,
+    ):
+        while not (behind := copied(connection)):
+            pass
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    assert behind < 15_000
+    done = forq(*arguments, "--json")
+    moved = {each["name"]: each["rows"] for each in json.loads(done.out)["tables"]}
+    assert moved["messages"] == 15_040
+
+
+def copied(connection: psycopg.Connection) -> int:
+    """The number of the last message that is copied; 0 before the first."""
+    try:
+        ((text,),) = connection.execute("SELECT position FROM forq.moving").fetchall()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        return 0
+    position = json.loads(text)
+    return position["behind"][0] if position["table"] == "messages" and position["behind"] else 0
+
+
+def test_both_databases_have_to_be_named(forq, monkeypatch):
+    monkeypatch.setenv("FORQ_DB_URL", "postgresql:///queue")
+    for arguments in ((), ("--from", "postgresql:///queue")):
+        done = forq("move", *arguments)
+        assert (done.code, "name both databases" in done.err) == (Exit.USAGE, True)
 
 
 def test_two_databases_are_one_too_many(forq, monkeypatch, tmp_path: Path):

@@ -1,5 +1,6 @@
 """Connects to a database, brings its schema up to date, and says in one sentence why it cannot be used."""
 
+from contextlib import closing
 from urllib.parse import unquote, urlsplit
 
 from psycopg import ProgrammingError
@@ -7,6 +8,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.migrate import Applied, Migrated, load, pending
+from forq_trio.storage.move import MARK, half_filled_by_move
 from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
 
 VERSION_MIN = 13
@@ -67,9 +69,22 @@ def _without(url: str, message: str) -> str:
     return message
 
 
-def open_writer(address: Address) -> PgConnection:
-    """The write connection, to a database that is up to date. Raises StorageOpenError."""
-    return _open_writer(address)[0]
+def open_writer(address: Address, *, half_filled: bool = False) -> PgConnection:
+    """The write connection, to a database that is up to date. Raises StorageOpenError.
+
+    half_filled: also to one that an interrupted move has filled in part.
+    """
+    return _open_writer(address, half_filled=half_filled)[0]
+
+
+def has_schema(address: Address) -> bool:
+    """Whether there is a schema of ours. Raises StorageOpenError."""
+    try:
+        connection = address.connect()
+        with closing(connection):
+            return bool(connection.query("tables"))
+    except DatabaseFailed as error:
+        raise address.refused(error) from None
 
 
 def migrate(url: str) -> Migrated:
@@ -80,7 +95,7 @@ def migrate(url: str) -> Migrated:
     return Migrated(address.name, before, len(KNOWN))
 
 
-def _open_writer(address: Address) -> tuple[PgConnection, int]:
+def _open_writer(address: Address, *, half_filled: bool = False) -> tuple[PgConnection, int]:
     """The connection, and the version that the schema had."""
     try:
         connection = address.connect()
@@ -90,6 +105,8 @@ def _open_writer(address: Address) -> tuple[PgConnection, int]:
         if connection.server_version < VERSION_MIN * 10_000:
             found = connection.server_version // 10_000
             raise StorageOpenError(f"{address.name} is PostgreSQL {found}; use {VERSION_MIN} or newer")
+        if not half_filled and (MARK,) in connection.query("tables"):
+            raise half_filled_by_move(address.name)
         version_found = _migrate(connection, address.name)
     except (DatabaseFailed, StatementFailed) as error:
         connection.close()

@@ -18,6 +18,7 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.migrate import Migrated
+from forq_trio.storage.move import MARK, half_filled_by_move
 from forq_trio.storage.sqlite.files import legacy, migrations
 from forq_trio.storage.sqlite.files.copy import INCREMENTAL, sync
 from forq_trio.storage.sqlite.files.identity import (
@@ -94,11 +95,12 @@ def _begin_in_child() -> None:
 os.register_at_fork(after_in_child=_begin_in_child)
 
 
-def open_database(path: str, durability: str) -> Database:
+def open_database(path: str, durability: str, *, half_filled: bool = False) -> Database:
     """Open or create the file at `path` for a server, bring its schema up to date, and lock it.
 
     durability: "full" (fsync in every commit), "normal" (fsync at checkpoints) or "none" (never: for a
-    temporary file). Raises StorageOpenError, one sentence, and leaves the file as it was.
+    temporary file). half_filled: also one that an interrupted move has filled in part. Raises StorageOpenError, one
+    sentence, and leaves the file as it was.
     """
     real_path = check_path(path)
     if real_path in _open_before_fork:
@@ -106,7 +108,7 @@ def open_database(path: str, durability: str) -> Database:
     with refusing(path):
         check_one_name(real_path, path)
         make_directory(os.path.dirname(real_path))
-        _check_kind(real_path, path)
+        _check_kind(real_path, path, half_filled=half_filled)
         lock = lock_database(real_path, path)
     try:
         with refusing(path):
@@ -220,7 +222,7 @@ def _make_file(real_path: str) -> None:
         sync(os.path.dirname(real_path))
 
 
-def _check_kind(real_path: str, path: str) -> None:
+def _check_kind(real_path: str, path: str, *, half_filled: bool) -> None:
     """Recognise the file without writing anything. Raises StorageOpenError."""
     if not os.path.exists(real_path) or os.path.getsize(real_path) == 0:
         return
@@ -232,6 +234,8 @@ def _check_kind(real_path: str, path: str) -> None:
         connection = open_reader(real_path) if has_log(real_path) else open_alone(real_path)
     with closing(connection):
         recognise(connection, path)
+        if not half_filled and connection.table_exists(None, MARK):
+            raise half_filled_by_move(path)
 
 
 def lock_database(real_path: str, path: str) -> int:
