@@ -1,10 +1,21 @@
 """The statements of both dialects: the same names, and the same bindings."""
 
 import re
+from itertools import pairwise
 
+import psycopg
 import pytest
 
-from forq_trio.storage.postgres.dialect import CHANGING, MANY, MANY_SUFFIX, SILENT, SQL, translated
+from forq_trio.storage.postgres.dialect import (
+    CHANGING,
+    MANY,
+    MANY_SUFFIX,
+    SILENT,
+    SQL,
+    UPDATES_MANY,
+    translated,
+)
+from forq_trio.storage.postgres.open import _SESSION
 from forq_trio.storage.relational.connection import STATEMENTS
 from forq_trio.storage.relational.reader import READER_STATEMENTS
 from forq_trio.storage.relational.statements import load
@@ -49,3 +60,19 @@ def test_only_statements_without_rows_are_not_waited_for():
     assert {"insert_plain", "lease", "save_counts", "delete_message"} <= SILENT
     assert not {"expire_dedup", "take_wakes", "begin_stage", "select_ready", "begin", "commit"} & SILENT
     assert SILENT < CHANGING
+
+
+@pytest.mark.parametrize("name", sorted(UPDATES_MANY))
+def test_an_update_of_many_looks_up_each_row_whatever_statistics_say(open_one, empty_tables, name):
+    """A table that was empty when it was analyzed seems cheap to walk, and is long when the plan is used."""
+    open_one()
+    statement = SQL[name + MANY_SUFFIX]
+    nothing = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", statement))))
+    with psycopg.connect(empty_tables, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE forq.messages")
+        connection.execute(_SESSION.format(idle=2))
+        connection.execute(f"PREPARE many AS {statement}")
+        plan = [line for (line,) in connection.execute(f"EXPLAIN EXECUTE many ({nothing})")]
+    for line, below in pairwise([*plan, ""]):
+        if "Scan" in line and " on messages" in line:
+            assert "Cond:" in below, plan

@@ -1,4 +1,5 @@
--- Shared statements for many tuples of bindings at once: each binding is an array. An UPDATE names its row last.
+-- Shared statements for many tuples of bindings at once: each binding is an array. An UPDATE names its row last, and looks
+-- it up for each tuple: a join could also walk the table, which seems cheap if it was empty when it was analyzed.
 
 -- name: insert_plain
 -- Store messages with the plain columns only, in order of arrival.
@@ -23,8 +24,9 @@ FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6
 UPDATE messages SET status = 1, attempts = a, first_received_at = b, processing_started_at = c, updated_at = d,
     lease_until = e, receipt = f
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-    AS given (a, b, c, d, e, f, g)
-WHERE seq = g;
+    AS given (a, b, c, d, e, f, g),
+    LATERAL (SELECT ctid AS place FROM messages WHERE seq = g LIMIT 1) AS found
+WHERE messages.ctid = place;
 
 -- name: give_back
 -- Give messages back from their consumers: ready, delayed or failed.
@@ -32,8 +34,9 @@ UPDATE messages SET status = a, attempts = b, process_after = coalesce(c, proces
     last_error = coalesce(e, last_error), error_key = coalesce(f, error_key), failures = coalesce(g, failures),
     processing_started_at = NULL, lease_until = NULL, updated_at = h
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
-            $9::bigint[]) AS given (a, b, c, d, e, f, g, h, i)
-WHERE seq = i;
+            $9::bigint[]) AS given (a, b, c, d, e, f, g, h, i),
+    LATERAL (SELECT ctid AS place FROM messages WHERE seq = i LIMIT 1) AS found
+WHERE messages.ctid = place;
 
 -- name: insert_event
 -- Store events.
