@@ -82,6 +82,8 @@ SCENARIOS: dict[str, Scenario] = {
     "postgres-servers": Scenario(
         postgres_servers.postgres_servers, needs_own=True, durability="synchronous_commit=on"
     ),
-    "held-snapshot": Scenario(snapshot.held_snapshot, needs_own=True, durability="synchronous_commit=on"),
+    "postgres-held-snapshot": Scenario(
+        snapshot.held_snapshot, needs_own=True, durability="synchronous_commit=on"
+    ),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

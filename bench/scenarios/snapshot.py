@@ -26,6 +26,7 @@ RATE = 3_000
 BATCH = 64
 LEASE_MS = 30_000
 DELAY_MS_MAX = 20_000
+_TIMED = {"select_ready_behind": "select", "select_due": "due", "next_due": "due"}
 DEAD_ROWS = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE schemaname = 'forq' AND relname = 'messages'"
 
 
@@ -33,7 +34,7 @@ def held_snapshot(context: Context) -> list[Row]:
     """Claims, sends and settlements on PostgreSQL in ten slices of time, while a transaction elsewhere stays open."""
     url = os.environ.get(URL)
     if url is None:
-        context.say(f"held-snapshot is left out: {URL} names no database")
+        context.say(f"postgres-held-snapshot is left out: {URL} names no database")
         return []
     rows: list[Row] = []
     traffic = Traffic(url, context.queue("held"), context.content)
@@ -67,7 +68,7 @@ class Traffic:
     """One process that sends, settles and claims in turn, each in a batch of its own."""
 
     def __init__(self, url: str, queue: str, content: str) -> None:
-        self._engine = open_engine(url, EngineSettings(), "full")
+        self._engine: Any = open_engine(url, EngineSettings(), "full")
         self._clock = self._engine.clock()
         self._queue = queue
         self._content = content
@@ -77,17 +78,11 @@ class Traffic:
         self._query = self._engine._connection.query
         self._engine._connection.query = self._timed
 
-    def _timed(self, name: str, *bindings: Any) -> list[Any]:
+    def _timed(self, name: str, *bindings: Any) -> Any:
         began = perf_counter()
         rows = self._query(name, *bindings)
-        kind = (
-            "select"
-            if name.startswith("select_ready")
-            else "due"
-            if name.startswith(("select_due", "next_due"))
-            else None
-        )
-        if kind:
+        kind = _TIMED.get(name)
+        if kind is not None:
             self._taken[kind].record(round((perf_counter() - began) * 1e9))
         return rows
 

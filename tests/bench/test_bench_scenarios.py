@@ -50,6 +50,7 @@ ROWS = {
     "postgres": 6,
     "postgres-peers": None,
     "postgres-servers": 2,
+    "postgres-held-snapshot": 10,
     "peers": None,
 }
 

@@ -45,6 +45,8 @@ BATCHES_KEPT = 1_000
 BATCHES_FORGOTTEN = 100
 """So many at once are removed."""
 BATCHES_READ_MAX = 200
+PLANNED_MESSAGES = 1_000
+"""After so many messages, and then when there were twice as many, plans are made anew."""
 HEADS_WHOLE_EVERY = 32
 """How often a batch ships the heads that it changed whole, for processes that do not know them."""
 CLOCK_SECONDS = 60.0
@@ -85,6 +87,7 @@ class PostgresEngine(SqlEngine):
         self._sent = self._more_sent = False
         """Applications sent messages in transactions of their own; more than this batch moved."""
         self._full = FullQueues()
+        self._plan_at = PLANNED_MESSAGES
         self._gate_seconds: float | None = None
         self._lag_seconds: float | None = None
         self._clock = AheadClock()
@@ -305,6 +308,9 @@ class PostgresEngine(SqlEngine):
 
     def _begin(self) -> None:
         self._ensure_connected()
+        if self._cache.last_seq >= self._plan_at:
+            self._connection.plan_anew()
+            self._plan_at = 2 * self._cache.last_seq + PLANNED_MESSAGES
         self._connection.begin()
         self._connection.send("gate")
         for statement, names in self._reads:

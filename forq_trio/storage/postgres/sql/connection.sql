@@ -4,6 +4,10 @@
 -- Begin a batch.
 BEGIN;
 
+-- name: forget_plans
+-- The plans of statements are made anew.
+DISCARD PLANS;
+
 -- name: gate
 -- Wait until no other process runs a batch; it ends with the transaction.
 SELECT pg_advisory_xact_lock(1718579825, 1);
