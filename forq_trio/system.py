@@ -16,6 +16,7 @@ from typing import Literal
 import trio
 
 from forq_trio.broker.broker import Broker
+from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.broker.quotas import quotas
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.embedded.guest import in_asyncio
@@ -154,12 +155,7 @@ async def open_system(
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
     backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
-    broker.known_processes.last_batch_at = lambda: counters.last_commit_at
-    broker.known_processes.gate_wait_ms = lambda: milliseconds_p99(
-        counters.hour_of_gate_seconds, clock.now_ms()
-    )
-    broker.known_processes.lag_ms = lambda: milliseconds_p99(counters.hour_of_lag_seconds, clock.now_ms())
-    broker.known_processes.running = lambda: [each.title for each in board.reports() if each.running]
+    _report(broker.known_processes, counters, board, clock)
     system = System(
         engine=engine,
         writer=writer,
@@ -177,6 +173,14 @@ async def open_system(
     sampler = [Sampler(monitor)] if monitored else []
     async with _running(system, readers, [*guards, backups, compaction, *sampler], periodic):
         yield system
+
+
+def _report(processes: KnownProcesses, counters: Counters, board: JobBoard, clock: Clock) -> None:
+    """Where `processes` reads what this one says of itself."""
+    processes.last_batch_at = lambda: counters.last_commit_at
+    processes.gate_wait_ms = lambda: milliseconds_p99(counters.hour_of_gate_seconds, clock.now_ms())
+    processes.lag_ms = lambda: milliseconds_p99(counters.hour_of_lag_seconds, clock.now_ms())
+    processes.running = lambda: [each.title for each in board.reports() if each.running]
 
 
 @asynccontextmanager

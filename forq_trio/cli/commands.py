@@ -41,6 +41,7 @@ _COMMANDS = {
     "queue": _Listed("queue", "Set up, pause, empty or remove a queue."),
     "schedule": _Listed("schedule", "Save, show, pause or run schedules, which send messages."),
     "relay": _Listed("relay", "Send what an application wrote into its outbox."),
+    "outbox": _Listed("outbox", "List, retry or delete what an outbox has set aside."),
     "pgq": _Listed("pgq", "Make, drop or check tables of pgq's layout in PostgreSQL."),
     "dead": _Listed("dead", "Find, redrive, edit or delete dead letters."),
     "consumers": _Listed("consumers", "List, release or delete consumers of pipelines."),

@@ -40,7 +40,7 @@ def create(table: str, no_notify: bool, db_url: str) -> None:
     """Make a table with pgq's columns and indexes, where they are missing. What is there stays."""
     from forq_trio.pgq.layout import create_table
 
-    with _connected(db_url) as connection:
+    with connected(db_url) as connection:
         create_table(connection, table, notify=not no_notify)
     click.echo(f"{table} is there")
 
@@ -53,7 +53,7 @@ def drop(table: str, yes: bool, db_url: str) -> None:
     """Drop a table with all its messages, finished ones too."""
     from forq_trio.pgq.layout import drop_table
 
-    with _connected(db_url) as connection:
+    with connected(db_url) as connection:
         if not yes:
             confirm_deletion(lambda: f"the table {table} with all its messages", doing="dropping")
         dropped = drop_table(connection, table)
@@ -69,20 +69,19 @@ def check(table: str, db_url: str) -> None:
     """Say which of pgq's columns and indexes a table lacks. It may have more of both, and be partitioned."""
     from forq_trio.pgq.layout import check_table
 
-    with _connected(db_url) as connection:
+    with connected(db_url) as connection:
         check_table(connection, table)
     click.echo(f"{table} has all that pgq needs")
 
 
 @contextmanager
-def _connected(db_url: str) -> "Iterator[Connection]":
+def connected(db_url: str) -> "Iterator[Connection]":
     """A connection that is closed at the end. Errors of the database are told without the URL and its password."""
     from forq_trio.model.errors import StorageUnavailable
-    from forq_trio.pgq import errors
-    from forq_trio.pgq.connections import connected
+    from forq_trio.pgq import connections, errors
 
     try:
-        with connected(db_url) as connection:
+        with connections.connected(db_url) as connection:
             yield connection
     except (errors.InvalidDatabaseUrl, errors.InvalidTableName) as problem:
         raise Failure(str(problem), Exit.USAGE) from None

@@ -15,6 +15,7 @@ OF_COMMANDS = {
     "migrate": "server",
     "move": "server",
     "pgq": "postgres",
+    "outbox": "postgres",
     "pipeline": "spark",
 }
 """The extra of each command that needs more than `cli`, which every command needs."""

@@ -6,6 +6,7 @@ from forq_trio.outbox.postgres import statement as statement
 from forq_trio.outbox.relay import Relay as Relay
 from forq_trio.outbox.table import SetAside as SetAside
 from forq_trio.outbox.table import create_table as create_table
+from forq_trio.outbox.table import delete_set_aside as delete_set_aside
 from forq_trio.outbox.table import new_identity as new_identity
 from forq_trio.outbox.table import put_back as put_back
 from forq_trio.outbox.table import send as send

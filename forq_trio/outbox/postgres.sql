@@ -11,6 +11,10 @@ SELECT forq.send(queue => %s::text, content => %s::text, process_after => %s::bi
 -- The messages that were set aside, behind an id.
 SELECT id, queue, message, code, reason FROM forq.sent_set_aside WHERE id > %s ORDER BY id LIMIT %s;
 
+-- name: forget_set_aside
+-- Delete messages that were set aside.
+DELETE FROM forq.sent_set_aside WHERE id = ANY (%s);
+
 -- name: put_back
 -- Add messages that were set aside again, with new ids.
 WITH again AS (DELETE FROM forq.sent_set_aside WHERE id = ANY (%s) RETURNING id, queue, message)

@@ -89,8 +89,19 @@ def put_back(connection: Any, ids: Iterable[int]) -> None:
         on_postgres(postgres.SQL["put_back"], (list(ids),))
         return
     run = _runner(connection)
-    for each in ids:
+    for each in (chosen := list(ids)):
         run(SQL["put_back"], (each,))
+    delete_set_aside(connection, chosen)
+
+
+def delete_set_aside(connection: Any, ids: Iterable[int]) -> None:
+    """Delete messages that were set aside, for good, once the application commits."""
+    on_postgres = postgres.runner(connection)
+    if on_postgres is not None:
+        on_postgres(postgres.SQL["forget_set_aside"], (list(ids),))
+        return
+    run = _runner(connection)
+    for each in ids:
         run(SQL["forget_set_aside"], (each,))
 
 

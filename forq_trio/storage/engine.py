@@ -248,6 +248,7 @@ class BatchResult(Struct, gc=False):
     elsewhere: what other processes did since the last batch.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     gate_seconds: how long the batch waited until no other process ran one; None where it did not have to ask.
+    sent_set_aside: messages that applications sent in transactions of their own, and that were refused for good.
     lag_seconds: how old the oldest batch of another process was that was taken over; None where there was none.
     """
 
@@ -263,6 +264,7 @@ class BatchResult(Struct, gc=False):
     runs: Sequence[SavedRun] = ()
     elsewhere: Sequence[Elsewhere] = ()
     commit_seconds: float | None = None
+    sent_set_aside: int = 0
     gate_seconds: float | None = None
     lag_seconds: float | None = None
 

@@ -28,13 +28,14 @@ QueueKey = tuple[str, bool]
 class Counters:
     """Counters and histograms that only grow, and counts: messages by status as of the last refresh.
 
-    publications: how many there were. runs: of schedules, by result; run_late_ms: how late those were that sent a
+    publications: how many there were. sent_set_aside: messages of forq.send that were refused for good. runs: of
+    schedules, by result; run_late_ms: how late those were that sent a
     message. last_commit_at: epoch ms, None before the first. Facts that are read when asked for are in `Gauges`.
     """
 
     def __init__(self) -> None:
         self.counts: dict[QueueKey, QueueCounts] = {}
-        self.publications = 0
+        self.publications = self.sent_set_aside = 0
         self.last_commit_at: int | None = None
         self.runs: dict[RunResult, int] = dict.fromkeys(DUE_RESULTS, 0)
         self.run_late_ms = Histogram(MESSAGE_MS)
@@ -83,6 +84,7 @@ class Counters:
         self.record(result.events)
         self.record_durations(result.durations)
         self.record_runs(result.runs)
+        self.sent_set_aside += result.sent_set_aside
         if result.gate_seconds is not None:
             self.gate_seconds.add(result.gate_seconds)
             self.hour_of_gate_seconds.add(at_ms, result.gate_seconds)

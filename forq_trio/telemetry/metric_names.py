@@ -175,6 +175,9 @@ OFFERS = _counter(
     kind="offered",
 )
 PUBLICATIONS = _counter("forq_publications_total", "Publications of stages.")
+SENT_SET_ASIDE = _counter(
+    "forq_sent_set_aside_total", "Messages of forq.send that were refused for good and set aside."
+)
 RUNS = _counter(
     "forq_schedule_runs_total", "Runs of schedules whose time came, by what became of them.", "result"
 )

@@ -80,6 +80,7 @@ class Exposition:
         yield from _each(names.QUOTA_KEY_LIMIT, [(quota.name, quota.key_limit) for quota in quotas])
         yield from _counted(names.OFFERS, by_kind[names.OFFERS.kind])
         yield _one(names.PUBLICATIONS, counters.publications)
+        yield _one(names.SENT_SET_ASIDE, counters.sent_set_aside)
         yield from _each(names.RUNS, counters.runs.items())
         yield _one(names.UI_CONNECTIONS, gauges.ui_connections())
         yield from _each(

@@ -9,6 +9,7 @@ OUTBOXES_A_KEY_MAX = OUTBOXES_MAX // KEY_SHARE  # the secret may make all
 # A page of a relay. It has at least one message. BYTES: of contents and options as they are stored.
 OUTBOX_PAGE_MAX = 1_000
 OUTBOX_PAGE_BYTES_MAX = MIB
+SENT_SET_ASIDE_MAX = 10_000  # of those that are refused for good; the latest are stored
 SENT_FULL_QUEUES_MAX = 1_000  # queues whose messages of forq.send wait, without holding up others
 
 assert OUTBOXES_A_KEY_MAX <= OUTBOXES_MAX

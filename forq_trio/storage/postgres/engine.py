@@ -28,7 +28,7 @@ from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, 
 from forq_trio.storage.postgres.listener import PgListener, payload
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
-from forq_trio.storage.postgres.sent import FullQueues, move
+from forq_trio.storage.postgres.sent import FullQueues, Moved, move
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
@@ -84,8 +84,9 @@ class PostgresEngine(SqlEngine):
         self._unflushed = False
         """The state that this process knows may not be durable yet."""
         self._foreign = _nothing()
-        self._sent = self._more_sent = False
-        """Applications sent messages in transactions of their own; more than this batch moved."""
+        self._sent = False
+        """Applications sent messages in transactions of their own."""
+        self._moved = Moved()
         self._full = FullQueues()
         self._plan_at = PLANNED_MESSAGES
         self._gate_seconds: float | None = None
@@ -112,14 +113,15 @@ class PostgresEngine(SqlEngine):
                 self._look()
         except DatabaseFailed as error:
             raise unavailable(error) from error
-        self._more_sent = False
+        self._moved = Moved()
         result = super().execute_batch(batch)
         result.gate_seconds, self._gate_seconds = self._gate_seconds, None
+        result.sent_set_aside = self._moved.set_aside
         result.lag_seconds, self._lag_seconds = self._lag_seconds, None
         if self._foreign.tokens or self._foreign.woken or self._foreign.logged:
             result.elsewhere = (self._foreign,)
         tx = self._open_transaction
-        if self._more_sent or (tx is not None and self._full.changed(tx)):
+        if self._moved.more or (tx is not None and self._full.changed(tx)):
             result.next_due_ms = batch.now_ms
         if self._open_transaction is None:
             self._foreign = _nothing()
@@ -162,7 +164,8 @@ class PostgresEngine(SqlEngine):
             batch, result = self._running
             self._rollback()
             isolated = self._run(batch, isolated=True)
-            isolated.elsewhere = result.elsewhere
+            isolated.elsewhere, isolated.sent_set_aside = result.elsewhere, self._moved.set_aside
+            isolated.gate_seconds, isolated.lag_seconds = result.gate_seconds, result.lag_seconds
             for name in BatchResult.__struct_fields__:
                 setattr(result, name, getattr(isolated, name))
             self._commit_and_flush()
@@ -323,7 +326,7 @@ class PostgresEngine(SqlEngine):
         self._woken_elsewhere = self._foreign.woken
 
     def _receive(self, tx: Transaction) -> None:
-        self._more_sent = self._sent and move(tx, self._full)
+        self._moved = move(tx, self._full) if self._sent else Moved()
 
     def _end(self, tx: Transaction) -> None:
         if not self._connection.wrote and not (tx.wake_next or self._cache.wake_next or tx.claim_first_next):

@@ -11,6 +11,7 @@ queue. It is tried again once the queue's counts or settings have changed, and e
 
 from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -69,20 +70,28 @@ class FullQueues:
             del self._states[queue]
 
 
-def move(tx: Transaction, full: FullQueues) -> bool:
-    """Move a page of them. True if there are more that may be moved now.
+class Moved(NamedTuple):
+    """more: there are more that may be moved now. set_aside: how many were."""
+
+    more: bool = False
+    set_aside: int = 0
+
+
+def move(tx: Transaction, full: FullQueues) -> Moved:
+    """Move a page of them.
 
     A message that its queue refuses for good is set aside, with the reason; in an isolated batch also one that is
     damaged.
     """
     full.forget_changed(tx)
     if len(full) >= limits.SENT_FULL_QUEUES_MAX:
-        return False
+        return Moved()
     bounds = tx.allowances.step(limits.OUTBOX_PAGE_MAX), limits.OUTBOX_PAGE_BYTES_MAX
     page = tx.query("sent_page_but", *bounds, array(full)) if full else tx.query("sent_page", *bounds)
     newest = tx.last_seq
     moved: list[int] = []
     deferred = False
+    set_aside = 0
     for id, queue, message, _ in page:
         if queue in full:
             continue
@@ -97,11 +106,14 @@ def move(tx: Transaction, full: FullQueues) -> bool:
         moved.append(id)
         if outcome is not None:
             tx.query("set_sent_aside", id, outcome.code, str(outcome))
+            set_aside += 1
     tx.write_inserts()
     if moved:
         tx.query("forget_sent", str(moved))
     size = sum(each[3] for each in page)
-    return deferred or len(page) == bounds[0] or size >= bounds[1]
+    if set_aside:
+        tx.query("bound_set_aside", limits.SENT_SET_ASIDE_MAX)
+    return Moved(deferred or len(page) == bounds[0] or size >= bounds[1], set_aside)
 
 
 def _store(tx: Transaction, queue: str, text: str, newest: int) -> ForqError | Deferred | None:

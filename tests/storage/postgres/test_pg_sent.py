@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
+from msgspec.json import decode
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
@@ -251,8 +252,19 @@ def test_a_damaged_row_is_set_aside_alone(engine, shop, message):
     shop.execute("INSERT INTO forq.sent (queue, message) VALUES ('q', %s)", (message,))
     sends(shop, "b")
     shop.commit()
+    assert run(engine).sent_set_aside == 1
     assert contents(engine) == ["a", "b"]
     assert [row[:2] for row in set_aside(shop)] == [("q", message)]
+
+
+def test_the_latest_that_were_set_aside_are_stored(engine, shop, monkeypatch):
+    monkeypatch.setattr(limits, "SENT_SET_ASIDE_MAX", 2)
+    for priority in (5_001, 5_002, 5_003):
+        message = f'{{"content": "x", "priority": {priority}}}'
+        shop.execute("INSERT INTO forq.sent (queue, message) VALUES ('q', %s)", (message,))
+        shop.commit()
+        run(engine)
+    assert [decode(str(row[1]))["priority"] for row in set_aside(shop)] == [5_002, 5_003]
 
 
 def test_another_transaction_that_is_open_holds_nothing_up_and_loses_nothing(engine, shop, empty_tables):

@@ -43,6 +43,10 @@ SELECT id, queue, message, bytes FROM (
 -- Copy a message that was refused, with the reason.
 INSERT INTO sent_set_aside SELECT id, queue, message, $2, $3 FROM sent WHERE id = $1;
 
+-- name: bound_set_aside
+-- Only the latest ones are stored.
+DELETE FROM sent_set_aside WHERE id <= (SELECT id FROM sent_set_aside ORDER BY id DESC OFFSET $1 LIMIT 1);
+
 -- name: forget_sent
 -- Remove messages that are in their queues, or set aside.
 DELETE FROM sent WHERE id = ANY (translate($1, '[]', '{}')::bigint[]);

@@ -1,0 +1,131 @@
+"""`forq outbox …`: the messages of an outbox that were refused for good and set aside."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from forq_trio.cli.confirm import confirm_deletion
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import CommandT, json_option, yes_option
+from forq_trio.cli.output import one_line, print_json
+from forq_trio.cli.pgq import connected
+from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.telemetry.words import counted
+
+if TYPE_CHECKING:
+    from forq_trio.outbox import SetAside
+
+_COLUMNS = (
+    Column("id", Kind.NUMBER),
+    Column("queue"),
+    Column("code", spare=1),
+    Column("reason", Kind.TEXT),
+    Column("content", Kind.TEXT),
+)
+_CONTENT_SHOWN = 80
+
+
+def _database_option(command: CommandT) -> CommandT:
+    return click.option(
+        "--database",
+        envvar="FORQ_DB_URL",
+        show_envvar=True,
+        required=True,
+        help="The application's file of SQLite, or the PostgreSQL database of the queue, as a URL.",
+    )(command)
+
+
+@click.group(cls=CommandGroup)
+def outbox() -> None:
+    """Messages of an outbox that were refused for good."""
+
+
+@outbox.command(short_help="List the messages that were set aside.")
+@json_option
+@_database_option
+def refused(as_json: bool, database: str) -> None:
+    """List the messages that were set aside, those that were sent first first, and why."""
+    with _opened(database) as connection:
+        found = _all(connection)
+    if as_json:
+        for each in found:
+            print_json(each._asdict())
+        return
+    print_list(found, False, _COLUMNS, _row, "No message was set aside.")
+
+
+@outbox.command(short_help="Send messages that were set aside again.")
+@click.argument("ids", type=int, nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All of them.")
+@_database_option
+def retry(ids: tuple[int, ...], every: bool, database: str) -> None:
+    """Send messages that were set aside again, behind all others: those of these IDS, or --all."""
+    from forq_trio.outbox import put_back
+
+    with _opened(database) as connection:
+        chosen = _chosen(connection, ids, every)
+        put_back(connection, chosen)
+    click.echo(f"{counted(len(chosen), 'message')} sent again")
+
+
+@outbox.command(short_help="Delete messages that were set aside.")
+@click.argument("ids", type=int, nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All of them.")
+@yes_option
+@_database_option
+def delete(ids: tuple[int, ...], every: bool, yes: bool, database: str) -> None:
+    """Delete messages that were set aside, for good: those of these IDS, or --all."""
+    from forq_trio.outbox import delete_set_aside
+
+    with _opened(database) as connection:
+        chosen = _chosen(connection, ids, every)
+        if not yes:
+            confirm_deletion(lambda: counted(len(chosen), "refused message"), doing="deleting")
+        delete_set_aside(connection, chosen)
+    click.echo(f"{counted(len(chosen), 'message')} deleted")
+
+
+def _chosen(connection: Any, ids: Sequence[int], every: bool) -> list[int]:
+    """The ids of the messages that are meant."""
+    if bool(ids) == every:
+        raise click.UsageError("name the ids of messages, or --all")
+    there = [each.id for each in _all(connection)]
+    if missing := set(ids).difference(there):
+        raise Failure(f"no message {min(missing)} was set aside", Exit.NOTHING)
+    return list(ids) or there
+
+
+def _all(connection: Any) -> "list[SetAside]":
+    from forq_trio.outbox import set_aside
+
+    found: list[SetAside] = []
+    while page := set_aside(connection, after=found[-1].id if found else 0):
+        found += page
+    return found
+
+
+def _row(found: "SetAside") -> tuple[object, ...]:
+    content = one_line(found.message.content, _CONTENT_SHOWN)
+    return found.id, found.queue, found.code, found.reason, content
+
+
+@contextmanager
+def _opened(database: str) -> Iterator[Any]:
+    """A connection, committed at the end. Errors of the database are told without the URL and its password."""
+    if "://" in database:
+        with connected(database) as connection:
+            yield connection
+        return
+    import sqlite3
+    from contextlib import closing
+
+    try:
+        uri = f"{Path(database).absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True)) as file, file:
+            yield file
+    except sqlite3.Error as problem:
+        raise Failure(f"{database}: {problem}") from None
