@@ -23,7 +23,7 @@ class PgSide:
 
     def __init__(self, url: str, *, target: bool) -> None:
         """Bring the schema up to date; that of a target is made. Raises StorageOpenError."""
-        address = Address(url, "full")
+        address = Address(url)
         self._address = address
         self.name = address.name
         if not target and not has_schema(address):
