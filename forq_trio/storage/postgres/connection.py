@@ -35,9 +35,12 @@ PLANNED_SECONDS = 5.0
 """How long a plan is kept. To make those of a batch takes 3 ms."""
 PIPELINE_MAX = 512
 """Statements that are sent without waiting for their results."""
+ANSWER_SECONDS_MAX = 15.0
+"""Without a byte for so long, the connection counts as lost: the machine of the database may be gone."""
 _COMMAND, _TUPLES, _SYNC = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.PIPELINE_SYNC
 _FINE = (_COMMAND, _TUPLES)
 _DISK_FULL = "53100"
+LOCK_TIMEOUT = "55P03"
 _OF_A_STATEMENT = ("22", "23")
 """Classes of errors that are the fault of a value, not of the database: the command fails alone."""
 
@@ -276,7 +279,9 @@ class PgConnection:
                         return
                     yield result
                 self._poll.modify(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
-                self._poll.poll()
+                if not self._poll.poll(ANSWER_SECONDS_MAX * 1_000):
+                    pg.finish()
+                    raise DatabaseFailed("the database does not answer")
                 pg.consume_input()
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error

@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from secrets import token_hex
 
 import msgspec
@@ -24,7 +25,13 @@ from forq_trio.model.clock import AheadClock, Clock
 from forq_trio.model.commands import Compact, Compacted, Optimize
 from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings
-from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed, unavailable
+from forq_trio.storage.postgres.connection import (
+    LOCK_TIMEOUT,
+    DatabaseFailed,
+    PgConnection,
+    StatementFailed,
+    unavailable,
+)
 from forq_trio.storage.postgres.listener import PgListener, payload
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
@@ -51,6 +58,9 @@ HEADS_WHOLE_EVERY = 32
 """How often a batch ships the heads that it changed whole, for processes that do not know them."""
 CLOCK_SECONDS = 60.0
 """How often the server's clock is read."""
+CLOCK_READ_SECONDS_MAX = 0.1
+"""A reading that takes longer may be wrong by half of it."""
+CLOCK_READS_MAX = 5
 OUTCOME_SECONDS_MAX = 10.0
 """How long a batch whose COMMIT was cut off is looked for."""
 
@@ -112,6 +122,7 @@ class PostgresEngine(SqlEngine):
             if not batch.commands or not self._has_work(batch):
                 self._look()
         except DatabaseFailed as error:
+            self._rollback()
             raise unavailable(error) from error
         self._moved = Moved()
         result = super().execute_batch(batch)
@@ -191,8 +202,11 @@ class PostgresEngine(SqlEngine):
                 self._reopen()
                 self._connection.send("begin")
                 self._connection.query("gate")  # the old connection's transaction has ended then
-                found = self._connection.query("find_batch", self._version + 1, self._name)
+                version = self._version + 1
+                found, forgotten = self._connection.query("find_batch", version, self._name, BATCHES_KEPT)[0]
                 self._connection.query("rollback")
+                if forgotten:
+                    raise OutcomeLost("the other processes have run too many batches since")
                 if found and self.durability == "full":
                     self._connection.query("flush")
                 return bool(found)
@@ -224,11 +238,18 @@ class PostgresEngine(SqlEngine):
         return self._clock
 
     def _set_clock(self) -> None:
-        """Read the server's clock, which may differ from this machine's."""
-        before = time.time()
-        ((server_ms,),) = self._connection.query("clock")
-        self._clock.ahead_ms = round(server_ms - (before + time.time()) * 500)
-        self._clock_set_at = time.monotonic()
+        """Read the server's clock, which may differ from this machine's: until an answer was quick."""
+        quickest = inf
+        for _ in range(CLOCK_READS_MAX):
+            began = time.monotonic()
+            ((server_ms,),) = self._connection.query("clock")
+            now, self._clock_set_at = time.time(), time.monotonic()
+            seconds = self._clock_set_at - began
+            if seconds < quickest:  # this process may have been stopped meanwhile
+                quickest = seconds
+                self._clock.ahead_ms = round(server_ms - (now - seconds / 2) * 1_000)
+            if quickest < CLOCK_READ_SECONDS_MAX:
+                return
 
     def close(self) -> None:
         self._connection.close()
@@ -314,16 +335,30 @@ class PostgresEngine(SqlEngine):
         if self._cache.last_seq >= self._plan_at:
             self._connection.plan_anew()
             self._plan_at = 2 * self._cache.last_seq + PLANNED_MESSAGES
-        self._connection.begin()
-        self._connection.send("gate")
-        for statement, names in self._reads:
-            self._connection.read_ahead(statement, names)
         asked_at = time.monotonic()
-        news = self._news()
+        try:
+            news = self._enter()
+        except DatabaseFailed as error:
+            if error.sqlstate != LOCK_TIMEOUT or not self._end_stopped():
+                raise
+            news = self._enter()
         self._gate_seconds = time.monotonic() - asked_at
         if not self._take_over(news):
             self._reload()
         self._woken_elsewhere = self._foreign.woken
+
+    def _enter(self) -> list[tuple[int, bytes]]:
+        """Begin a transaction behind the gate; returns what the batches of others changed."""
+        self._connection.begin()
+        self._connection.send("gate")
+        for statement, names in self._reads:
+            self._connection.read_ahead(statement, names)
+        return self._news()
+
+    def _end_stopped(self) -> bool:
+        """End the connection of a process that has the gate, and was stopped while it was answered."""
+        self._rollback()
+        return bool(self._connection.query("end_stopped"))
 
     def _receive(self, tx: Transaction) -> None:
         self._moved = move(tx, self._full) if self._sent else Moved()

@@ -26,7 +26,7 @@ _CONNECTION = {
 # A plan goes along an index, whatever the statistics say: the one along which the fewest rows are read.
 _SESSION = """
 SET search_path = forq; SET timezone = 'UTC'; SET standard_conforming_strings = on; SET bytea_output = 'hex';
-SET statement_timeout = '5s'; SET lock_timeout = '3s'; SET idle_in_transaction_session_timeout = '{idle}s';
+SET statement_timeout = '5s'; SET lock_timeout = '2200ms'; SET idle_in_transaction_session_timeout = '{idle}s';
 SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off;
 SET enable_mergejoin = off; SET enable_bitmapscan = off; SET max_parallel_workers_per_gather = 0;
 SET random_page_cost = 1; SET cpu_tuple_cost = 1; SET cpu_index_tuple_cost = 1; SET effective_cache_size = '1TB';

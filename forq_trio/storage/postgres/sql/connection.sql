@@ -12,6 +12,13 @@ DISCARD PLANS;
 -- Wait until no other process runs a batch; it ends with the transaction.
 SELECT pg_advisory_xact_lock(1718579825, 1);
 
+-- name: end_stopped
+-- End the connection that has the gate if its process does not take its answers: no timeout of the database does.
+SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND classid = 1718579825 AND objid = 1 AND granted AND wait_event = 'ClientWrite'
+  AND query_start < clock_timestamp() - interval '1 s'
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+
 -- name: batches_since
 -- What the batches behind this one changed, of all processes; at the end a row without version if messages were sent.
 (SELECT version, changes FROM batches WHERE version > $1 ORDER BY version LIMIT $2)
@@ -64,8 +71,9 @@ INSERT INTO batches (version, made_by, changes) VALUES ($1, $2, $3);
 DELETE FROM batches WHERE version <= $1;
 
 -- name: find_batch
--- Whether a batch of this process was committed.
-SELECT 1 FROM batches WHERE version = $1 AND made_by = $2;
+-- Whether a batch of this process was committed, and whether such a batch would be forgotten by now.
+SELECT EXISTS (SELECT FROM batches WHERE version = $1 AND made_by = $2),
+       (SELECT max(version) FROM batches) >= $1 + $3;
 
 -- name: notify
 -- Tell the other processes, once this is committed.
