@@ -257,8 +257,7 @@ async def disturb(servers: Servers, load: Load, ticks: Ticks, rounds: int, ends_
         await load.goes_on(10)
         servers.disturbed[place] += 1
         done += 1
-        if done % 5 == 0:
-            await ticks.read()
+        await ticks.read()
     return done
 
 
