@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import Overflow as Overflow
     from forq_trio.model.queue_settings import QueueRules as QueueRules
     from forq_trio.model.queue_settings import QueueSettings as QueueSettings
+    from forq_trio.model.queue_settings import QueueTable as QueueTable
     from forq_trio.model.queue_settings import Rate as Rate
     from forq_trio.model.queue_settings import RatePer as RatePer
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
@@ -119,7 +120,7 @@ _NAMES = {
     "model.processes": "ProcessInfo",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
-        "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings Rate RatePer SettingsOptions"
+        "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings QueueTable Rate RatePer SettingsOptions"
     ),
     "model.redrives": "RedriveInfo",
     "model.schedule_errors": "CronPlace",

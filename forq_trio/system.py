@@ -15,6 +15,7 @@ from typing import Literal
 
 import trio
 
+from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.broker import Broker
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.broker.quotas import quotas
@@ -142,10 +143,8 @@ async def open_system(
     guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
-    broker = Broker(writer, readers, clock, compaction)
-    if engine.listen is not None:
-        guards.append(Peers(engine.listen, writer, broker.known_processes))
-        broker.redrive_tasks.shared = True
+    broker = Broker(writer, readers, clock, compaction, _bound_queues(engine, writer, counters))
+    guards += _of_shared_databases(engine, writer, broker)
     ages = Ages(broker.known, readers, counters, clock)
     monitor = Monitor(
         broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue
@@ -208,11 +207,29 @@ async def _running(
             system.jobs.close()
             # After the jobs: one of them may have needed the engine until now.
             readers.close()
+            broker.bound.close()
             broker.keys.uses.post()
             broker.sessions.uses.post()
             writer.stop()
     if failure is not None:
         raise failure  # here, because the nurseries would put it into groups
+
+
+def _of_shared_databases(engine: Engine, writer: WriterActor, broker: Broker) -> list[Job]:
+    """The jobs on a database that others use, too. The tasks over dead letters are told of it."""
+    broker.redrive_tasks.shared = engine.listen is not None
+    tables: list[Job] = [] if engine.tables_url is None else [broker.bound]
+    return (
+        tables if engine.listen is None else [Peers(engine.listen, writer, broker.known_processes), *tables]
+    )
+
+
+def _bound_queues(engine: Engine, writer: WriterActor, counters: Counters) -> BoundQueues:
+    if engine.tables_url is None:
+        return BoundQueues(writer, None, counters)
+    from forq_trio.pgq import tables  # loads psycopg
+
+    return BoundQueues(writer, tables.Tables(engine.tables_url, tables.TableOptions()), counters)
 
 
 def _periodic_jobs(

@@ -2,6 +2,7 @@
 
 import trio
 
+from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known
 from forq_trio.broker.known_processes import KnownProcesses
@@ -22,16 +23,20 @@ class BrokerBase:
     known: what the cache knows without a query. known_workers: the workers that reported lately.
     known_processes: the servers on the same database. keys: access tokens,
     as requests show them. sessions: of the admin UI. leases: of pipelines' consumers, step by step. lines: pages as
-    lines of JSON. lists: lists and searches. redrive_tasks: the actor behind `start_redrive`.
+    lines of JSON. bound: queues whose messages are in tables of applications. lists: lists and searches.
+    redrive_tasks: the actor behind `start_redrive`.
     """
 
-    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
+    def __init__(
+        self, writer: WriterActor, readers: ReaderPool, clock: Clock, bound: BoundQueues | None = None
+    ) -> None:
         self._writer = writer
         self._readers = readers
         self._clock = clock
         self._timings = (
             trio.Lock()
         )  # one schedule's timing at a time: each step takes milliseconds of the loop
+        self.bound = bound or BoundQueues(writer, None, None)
         self.known = Known(writer)
         self.known_workers = KnownWorkers(clock)
         self.known_processes = KnownProcesses(clock, lambda: writer.parked.total)

@@ -8,6 +8,7 @@ cancelled later, it is executed all the same and the caller does not learn the o
 messages back with the attempt uncounted. To repeat a send safely, give it a `deduplication_id`.
 """
 
+from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.finished import Finished
 from forq_trio.broker.offers import Offers
@@ -30,9 +31,14 @@ class Broker(
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 
     def __init__(
-        self, writer: WriterActor, readers: ReaderPool, clock: Clock, compaction: CompactionTask
+        self,
+        writer: WriterActor,
+        readers: ReaderPool,
+        clock: Clock,
+        compaction: CompactionTask,
+        bound: BoundQueues | None = None,
     ) -> None:
-        super().__init__(writer, readers, clock)
+        super().__init__(writer, readers, clock, bound)
         self._compaction = compaction
 
     async def healthcheck(self) -> None:

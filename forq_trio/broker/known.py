@@ -50,6 +50,7 @@ class Known:
             paused=settings is not None and settings.paused,
             oldest_ready_age_ms=oldest_ready_age_ms,
             sends_refused=self.sends_refused,
+            table=None if settings is None else settings.table,
         )
 
     def has_queue(self, queue: str) -> bool:

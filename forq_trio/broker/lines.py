@@ -18,6 +18,7 @@ from forq_trio.model.errors import (
     LeaseGone,
     LeaseOutOfOrder,
     MessageNotFound,
+    QueueBound,
 )
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import check_message_id, check_queue_name
@@ -105,7 +106,8 @@ class Lines:
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         last = limits.SEQUENCE_MAX if until is None else until
         check_range("until", last, 0, limits.SEQUENCE_MAX)
-        self._known.check_queue(queue)
+        if self._known.settings_of(self._known.check_queue(queue)).table is not None:
+            raise QueueBound
         return await self._readers.run(lambda reader: reader.export(queue, after, last, limit), long=True)
 
     async def lease(

@@ -24,6 +24,8 @@ class Looks(BrokerBase):
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue. Raises InvalidQueueName, QueueNotFound."""
         self.known.check_queue(queue)
+        if (table := self.bound.table_of(queue)) is not None:
+            return self.known.queue(queue, await self.bound.counts(queue, table))
         counts, oldest_at = await self._readers.run(lambda reader: reader.queue(queue))
         age_ms = None if oldest_at is None else max(0, self._clock.now_ms() - oldest_at)
         return self.known.queue(queue, counts, age_ms)
@@ -32,7 +34,10 @@ class Looks(BrokerBase):
         """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""
         check_queue_name(queue)
         wanted = check_message_id(message_id)
-        found = await self._readers.run(lambda reader: reader.message(queue, wanted))
+        if (table := self.bound.table_of(queue)) is not None:
+            found = await self.bound.message(queue, table, wanted)
+        else:
+            found = await self._readers.run(lambda reader: reader.message(queue, wanted))
         if found is None:
             raise MessageNotFound
         return found
@@ -47,6 +52,10 @@ class Looks(BrokerBase):
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        if (table := self.bound.table_of(queue)) is not None:
+            if shuffle or wait_ms:
+                self.bound.refuse(queue, "a look at random, or one that waits,")
+            return await self.bound.peek(queue, table, limit)
         deadline = trio.current_time() + wait_ms / 1_000
         with self._writer.watches.on(queue) as watch:
             while True:

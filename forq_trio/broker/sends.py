@@ -38,6 +38,9 @@ class Sends(BrokerBase):
         """Store one message, like `produce`."""
         check_producible(queue)
         command = commands.Produce(queue, check_message(message, self._clock.now_ms()))
+        if (table := self.bound.table_of(queue)) is not None:
+            (produced,) = await self.bound.produce(queue, table, [message])
+            return produced
         await name_queues(self._writer, queue, message.dead_letter_queue)
         return await self._writer.execute(command)
 
@@ -52,13 +55,19 @@ class Sends(BrokerBase):
         refused: dict[int, CallerError] = {}
         accepted = []
         now_ms = self._clock.now_ms()
+        table = self.bound.table_of(queue)
         for index, message in enumerate(messages):
             try:
-                accepted.append(check_message(message, now_ms))
+                checked = check_message(message, now_ms)
+                if table is not None:
+                    self.bound.check_message(checked)
+                accepted.append(checked)
             except CallerError as error:
                 refused[index] = error
         produced: tuple[Produced, ...] = ()
-        if accepted:
+        if table is not None:
+            produced = tuple(await self.bound.produce(queue, table, accepted)) if accepted else ()
+        elif accepted:
             await name_queues(self._writer, queue, *[message.dead_letter_queue for message in accepted])
             produced = await self._writer.execute(commands.ProduceMany(queue, tuple(accepted)))
         if not refused:
@@ -109,7 +118,7 @@ class Sends(BrokerBase):
         InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
         a consumer has; and what `produce` raises when nothing was changed.
         """
-        check_queue_name(queue)
+        self.bound.refuse(check_queue_name(queue), "a cancellation")
         status = await self._writer.execute(commands.Cancel(queue, check_message_id(message_id)))
         if status is None:
             raise MessageNotFound

@@ -42,6 +42,8 @@ def show(queue: str, as_json: bool, url: str) -> None:
         value = FORMS[setting.kind].text(getattr(found.effective, name))
         rows.append((setting.option, value, source))
     print_table((Column("setting"), Column("value"), Column("source")), rows)
+    if found.settings.table is not None:
+        click.echo(f"{queue} is bound to the table {found.settings.table.table}.", err=True)
     if found.effective.paused:
         click.echo(f"{queue} is paused: `forq queue resume {queue}` goes on.", err=True)
 
@@ -96,6 +98,30 @@ def reset(queue: str, url: str) -> None:
     with connect(url) as client:
         client.reset_settings(queue)
     click.echo(f"{queue} has the default settings")
+
+
+@queue.command(short_help="Bind a queue to a table of pgq's layout.")
+@click.argument("queue", metavar="NAME")
+@click.argument("table")
+@url_option
+def bind(queue: str, table: str, url: str) -> None:
+    """Bind a queue to a table of pgq's layout in the server's PostgreSQL database: its messages are the rows there.
+
+    Go's pgq publishes and consumes there at the same time. `forq pgq create` makes such a table.
+    """
+    with connect(url) as client:
+        client.bind(queue, table)
+    click.echo(f"{queue} is bound to the table {table}")
+
+
+@queue.command(short_help="End the binding of a queue to a table.")
+@click.argument("queue", metavar="NAME")
+@url_option
+def unbind(queue: str, url: str) -> None:
+    """Give a queue messages of its own again. The table stays as it is."""
+    with connect(url) as client:
+        client.unbind(queue)
+    click.echo(f"{queue} is not bound to a table any more")
 
 
 @queue.command(short_help="Deliver no more messages.")

@@ -28,6 +28,7 @@ from forq_trio.client.types import (
     QueueConfiguration,
     QueueHealth,
     QueueInfo,
+    QueueTable,
     ReceiptResult,
     RedriveInfo,
     Scope,
@@ -278,6 +279,22 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
     async def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
         await self._call(queue_api.FORGET_SETTINGS, queue=queue)
+
+    async def bind(self, queue: str, table: str, *, layout: Literal["pgq"] = "pgq") -> QueueTable:
+        """Bind a queue to a table of pgq's layout in the server's PostgreSQL database: its messages are the rows there.
+
+        The queue has no messages, and no settings but the lease and the attempts. Raises WrongTable, which says what
+        the table lacks.
+        """
+        return await self._call(queue_api.BIND_QUEUE, QueueTable(layout, table), queue=queue)
+
+    async def bound_table(self, queue: str) -> QueueTable:
+        """The table to which a queue is bound. Raises QueueNotBound."""
+        return await self._call(queue_api.SHOW_TABLE, queue=queue)
+
+    async def unbind(self, queue: str) -> None:
+        """The queue has messages of its own again; the table stays as it is. Raises QueueNotBound."""
+        await self._call(queue_api.UNBIND_QUEUE, queue=queue)
 
     async def pause(self, queue: str) -> None:
         """Deliver no messages of the queue until `resume`; sends go on."""

@@ -26,6 +26,7 @@ from forq_trio.client.types import (
     QueueConfiguration,
     QueueHealth,
     QueueInfo,
+    QueueTable,
     ReceiptResult,
     RedriveInfo,
     Scope,
@@ -268,6 +269,22 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
     def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
         self._call(queue_api.FORGET_SETTINGS, queue=queue)
+
+    def bind(self, queue: str, table: str, *, layout: Literal["pgq"] = "pgq") -> QueueTable:
+        """Bind a queue to a table of pgq's layout in the server's PostgreSQL database: its messages are the rows there.
+
+        The queue has no messages, and no settings but the lease and the attempts. Raises WrongTable, which says what
+        the table lacks.
+        """
+        return self._call(queue_api.BIND_QUEUE, QueueTable(layout, table), queue=queue)
+
+    def bound_table(self, queue: str) -> QueueTable:
+        """The table to which a queue is bound. Raises QueueNotBound."""
+        return self._call(queue_api.SHOW_TABLE, queue=queue)
+
+    def unbind(self, queue: str) -> None:
+        """The queue has messages of its own again; the table stays as it is. Raises QueueNotBound."""
+        self._call(queue_api.UNBIND_QUEUE, queue=queue)
 
     def pause(self, queue: str) -> None:
         """Deliver no messages of the queue until `resume`; sends go on."""

@@ -30,6 +30,7 @@ from forq_trio.model.queue_settings import BackOff as BackOff
 from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
+from forq_trio.model.queue_settings import QueueTable as QueueTable
 from forq_trio.model.queue_settings import Rate as Rate
 from forq_trio.model.queue_settings import RatePer as RatePer
 from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions

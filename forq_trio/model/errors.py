@@ -11,6 +11,7 @@ from forq_trio.model.forq_error import KINDS
 from forq_trio.model.forq_error import CallerError as CallerError
 from forq_trio.model.forq_error import ForqError as ForqError
 from forq_trio.model.forq_error import NotFound as NotFound
+from forq_trio.model.forq_error import ServiceError as ServiceError
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.number_errors import TooManyConsumers as TooManyConsumers
 from forq_trio.model.number_errors import TooManyQueues as TooManyQueues
@@ -22,6 +23,13 @@ from forq_trio.model.schedule_errors import InvalidSchedule as InvalidSchedule
 from forq_trio.model.schedule_errors import ScheduleExists as ScheduleExists
 from forq_trio.model.schedule_errors import ScheduleNotFound as ScheduleNotFound
 from forq_trio.model.schedule_errors import TooManySchedules as TooManySchedules
+from forq_trio.model.table_errors import DatabaseRefused as DatabaseRefused
+from forq_trio.model.table_errors import InvalidPayload as InvalidPayload
+from forq_trio.model.table_errors import InvalidTableName as InvalidTableName
+from forq_trio.model.table_errors import NoTable as NoTable
+from forq_trio.model.table_errors import QueueBound as QueueBound
+from forq_trio.model.table_errors import QueueNotBound as QueueNotBound
+from forq_trio.model.table_errors import WrongTable as WrongTable
 
 
 class InvalidRequest(
@@ -341,10 +349,6 @@ class BackupImpossible(CallerError, code="conflict.in_memory", status=409):
 
 class CompactionImpossible(CallerError, code="conflict.not_compactable", status=409):
     """The file cannot give free pages back as it is: stop the server, and run `forq compact --db` once"""
-
-
-class ServiceError(ForqError, status=503):
-    """The service could not do it now"""
 
 
 class OutcomeUnknown(

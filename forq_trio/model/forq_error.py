@@ -28,11 +28,13 @@ class ForqError(Exception):
     """Base of every error this package raises on purpose. Raised without a message, its docstring is its message.
 
     code: Forq's word for the reason; field: the member of the request that is wrong, by its name in JSON, None for the
-    whole; message: the reason as a sentence. members: the reasons of members that have their own.
+    whole; message: the reason as a sentence. told: servers answer this message; else it is for the log, and callers get
+    the sentence of the class. members: the reasons of members that have their own.
     """
 
     code: str = "forq.error"
     status: ClassVar[int] = 500
+    told: ClassVar[bool] = False
     members: ClassVar[Mapping[str, Reason]] = {}
 
     def __init_subclass__(
@@ -90,6 +92,12 @@ class ForqError(Exception):
 
 class CallerError(ForqError, status=400):
     """The request cannot be carried out as it was made"""
+
+    told = True
+
+
+class ServiceError(ForqError, status=503):
+    """The service could not do it now"""
 
 
 class NotFound(CallerError, status=404):

@@ -350,10 +350,24 @@ RateOrNone = Annotated[
 ]
 
 
+OF_TABLES = ("lease_ms", "max_attempts")
+"""The settings of a queue that is bound to a table."""
+
+
+class QueueTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """The table of an application to which a queue is bound: its messages are the rows there.
+
+    layout: whose columns it has: those of Go's pgq. table: its name, one identifier in the current schema.
+    """
+
+    layout: Literal["pgq"]
+    table: str
+
+
 class QueueSettings(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The settings of a queue; None for the default. paused: changed by Pause alone."""
+    """The settings of a queue; None for the default. paused: changed by Pause alone; table: by BindTable alone."""
 
     lease_ms: int | None = None
     delay_ms: int | None = None
@@ -370,6 +384,21 @@ class QueueSettings(
     in_flight_max: int | None = None
     rate: Rate | None = None
     paused: bool = False
+    table: QueueTable | None = None
+
+    @property
+    def not_of_tables(self) -> list[str]:
+        """The settings that cannot hold for a queue that is bound to a table, by their names in JSON."""
+        members = [
+            setting.json_name
+            for name, setting in SETTINGS.items()
+            if name not in OF_TABLES and getattr(self, name) is not None
+        ]
+        return members + ["paused"] * self.paused
+
+    def reset(self) -> "QueueSettings":
+        """The defaults, with what is no setting."""
+        return QueueSettings(paused=self.paused, table=self.table)
 
     def changed(self, change: "SettingsChange") -> "QueueSettings":
         """These settings after `change`."""
@@ -459,5 +488,6 @@ def rules_of(queue: str, settings: QueueSettings | None, defaults: Defaults) -> 
     filled["paused"] = False
     if settings is not None:
         given = msgspec.structs.asdict(settings)
+        given.pop("table")
         filled.update({name: value for name, value in given.items() if value is not None})
     return QueueRules(**filled)

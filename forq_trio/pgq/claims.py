@@ -10,7 +10,7 @@ import psycopg
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages import Delivery, MessageInfo, StatusName
 from forq_trio.model.where import Wanted, where_of
 from forq_trio.pgq.connections import Connection
 from forq_trio.pgq.messages import metadata_of
@@ -93,6 +93,44 @@ def claim(
         return claimed, invalid, 0.0
     due = connection.execute(statement("next_due", queue)).fetchone()
     return [], [], inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
+
+
+def look(connection: Connection, name: str, queue: str, given: dict[str, Any]) -> list[MessageInfo]:
+    """The messages that a statement shows."""
+    rows = connection.execute(statement(name, check_table_name(queue)), given).fetchall()
+    shown = []
+    for id, payload, metadata, count, created, scheduled, started, until, reason, state, *_ in rows:
+        created_at, is_held = epoch_ms(created), state == "in process"
+        shown.append(
+            MessageInfo(
+                id=id,
+                queue=queue,
+                sequence=0,
+                status=STATUS_OF[state],
+                content=payload or "",
+                attempts=count,
+                priority=limits.PRIORITY_DEFAULT,
+                received_at=created_at,
+                process_after=created_at if scheduled is None else epoch_ms(scheduled),
+                updated_at=created_at if started is None else epoch_ms(started),
+                expires_after=0,
+                processing_started_at=epoch_ms(started) if is_held else None,
+                lease_until=epoch_ms(until) if is_held else None,
+                last_error=reason,
+                attributes=metadata_of(metadata) or {},
+                bytes=len((payload or "").encode()) + len((metadata or "").encode()),
+            )
+        )
+    return shown
+
+
+STATUS_OF: dict[str, StatusName] = {
+    "waiting": "ready",
+    "scheduled": "delayed",
+    "in process": "processing",
+    "exhausted": "failed",
+}
+"""What queues call the states of messages that are not finished."""
 
 
 def epoch_ms(seconds: float) -> int:

@@ -1,13 +1,15 @@
 """Messages for a table of pgq's layout, as they are published, and the checks that pgq leaves to its consumers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.errors import InvalidRequest
+from forq_trio.model.new_message import OPTIONS, NewMessage
 from forq_trio.pgq.errors import InvalidPayload
 
 Injector = Callable[[], Mapping[str, str]]
@@ -27,6 +29,30 @@ class Message(Struct, frozen=True):
     metadata: Mapping[str, str] | None = None
     scheduled_for: datetime | None = None
     delay: timedelta | None = None
+
+
+def message_of(message: NewMessage) -> Message:
+    """A message of a queue as one of a table; attributes are its metadata. Raises InvalidRequest for other options."""
+    given = [
+        name
+        for name in OPTIONS
+        if name not in _KNOWN and getattr(message, name) not in (None, getattr(_PLAIN, name))
+    ]
+    if given:
+        raise InvalidRequest(
+            f"a table of pgq has no {', '.join(sorted(given))}", field=OPTIONS[given[0]].json_name
+        )
+    due = message.process_after
+    return Message(
+        message.content,
+        message.attributes,
+        None if due is None else datetime.fromtimestamp(due / 1_000, UTC),
+        timedelta(milliseconds=message.delay_ms) if message.delay_ms else None,
+    )
+
+
+_KNOWN = ("content", "attributes", "process_after", "delay_ms")
+_PLAIN = NewMessage("")
 
 
 class Rows(Struct):

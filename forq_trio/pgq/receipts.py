@@ -4,11 +4,18 @@ The time of the claim and how often the message was claimed stay as they are whi
 finishes or gives back the message changes them. pgq's own consumers need not know of it.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from forq_trio.model.errors import MalformedReceipt
 from forq_trio.model.messages import is_message_id
+
+_TIME = re.compile(
+    r"-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d(:\d\d){0,2}( BC)?", re.ASCII
+)
+_COUNT_MAX = 2**31 - 1
+_DIGITS_MAX = 10
 
 
 class Receipt(NamedTuple):
@@ -26,9 +33,15 @@ class Receipt(NamedTuple):
     def parse(cls, text: str) -> "Receipt":
         """Raises MalformedReceipt."""
         parts = text.split("|")
-        if len(parts) != 4 or not is_message_id(parts[0]) or not parts[3].isdecimal():
+        if (
+            len(parts) != 4
+            or not is_message_id(parts[0])
+            or _TIME.fullmatch(parts[1]) is None
+            or _TIME.fullmatch(parts[2]) is None
+            or not (parts[3].isascii() and parts[3].isdecimal() and len(parts[3]) <= _DIGITS_MAX)
+        ):
             raise MalformedReceipt
-        return cls(parts[0], parts[1], parts[2], int(parts[3]))
+        return cls(parts[0], parts[1], parts[2], min(int(parts[3]), _COUNT_MAX))
 
 
 def parameters(receipts: Iterable[Receipt]) -> dict[str, Any]:

@@ -10,27 +10,28 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from math import inf
 from typing import Any, Unpack
+from weakref import WeakValueDictionary
 
 import anyio
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, OutcomeUnknown, ReceiptNotCurrent
+from forq_trio.model.errors import CallerError, MalformedReceipt, OutcomeUnknown, ReceiptNotCurrent
 from forq_trio.model.keys import Mode, Offered, OfferOptions
-from forq_trio.model.messages import Delivery, MessageOptions, Produced
+from forq_trio.model.messages import Delivery, MessageInfo, MessageOptions, NewMessage, Produced, QueueCounts
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
 from forq_trio.model.where import Wanted
-from forq_trio.pgq.claims import InvalidRow, asked_of, claim, epoch_ms
+from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, claim, epoch_ms, look
 from forq_trio.pgq.connections import Connections
-from forq_trio.pgq.layout import check_columns
-from forq_trio.pgq.messages import Message
+from forq_trio.pgq.layout import check_columns, check_table
+from forq_trio.pgq.messages import message_of, rows_of
 from forq_trio.pgq.publisher import publish
 from forq_trio.pgq.receipts import Receipt, parameters
 from forq_trio.pgq.statements import statement
 from forq_trio.pgq.wakes import Wakes
 from forq_trio.wire.queues import QueueConfiguration
-from forq_trio.wire.receipts import ReceiptResult
+from forq_trio.wire.receipts import ReceiptResult, refused
 
 logger = logging.getLogger("forq_trio.pgq")
 
@@ -52,6 +53,7 @@ class Tables:
         self._connections = Connections(database_url)
         self._wakes = Wakes(database_url)
         self._options = options
+        self._turns: WeakValueDictionary[tuple[Any, ...], anyio.Lock] = WeakValueDictionary()
         self._unanswered: set[str] = set()
 
     @asynccontextmanager
@@ -71,6 +73,14 @@ class Tables:
         if failure is not None:
             raise failure
 
+    async def listen(self) -> None:
+        """Hear of new messages until cancelled. Only waits are shorter for it."""
+        await self._wakes.run()
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        self._connections.close()
+
     async def receive(
         self,
         queue: str,
@@ -79,14 +89,35 @@ class Tables:
         wait_ms: int = 0,
         lease_ms: int | None = None,
         where: Wanted | None = None,
+        attempts_max: int | None = None,
     ) -> list[Delivery]:
         """Claim up to `max_messages`; where there are none, wait for some, and look at least at each interval.
 
-        Raises what `Connections.run` raises. Cancelled while it claims, it returns what it has claimed.
+        Of those that wait for messages of a table one looks, in turn, so that a message wakes one of them.
+        attempts_max: None for that of the options. Raises what `Connections.run` raises. Cancelled while it claims, it
+        returns what it has claimed.
         """
-        options = self._options
-        asked = asked_of(max_messages, _lease(lease_ms), where, options.attempts_max, options.history)
+        most = self._options.attempts_max if attempts_max is None else attempts_max
+        asked = asked_of(max_messages, _lease(lease_ms), where, most, self._options.history)
+        if not wait_ms:
+            return await self._claim(queue, asked, anyio.current_time())
         ends_at = anyio.current_time() + wait_ms / 1_000
+        same = (queue, most, asked["equal"], str(asked["keys"]), str(asked["values"]), str(asked["absent"]))
+        turn = self._turns.setdefault(same, anyio.Lock())
+        has_turn = False
+        with anyio.move_on_after(wait_ms / 1_000):
+            await turn.acquire()
+            has_turn = True
+        if not has_turn:
+            return []
+        try:
+            return await self._claim(queue, asked, ends_at)
+        finally:
+            turn.release()
+
+    async def _claim(self, queue: str, asked: dict[str, Any], ends_at: float) -> list[Delivery]:
+        """`receive`, until a time."""
+        options = self._options
         while True:
             woken = self._wakes.event(queue)
             claimed, invalid, pause_seconds = await self._connections.run(
@@ -120,9 +151,13 @@ class Tables:
         delay_ms: int | None = None,
         reason: str | None = None,
         final: bool = False,
+        attempts_max: int | None = None,
     ) -> list[ReceiptResult]:
-        """Claimable again, at once or after a delay; after the last attempt, finished with its reason."""
-        most = self._options.attempts_max or inf
+        """Claimable again, at once or after a delay; after the last attempt, finished with its reason.
+
+        attempts_max: None for that of the options.
+        """
+        most = (self._options.attempts_max if attempts_max is None else attempts_max) or inf
         last = [each for each in receipts if final or Receipt.parse(each).number >= most]
         done = await self._finish(queue, last, reason or "unknown") if last else []
         again = [each for each in receipts if each not in set(last)]
@@ -141,21 +176,25 @@ class Tables:
         rows = await self._settle("extend", queue, receipts, lease=_lease(lease_ms))
         ends = {place: epoch_ms(until) for place, until in rows}
         return [
-            ReceiptResult(each, True, ends[place]) if place in ends else _refused(each)
+            ReceiptResult(each, True, ends[place]) if place in ends else refused(each, ReceiptNotCurrent())
             for place, each in enumerate(receipts, 1)
         ]
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
         """Publish a message: its content is a JSON object, its attributes are the metadata."""
-        attributes = options.pop("attributes", None)
-        delay_ms = options.pop("delay_ms", None)
-        given = {name for name, value in options.items() if value is not None}
-        if given:
-            raise CallerError(f"a table of pgq has no {', '.join(sorted(given))}")
-        message = Message(content, attributes, delay=timedelta(milliseconds=delay_ms) if delay_ms else None)
-        (id,) = await self._connections.run(lambda connection: publish(connection, queue, message))
+        (produced,) = await self.produce_all(queue, [NewMessage(content, **options)])
+        return produced
+
+    def check_message(self, message: NewMessage) -> None:
+        """Raise what `produce_all` would raise for this message."""
+        rows_of([message_of(message)])
+
+    async def produce_all(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced]:
+        """Publish messages, all or none. Raises what `message_of` raises, InvalidPayload, and what `receive` raises."""
+        rows = list(map(message_of, messages))
+        ids = await self._connections.run(lambda connection: publish(connection, queue, *rows))
         self._wakes.wake(queue)
-        return Produced(str(id), 0)
+        return [Produced(str(id), 0) for id in ids]
 
     async def offer(
         self,
@@ -177,6 +216,38 @@ class Tables:
 
     async def outbox_position(self, outbox: str) -> OutboxPosition:
         raise CallerError("tables of pgq need no outbox")
+
+    async def check(self, queue: str) -> None:
+        """Raises InvalidTableName, NoTable, and WrongTable that names the columns and indexes that are missing."""
+        await self._connections.run(lambda connection: check_table(connection, queue))
+
+    async def counts(self, queue: str, attempts_max: int) -> QueueCounts:
+        """How many messages are not finished, of PGQ_COUNTED_MAX at the most; their bytes are not counted."""
+        given = {"limit": limits.PGQ_COUNTED_MAX, "attempts": attempts_max}
+        rows = await self._connections.run(
+            lambda connection: connection.execute(statement("live_counts", queue), given).fetchall()
+        )
+        found = {STATUS_OF[state]: count for state, count in rows}
+        return QueueCounts(**found)
+
+    async def peek(self, queue: str, limit: int, attempts_max: int) -> list[MessageInfo]:
+        """The messages that the next claims get."""
+        given = asked_of(limit, _lease(None), None, attempts_max, None)
+        return await self._connections.run(lambda connection: look(connection, "peek", queue, given))
+
+    async def message(self, queue: str, message_id: str, attempts_max: int) -> MessageInfo | None:
+        """A message that is not finished."""
+        given = {"id": message_id, "attempts": attempts_max}
+        found = await self._connections.run(lambda connection: look(connection, "look", queue, given))
+        return found[0] if found else None
+
+    def is_receipt(self, text: str) -> bool:
+        """Whether a text has the form of the receipts that `receive` gives."""
+        try:
+            Receipt.parse(text)
+        except MalformedReceipt:
+            return False
+        return True
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """The rules that hold for each table. Raises NoTable, and WrongTable that names what is missing."""
@@ -232,10 +303,6 @@ def _results(receipts: Iterable[str], rows: Iterable[tuple[int]]) -> list[Receip
     """rows: the places of the receipts that were current."""
     current = {place for (place,) in rows}
     return [
-        ReceiptResult(each, True) if place in current else _refused(each)
+        ReceiptResult(each, True) if place in current else refused(each, ReceiptNotCurrent())
         for place, each in enumerate(receipts, 1)
     ]
-
-
-def _refused(receipt: str) -> ReceiptResult:
-    return ReceiptResult(receipt, False, None, ReceiptNotCurrent.code, ReceiptNotCurrent.sentence())

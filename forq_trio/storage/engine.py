@@ -440,6 +440,11 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def tables_url(self) -> str | None:
+        """The URL of the database where applications have tables to which queues may be bound; None without any."""
+        ...
+
     def clock(self) -> Clock:
         """The clock by which messages are due: that of the database, where it has one."""
         ...

@@ -1,9 +1,10 @@
 """The settings of a queue in words, for the side of its page. Plain functions."""
 
-from forq_trio.model.queue_settings import SETTINGS, QueueRules, QueueSettings, Section
+from forq_trio.model.queue_settings import OF_TABLES, SETTINGS, QueueRules, QueueSettings, Section
 from forq_trio.ui.settings_form import value_words
 
 _BOUNDS = ("max_messages", "max_bytes")
+_OF_TABLES = [SETTINGS[name] for name in OF_TABLES]
 _IN_ORDER = [setting for section in Section for setting in SETTINGS.values() if setting.section is section]
 
 
@@ -28,12 +29,12 @@ def set_ones(settings: QueueSettings, rules: QueueRules) -> list[tuple[str, str,
 def default_ones(settings: QueueSettings, rules: QueueRules) -> str:
     """What was not set, in one line."""
     left = []
-    for setting in _IN_ORDER:
+    for setting in _IN_ORDER if settings.table is None else _OF_TABLES:
         if getattr(settings, setting.name) is None and setting.phrase is not None:
             value = getattr(rules, setting.name)
             is_none = setting.name == "dead_letter_queue" and not value
             left.append("no dead letters" if is_none else setting.phrase.format(value_words(setting, value)))
-    if all(getattr(settings, name) is None for name in _BOUNDS):
+    if settings.table is None and all(getattr(settings, name) is None for name in _BOUNDS):
         left.append("no bound")
     if not left:
         return ""

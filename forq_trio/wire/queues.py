@@ -8,6 +8,7 @@ from forq_trio.model.engine_facts import SendsRefused as SendsRefused
 from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
+from forq_trio.model.queue_settings import QueueTable as QueueTable
 from forq_trio.model.queue_settings import SettingsChange as SettingsChange
 from forq_trio.model.values import Count, EpochMs
 
@@ -50,7 +51,8 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     held: messages whose group is at the group limit. bytes: of content and attributes. oldestReadyAgeMs: how long ago
     the oldest ready message was received; null without one, and in the list of all queues. level, verdict: of its
     health; null where nobody watches, in an application that embeds the queue. sendsRefused: why sends to all queues
-    are refused; null while they are not.
+    are refused; null while they are not. table: to which the queue is bound; then the list of all queues has no counts
+    of it, and the queue itself has those of the rows that are not finished, without bytes.
     """
 
     queue: str
@@ -67,6 +69,7 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     level: Level | None = None
     verdict: str | None = None
     sends_refused: SendsRefused | None = None
+    table: QueueTable | None = None
 
     @property
     def total(self) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, Protocol
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, MalformedReceipt, ReceiptNotCurrent
+from forq_trio.model.errors import CallerError, ForqError, MalformedReceipt, ReceiptNotCurrent
 from forq_trio.model.messages import Delivery
 from forq_trio.model.values import LEFT_OUT, EpochMs, bounded, up_to
 from forq_trio.wire.errors import Explanation
@@ -119,6 +119,11 @@ class ReceiptResults(Struct, frozen=True, rename="camel"):
     """One result per receipt, in their order."""
 
     results: list[ReceiptResult]
+
+
+def refused(receipt: str, error: ForqError) -> ReceiptResult:
+    """The result of a receipt that is refused alone."""
+    return ReceiptResult(receipt, False, code=error.code, message=error.message)
 
 
 def outcome_of(

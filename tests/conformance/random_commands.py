@@ -15,6 +15,7 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
+    BindTable,
     Cancel,
     ChangeRedrive,
     Claim,
@@ -83,7 +84,7 @@ from forq_trio.model.messages import (
 )
 from forq_trio.model.outboxes import RelayedMessage
 from forq_trio.model.publishing import Stage, StagedPart
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queue_settings import QueueTable, SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep
 from forq_trio.model.schedules import NewSchedule
 from forq_trio.model.searches import MessageFilter
@@ -268,6 +269,7 @@ administering = st.one_of(
     st.builds(Pause, queues, st.sampled_from((False, False, True))),
     st.builds(Purge, queues, st.sampled_from((5, 10, 20, 1_000))),
     st.builds(ForgetQueue, queues),
+    st.builds(BindTable, queues, maybe(QueueTable("pgq", "t"), QueueTable("pgq", "u"))),
     st.builds(PurgeHistory, queues, maybe(3, 10)),
     st.builds(TrimHistory, st.sampled_from((-60_000, -1_000)), st.sampled_from((20, 1_000))),
     st.builds(Redrive, queues, some_ids, maybe("a", "b", "c_lifo", "a-dlq"), steps),

@@ -94,7 +94,12 @@ def ours(module: str) -> str:
     return module.removeprefix("forq_trio.")
 
 
-WHERE_A_URL_NAMES_IT = {"storage.postgres.engine", "storage.postgres.open", "storage.postgres.move"}
+WHERE_A_URL_NAMES_IT = {
+    "storage.postgres.engine",
+    "storage.postgres.open",
+    "storage.postgres.move",
+    "pgq.tables",
+}
 """What is imported by those alone who ask for it; it says which extra it needs."""
 
 

@@ -38,6 +38,13 @@ GROUPS = {
     "embedding": {"worker", "delayed"},
     "outbox": {"outbox"},
     "pgq": {"pgq"},
+    "tables": {
+        f"pgq.{name}"
+        for name in (
+            *("claims", "connections", "errors", "layout", "messages"),
+            *("publisher", "receipts", "statements", "tables", "wakes"),
+        )
+    },
     "guests": {"embedded"},
     "blocking": {"embedded.blocking"},
     "names": {""},
@@ -88,6 +95,7 @@ MAY_IMPORT = {
         "engines",
         "guests",
         "outbox",
+        "tables",
     },
     "outbox": {"model"},
     "blocking": {"model", "wire", "broker", "client", "guests", "system"},
@@ -115,12 +123,13 @@ MAY_IMPORT = {
         "spark",
         "embedding",
         "outbox",
-        "pgq",
+        "tables",
     },
     "client": {"model", "wire"},
     "spark": {"model", "wire", "client", "drawing"},
     "embedding": {"model", "wire", "broker", "client", "system", "outbox", "schedules"},
-    "pgq": {"model", "wire", "statements", "embedding"},
+    "pgq": {"model", "tables", "embedding"},
+    "tables": {"model", "wire", "statements"},
     "names": {"model", "broker", "wire", "system", "client", "embedding", "outbox", "blocking"},
 }
 AT_HOME = {

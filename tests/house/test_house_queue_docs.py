@@ -90,7 +90,7 @@ def test_every_setting_is_documented_as_it_is_declared() -> None:
 def test_every_setting_is_in_all_classes_and_among_the_examples() -> None:
     for members in (SettingsOptions.__annotations__, EXAMPLES):
         assert list(members) == list(SETTINGS)
-    for kind in (QueueSettings, QueueRules):
-        assert list(kind.__struct_fields__) == [*SETTINGS, "paused"]
+    assert list(QueueRules.__struct_fields__) == [*SETTINGS, "paused"]
+    assert list(QueueSettings.__struct_fields__) == [*SETTINGS, "paused", "table"]
     defaults = rules_of("q", None, Defaults())
     assert [name for name, value in EVERYTHING.items() if value == getattr(defaults, name)] == []

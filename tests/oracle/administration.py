@@ -4,6 +4,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
+    BindTable,
     Cancel,
     Configure,
     Delete,
@@ -33,7 +34,9 @@ from oracle.transaction import Transaction
 def configure(tx: Transaction, command: Configure) -> QueueSettings:
     queue, change = command.queue, command.change
     old = tx.state.settings.get(queue, QueueSettings())
-    new = QueueSettings(paused=old.paused) if change is None else old.changed(change)
+    new = old.reset() if change is None else old.changed(change)
+    if (refusal := rules.check_settings_of_table(new)) is not None:
+        raise refusal
     _set(tx, queue, new)
     named = new.dead_letter_queue
     if named and named != old.dead_letter_queue:
@@ -57,6 +60,19 @@ def pause(tx: Transaction, command: Pause) -> None:
     if old.paused and not command.paused:
         tx.woken.add(command.queue)
     _set(tx, command.queue, msgspec.structs.replace(old, paused=command.paused))
+
+
+@operation(BindTable)
+def bind(tx: Transaction, command: BindTable) -> None:
+    queue, table, settings = command.queue, command.table, tx.state.settings
+    refusal = rules.check_table(queue, table, tx.state.counts(queue).total, settings)
+    if refusal is not None:
+        raise refusal
+    old = settings.get(queue, QueueSettings())
+    if old.table is None:
+        tx.check_admitted(queue)
+    _set(tx, queue, msgspec.structs.replace(old, table=table))
+    tx.make_known(queue)
 
 
 def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
@@ -127,7 +143,7 @@ def _redrive(tx: Transaction, row: Row | None, target: str | None) -> bool:
     if row is None:
         return False
     target = row.source_queue if target is None else target
-    if target is None or target == row.queue:
+    if target is None or target == row.queue or rules.check_unbound(tx.state.settings.get(target)):
         return False
     tx.requeue(row, target)
     return True

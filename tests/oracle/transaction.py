@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.errors import Overloaded, TooManyQueues
+from forq_trio.model.errors import ServiceError, TooManyQueues
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
@@ -94,11 +94,14 @@ class Transaction:
     def rules(self, queue: str) -> QueueRules:
         return self.state.rules(queue)
 
-    def admit(self, *queues: str) -> Overloaded | None:
-        """Overloaded if these queues would be too many."""
+    def admit(self, *queues: str) -> ServiceError | None:
+        """The error if these queues would be too many, or if the messages of one are in a table."""
+        for queue in queues:
+            if (refusal := rules.check_unbound(self.state.settings.get(queue))) is not None:
+                return refusal
         return rules.check_queues(len({*queues} - self.state.queues), len(self.state.queues))
 
-    def name(self, queue: str, made_by: str) -> Overloaded | TooManyQueues | None:
+    def name(self, queue: str, made_by: str) -> ServiceError | TooManyQueues | None:
         """Make a queue exist; the error if it would be one too many, in all or of those that this key made."""
         if queue in self.state.queues:
             return None

@@ -6,9 +6,10 @@ from itertools import count
 import psycopg
 import pytest
 
-from forq_trio import pgq
+from forq_trio import Broker, open_broker, pgq
 from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.rows import Rows
+from pgq.theirs import Theirs
 
 NUMBERS = count(1)
 
@@ -44,3 +45,22 @@ def rows(connection, table) -> Rows:
 async def tables(pgq_url) -> AsyncIterator[Tables]:
     async with Tables(pgq_url, TableOptions()).opened() as tables:
         yield tables
+
+
+@pytest.fixture
+def theirs(connection, table) -> Theirs:
+    return Theirs(connection, table)
+
+
+@pytest.fixture
+async def broker(pgq_url) -> AsyncIterator[Broker]:
+    async with open_broker(pgq_url) as broker:
+        yield broker
+
+
+@pytest.fixture
+async def queue(broker, table) -> str:
+    """A queue that is bound to the table."""
+    name = f"bound{next(NUMBERS)}"
+    await broker.bind(name, table)
+    return name

@@ -6,16 +6,10 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import anyio.to_thread
 import psycopg
-import pytest
 
 from forq_trio import pgq
 from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.theirs import Theirs
-
-
-@pytest.fixture
-def theirs(connection, table) -> Theirs:
-    return Theirs(connection, table)
 
 
 async def test_they_publish_and_we_consume(tables, theirs, table) -> None:

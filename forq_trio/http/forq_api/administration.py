@@ -10,11 +10,12 @@ from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
 from forq_trio.http.router import Route
 from forq_trio.model.access import Scope
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import QueueSettings, QueueTable, SettingsChange
 from forq_trio.wire.endpoints import queues as api
 from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues
 
 _read_change = BodyReader(SettingsChange)
+_read_table = BodyReader(QueueTable)
 
 
 class AdministrationEndpoints:
@@ -44,6 +45,12 @@ class AdministrationEndpoints:
             request.principal.check(Scope.ADMIN, change.dead_letter_queue)
         return json_response(await self._broker.change_settings(queue, change))
 
+    async def bind(self, request: Request, queue: str) -> Response:
+        """Bind a queue to the table of the body. A token of some queues could read any table so: it is refused."""
+        request.principal.check(Scope.ADMIN)
+        wanted = _read_table(request.body)
+        return json_response(await self._broker.bind(queue, wanted.table, layout=wanted.layout))
+
 
 def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """Settings, pause, purge and removal. route: makes one of an endpoint and what responds."""
@@ -53,6 +60,9 @@ def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         calling(route, api.SHOW_SETTINGS, broker.settings),
         route(api.CHANGE_SETTINGS, endpoints.change),
         calling(route, api.FORGET_SETTINGS, broker.reset_settings),
+        route(api.BIND_QUEUE, endpoints.bind),
+        calling(route, api.SHOW_TABLE, broker.bound_table),
+        calling(route, api.UNBIND_QUEUE, broker.unbind),
         calling(route, api.PAUSE_QUEUE, broker.pause),
         calling(route, api.RESUME_QUEUE, broker.resume),
         calling(route, api.PURGE_QUEUE, broker.purge, wraps=True),

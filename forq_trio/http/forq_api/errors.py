@@ -64,7 +64,7 @@ def refusal_of(error: errors.ForqError, outside: frozenset[str] | None = frozens
     reason = REASONS.get(error.code)
     if reason is None:
         raise error
-    if not isinstance(error, errors.CallerError):
+    if not error.told:
         return Refused(reason)  # its own words are for the log
     if error.field is None:
         return Refused(reason, error.message, field=PART_BY_ERROR.get(type(error)))

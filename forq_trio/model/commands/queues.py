@@ -6,7 +6,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Status
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import QueueSettings, QueueTable, SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
 
 
@@ -49,6 +49,19 @@ class Pause(Command[None], frozen=True, gc=False):
 
     queue: str
     paused: bool
+
+
+class BindTable(Command[ForqError | None], frozen=True, gc=False):
+    """Bind a queue to a table, which has its messages from then on; None: it has messages of its own again.
+
+    Outcome: None, or why not: QueueNotEmpty, QueueBound where the table is another queue's or the queue takes dead
+    letters, InvalidSetting where a setting cannot hold for it, QueueNotBound.
+    """
+
+    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=1)
+
+    queue: str
+    table: QueueTable | None
 
 
 class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):

@@ -15,6 +15,8 @@ PGQ_LIST_MAX = 1_000
 PGQ_LIST_PAYLOAD_CHARACTERS_MAX = 64 * 1024  # of each message that is listed
 PGQ_STEP_MAX = 10_000  # rows that one statement of a purge or requeue changes
 
+PGQ_COUNTED_MAX = 1_000_000  # messages that the counts of a queue read, of those that are not finished
+
 PGQ_CONNECTIONS_MAX = 4
 PGQ_CONNECT_SECONDS_MAX = 10
 PGQ_STATEMENT_MS_MAX = 30 * SECOND_MS

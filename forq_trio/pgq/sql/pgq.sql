@@ -37,6 +37,12 @@ CASE
     ELSE 'waiting'
 END AS state;
 
+-- columns: shown
+-- What is shown of a message that is not finished.
+id::text, payload::text, metadata::text, consumed_count, extract(epoch FROM created_at)::float8,
+extract(epoch FROM scheduled_for)::float8, extract(epoch FROM started_at)::float8,
+extract(epoch FROM locked_until)::float8, error_detail;
+
 -- name: create_table
 -- A queue: the columns that pgq's programs read and write.
 CREATE TABLE IF NOT EXISTS {table} (
@@ -200,6 +206,28 @@ SELECT set_config('statement_timeout', %(statement)s, false), set_config('lock_t
 -- name: counts
 -- How many messages are in each state.
 SELECT state, count(*) FROM (SELECT $state FROM {table}) AS message GROUP BY state;
+
+-- name: live_counts
+-- How many messages that are not finished are in each state, of so many at the most.
+SELECT state, count(*) FROM (SELECT $state FROM {table} WHERE processed_at IS NULL LIMIT %(limit)s) AS message GROUP BY state;
+
+-- name: peek
+-- The messages that the next claims get, in their order, up to a number and to so many bytes; at least one.
+SELECT * FROM (
+    SELECT found.*, sum(octet_length(concat(payload, metadata))) OVER (ROWS UNBOUNDED PRECEDING)
+        - octet_length(concat(payload, metadata)) AS before
+    FROM (
+        (SELECT $shown, $state FROM {table} WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
+            ORDER BY $claim_order LIMIT %(limit)s)
+        UNION ALL
+        (SELECT $shown, $state FROM {table} WHERE $claimable AND scheduled_for IS NULL
+            ORDER BY $claim_order LIMIT %(limit)s)
+    ) AS found LIMIT %(limit)s
+) AS summed WHERE before < %(bytes)s;
+
+-- name: look
+-- A message that is not finished.
+SELECT $shown, $state FROM {table} WHERE id = %(id)s::uuid AND processed_at IS NULL;
 
 -- name: find
 -- The newest messages in a state.

@@ -85,6 +85,7 @@ class PostgresEngine(SqlEngine):
         """Connect, and if need be create or migrate the schema. Raises StorageOpenError."""
         self.durability = durability
         self._settings = settings
+        self._url = url
         self._address = Address(url)
         self._connection: PgConnection = open_writer(self._address)
         self._name = f"{os.getpid()}-{token_hex(4)}"
@@ -233,6 +234,10 @@ class PostgresEngine(SqlEngine):
     @property
     def listen(self) -> Callable[[], PgListener]:
         return partial(PgListener, self._address, self._name)
+
+    @property
+    def tables_url(self) -> str:
+        return self._url
 
     def clock(self) -> Clock:
         return self._clock

@@ -102,6 +102,10 @@ class SqlEngine(ABC):
     def listen(self) -> Callable[[], Listener] | None:
         return None
 
+    @property
+    def tables_url(self) -> str | None:
+        return None
+
     def clock(self) -> Clock:
         return SystemClock()
 

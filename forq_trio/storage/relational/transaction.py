@@ -14,7 +14,7 @@ from typing import Any
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
-from forq_trio.model.errors import Overloaded
+from forq_trio.model.errors import Overloaded, ServiceError
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.schedules import SavedRun
@@ -32,7 +32,7 @@ from forq_trio.storage.relational.isolation import Isolation
 from forq_trio.storage.relational.lifecycle import LOGGED_QUEUE, Noted, note, write
 from forq_trio.storage.relational.row import SEQ, Row, Waiting, clamped, write_settings
 from forq_trio.storage.relational.scans import Scans
-from forq_trio.storage.rules import check_queues
+from forq_trio.storage.rules import check_queues, check_unbound
 from forq_trio.storage.transitions import FAILED, HELD_BACK, PROCESSING, READY, TRANSITIONS, frees_group
 
 _COUNTED = frozenset(EVENT_KINDS)
@@ -172,6 +172,18 @@ class Transaction(Isolation, Counts):
             return None
         new = sum(settings is not None and name not in stored for name, settings in self._settings.items())
         return check_queues(1, len(stored) + new)
+
+    def admit(self, *queues: str) -> ServiceError | None:
+        """Why there may be no messages in these queues: they would be too many, or one of them is bound to a table."""
+        for queue in queues:
+            if (refusal := check_unbound(self.settings(queue))) is not None:
+                return refusal
+        return super().admit(*queues)
+
+    def all_settings(self) -> dict[str, QueueSettings]:
+        """The settings of the queues that have any, as of the last command."""
+        changed: dict[str, QueueSettings | None] = {**self._cache.settings, **self._settings}
+        return {queue: settings for queue, settings in changed.items() if settings is not None}
 
     def settings(self, queue: str) -> QueueSettings:
         """The settings of a queue, as of the last command."""

@@ -1,9 +1,11 @@
 """A queue's page: its verdict, charts, figures and settings, and the list of its messages; pause and resume."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit
 
+import trio
 from msgspec import Struct
 from quart import Response, request
 
@@ -11,7 +13,7 @@ from forq_trio.drawing import format
 from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import QueueNotFound
+from forq_trio.model.errors import ForqError, QueueNotFound
 from forq_trio.model.messages import QueueCounts, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import QueueRules
@@ -58,25 +60,39 @@ class QueueFacts:
         self.viewer = viewer
         self.queue = queue
         self.keys = KeyCount()
+        self.table = site.broker.known.settings_of(queue).table
+        self.counts = QueueCounts()
+        self.table_problem = ""
+        self._counted_at = -inf
         self.range, self.range_default = site.range_of(args)
 
     async def refresh(self) -> None:
         self.keys = await self.site.key_counts.of(self.queue)
         await self.site.monitor.refresh_ages([self.queue], AGE_SECONDS_MAX)
+        if self.table is not None and trio.current_time() >= self._counted_at + AGE_SECONDS_MAX:
+            self._counted_at = trio.current_time()
+            try:
+                self.counts = await self.site.broker.bound.counts(self.queue, self.table.table)
+                self.table_problem = ""
+            except ForqError as error:
+                self.table_problem = error.message
 
     def context(self) -> dict[str, Any]:
         """What the live part of the page needs."""
         site, queue = self.site, self.queue
-        counts, rules = site.broker.known.counts_of(queue), site.broker.known.rules(queue)
+        rules = site.broker.known.rules(queue)
+        counts = site.broker.known.counts_of(queue) if self.table is None else self.counts
         health = site.monitor.health(queue)
         now = site.monitor.now(queue)
         takes_dead_letters = site.broker.known.takes_dead_letters(queue)
-        target = "" if takes_dead_letters else rules.dead_letter_queue
+        target = "" if takes_dead_letters or self.table else rules.dead_letter_queue
         shows_dead = bool(target) and self.viewer.may_see(target)
         consumers = site.broker.leases.of(queue)
         return {
             "queue": queue,
             "counts": counts,
+            "table": self.table,
+            "table_problem": self.table_problem,
             "paused": rules.paused,
             "health": health,
             "remedy": self._remedy(health, counts),

@@ -62,7 +62,7 @@ OPEN_CONSUMER = Endpoint(
     description="Its generation grows; from then on older generations are refused.",
     body=wire.OpenConsumer,
     answers=_CONSUMER,
-    errors=(errors.TooManyConsumers, *WRITE_ERRORS),
+    errors=(errors.TooManyConsumers, errors.QueueBound, *WRITE_ERRORS),
 )
 SHOW_CONSUMER = Endpoint(
     "GET",

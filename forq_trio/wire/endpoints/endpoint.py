@@ -104,8 +104,18 @@ SETTLE_ERRORS: tuple[AnyReason, ...] = (errors.StorageUnavailable, errors.Overlo
 WRITE_ERRORS: tuple[AnyReason, ...] = (*SETTLE_ERRORS, errors.StorageLost)
 """What every other change may answer that needs no space."""
 
-STORE_ERRORS: tuple[AnyReason, ...] = (*WRITE_ERRORS, errors.StorageFull)
+STORE_ERRORS: tuple[AnyReason, ...] = (*WRITE_ERRORS, errors.StorageFull, errors.QueueBound)
 """What every change may answer that needs space."""
+
+TABLE_ERRORS: tuple[AnyReason, ...] = (
+    errors.QueueBound,
+    errors.NoTable,
+    errors.WrongTable,
+    errors.DatabaseRefused,
+    errors.StorageUnavailable,
+    errors.Overloaded,
+)
+"""What every call about messages may answer where the queue is bound to a table."""
 
 ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 """The schema of a sequence, or of the id of an event or of a finished message."""

@@ -9,6 +9,7 @@ from forq_trio.wire.endpoints.endpoint import (
     READ_ERRORS,
     SETTLE_ERRORS,
     STORE_ERRORS,
+    TABLE_ERRORS,
     WRITE_ERRORS,
     Answer,
     Endpoint,
@@ -71,7 +72,14 @@ SEND_MESSAGE = Endpoint(
     body=NewMessage,
     parameters=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably.", NoneType),),
-    errors=(errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS),
+    errors=(
+        errors.ProduceToDeadLetterQueue,
+        errors.TooManyQueues,
+        errors.QueueFull,
+        errors.InvalidPayload,
+        *STORE_ERRORS,
+        *TABLE_ERRORS,
+    ),
 )
 RECEIVE_MESSAGE = Endpoint(
     "GET",
@@ -89,7 +97,7 @@ RECEIVE_MESSAGE = Endpoint(
         Answer(200, "A message.", NextMessage, full=ReceivedMessage),
         Answer(204, "There was none.", NoneType),
     ),
-    errors=(*WRITE_ERRORS, *READ_ERRORS),
+    errors=(*WRITE_ERRORS, *READ_ERRORS, *TABLE_ERRORS),
 )
 ACK_MESSAGE = Endpoint(
     "POST",
@@ -101,7 +109,13 @@ ACK_MESSAGE = Endpoint(
     description="Without a receipt it succeeds whether or not the message was there.",
     parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is gone.", NoneType),),
-    errors=(errors.MalformedReceipt, errors.ReceiptMissing, errors.MessageNotFound, *SETTLE_ERRORS),
+    errors=(
+        errors.MalformedReceipt,
+        errors.ReceiptMissing,
+        errors.MessageNotFound,
+        *SETTLE_ERRORS,
+        *TABLE_ERRORS,
+    ),
 )
 NACK_MESSAGE = Endpoint(
     "POST",
@@ -115,7 +129,13 @@ NACK_MESSAGE = Endpoint(
     "message was there.",
     parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is given back, or failed.", NoneType),),
-    errors=(errors.MalformedReceipt, errors.ReceiptMissing, errors.MessageNotFound, *SETTLE_ERRORS),
+    errors=(
+        errors.MalformedReceipt,
+        errors.ReceiptMissing,
+        errors.MessageNotFound,
+        *SETTLE_ERRORS,
+        *TABLE_ERRORS,
+    ),
 )
 SEND_MESSAGES = Endpoint(
     "POST",
@@ -127,7 +147,14 @@ SEND_MESSAGES = Endpoint(
     description="Each is validated alone: the valid ones are stored, all or none of them.",
     body=NewMessages,
     answers=(Answer(200, "One result per message, in their order.", SendResults),),
-    errors=(errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS),
+    errors=(
+        errors.ProduceToDeadLetterQueue,
+        errors.TooManyQueues,
+        errors.QueueFull,
+        errors.InvalidPayload,
+        *STORE_ERRORS,
+        *TABLE_ERRORS,
+    ),
 )
 RECEIVE_MESSAGES = Endpoint(
     "POST",
@@ -139,7 +166,7 @@ RECEIVE_MESSAGES = Endpoint(
     summary="Receive up to 100 messages, waiting for the first",
     body=ReceiveRequest,
     answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
-    errors=(*WRITE_ERRORS, *READ_ERRORS),
+    errors=(*WRITE_ERRORS, *READ_ERRORS, *TABLE_ERRORS),
 )
 ACK_MESSAGES = Endpoint(
     "POST",
@@ -150,7 +177,7 @@ ACK_MESSAGES = Endpoint(
     summary="Remove messages that are done with",
     body=AckRequest,
     answers=_SETTLED,
-    errors=SETTLE_ERRORS,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
 )
 NACK_MESSAGES = Endpoint(
     "POST",
@@ -161,7 +188,7 @@ NACK_MESSAGES = Endpoint(
     summary="Give back messages that failed",
     body=NackRequest,
     answers=_SETTLED,
-    errors=SETTLE_ERRORS,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
 )
 DISCARD_MESSAGES = Endpoint(
     "POST",
@@ -173,7 +200,7 @@ DISCARD_MESSAGES = Endpoint(
     description="They never come again, and are no dead letters. The history, where it is on, keeps them as discarded.",
     body=DiscardRequest,
     answers=_SETTLED,
-    errors=SETTLE_ERRORS,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
 )
 EXTEND_LEASES = Endpoint(
     "POST",
@@ -186,7 +213,7 @@ EXTEND_LEASES = Endpoint(
     "once, the attempt counted.",
     body=ExtendRequest,
     answers=_SETTLED,
-    errors=SETTLE_ERRORS,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
 )
 RELEASE_MESSAGES = Endpoint(
     "POST",
@@ -198,7 +225,7 @@ RELEASE_MESSAGES = Endpoint(
     description="They are ready again at their old positions, the attempt uncounted.",
     body=ReleaseRequest,
     answers=_SETTLED,
-    errors=SETTLE_ERRORS,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
 )
 SHOW_MESSAGE = Endpoint(
     "GET",
@@ -208,7 +235,7 @@ SHOW_MESSAGE = Endpoint(
     tag="Queues",
     summary="Show a message without changing it",
     answers=(Answer(200, "The message.", MessageInfo),),
-    errors=(errors.MessageNotFound, *READ_ERRORS),
+    errors=(errors.MessageNotFound, *READ_ERRORS, *TABLE_ERRORS),
 )
 CANCEL_MESSAGE = Endpoint(
     "DELETE",
@@ -219,7 +246,7 @@ CANCEL_MESSAGE = Endpoint(
     summary="Remove a message before anybody receives it",
     description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
     answers=(Answer(204, "The message is removed.", NoneType),),
-    errors=(errors.MessageNotFound, errors.MessageInFlight, *WRITE_ERRORS),
+    errors=(errors.MessageNotFound, errors.MessageInFlight, errors.QueueBound, *WRITE_ERRORS),
 )
 PEEK_MESSAGES = Endpoint(
     "GET",
@@ -230,5 +257,5 @@ PEEK_MESSAGES = Endpoint(
     summary="Peek at the next ready messages",
     parameters=(_LIMIT, _ORDER),
     answers=(Answer(200, "The messages.", MessageList),),
-    errors=READ_ERRORS,
+    errors=(*READ_ERRORS, *TABLE_ERRORS),
 )

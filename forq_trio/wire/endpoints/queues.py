@@ -4,9 +4,16 @@ from types import NoneType
 
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queue_settings import QueueTable, SettingsChange
 from forq_trio.wire import queues as wire
-from forq_trio.wire.endpoints.endpoint import QUEUES_PAGE, READ_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.endpoint import (
+    QUEUES_PAGE,
+    READ_ERRORS,
+    TABLE_ERRORS,
+    WRITE_ERRORS,
+    Answer,
+    Endpoint,
+)
 
 _TAG = "Administration"
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
@@ -30,7 +37,7 @@ SHOW_QUEUE = Endpoint(
     summary="One queue",
     description="A queue exists from the first message, or the first setting, until it is removed.",
     answers=(Answer(200, "The queue.", wire.QueueInfo),),
-    errors=(errors.QueueNotFound, *READ_ERRORS),
+    errors=(errors.QueueNotFound, *READ_ERRORS, *TABLE_ERRORS),
 )
 SHOW_HEALTH = Endpoint(
     "GET",
@@ -76,7 +83,7 @@ CHANGE_SETTINGS = Endpoint(
     "apply to messages sent from now on, all others also to those in the queue. It makes a queue that is not known.",
     body=SettingsChange,
     answers=_SETTINGS,
-    errors=(errors.TooManyQueues, *WRITE_ERRORS),
+    errors=(errors.TooManyQueues, errors.QueueBound, *WRITE_ERRORS),
 )
 FORGET_SETTINGS = Endpoint(
     "DELETE",
@@ -89,6 +96,49 @@ FORGET_SETTINGS = Endpoint(
     answers=(Answer(204, "The queue has the defaults.", NoneType),),
     errors=(errors.QueueNotFound, *WRITE_ERRORS),
 )
+BIND_QUEUE = Endpoint(
+    "PUT",
+    "/queues/{queue}/table",
+    Scope.ADMIN,
+    name="bindQueue",
+    tag=_TAG,
+    summary="Bind a queue to a table of pgq's layout",
+    description="Its messages are the rows of the table, in the PostgreSQL database of the server, and pgq's programs "
+    "publish and consume there at the same time. The queue has no messages, and no settings but leaseMs and "
+    "maxAttempts. A token needs the scope for all queues.",
+    body=QueueTable,
+    answers=(Answer(200, "The table.", QueueTable),),
+    errors=(
+        errors.FeatureUnavailable,
+        errors.InvalidTableName,
+        errors.QueueNotEmpty,
+        errors.InvalidSetting.about("delayMs"),
+        errors.TooManyQueues,
+        *TABLE_ERRORS,
+        *WRITE_ERRORS,
+    ),
+)
+SHOW_TABLE = Endpoint(
+    "GET",
+    "/queues/{queue}/table",
+    Scope.BROWSE,
+    name="showTable",
+    tag=_TAG,
+    summary="The table to which a queue is bound",
+    answers=(Answer(200, "The table.", QueueTable),),
+    errors=(errors.QueueNotBound,),
+)
+UNBIND_QUEUE = Endpoint(
+    "DELETE",
+    "/queues/{queue}/table",
+    Scope.ADMIN,
+    name="unbindQueue",
+    tag=_TAG,
+    summary="End the binding of a queue",
+    description="It has messages of its own again; the table stays as it is.",
+    answers=(Answer(204, "The queue is not bound.", NoneType),),
+    errors=(errors.QueueNotBound, *WRITE_ERRORS),
+)
 PAUSE_QUEUE = Endpoint(
     "POST",
     "/queues/{queue}/pause",
@@ -99,7 +149,7 @@ PAUSE_QUEUE = Endpoint(
     description="Sends go on, and receivers wait.",
     takes_nothing=True,
     answers=(Answer(204, "The queue is paused.", NoneType),),
-    errors=(errors.QueueNotFound, *WRITE_ERRORS),
+    errors=(errors.QueueNotFound, errors.QueueBound, *WRITE_ERRORS),
 )
 RESUME_QUEUE = Endpoint(
     "POST",
@@ -122,7 +172,7 @@ PURGE_QUEUE = Endpoint(
     description="Those that were sent before this request, in whatever status. Deduplication ids are remembered.",
     takes_nothing=True,
     answers=(Answer(200, "How many there were.", wire.Purged),),
-    errors=(errors.QueueNotFound, *WRITE_ERRORS),
+    errors=(errors.QueueNotFound, errors.QueueBound, *WRITE_ERRORS),
 )
 REMOVE_QUEUE = Endpoint(
     "DELETE",

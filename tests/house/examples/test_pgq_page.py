@@ -9,23 +9,22 @@ import psycopg
 
 from forq_trio.cli.commands import run
 from forq_trio.pgq import create_table
-from support.real_server import environment
+from support.real_server import SECRET, environment, real_server
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "pgq.md").read_text(encoding="utf-8")
 LINES_MAX = 12
 
 
-def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    return found
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def test_the_page_begins_with_a_short_program_that_runs(database, monkeypatch, capsys) -> None:
     monkeypatch.setenv("FORQ_PG_URL", database)
-    (command,) = re.findall(r"^forq (.*?) +#", block("sh"), re.MULTILINE)
+    (command,) = re.findall(r"^forq (.*?) +#", blocks("sh")[0], re.MULTILINE)
     assert run(command.split()) == 0
-    program = block("python")
+    program = blocks("python")[0]
     assert len([line for line in program.splitlines() if line]) <= LINES_MAX
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
@@ -49,5 +48,31 @@ def test_the_index_on_the_page_is_the_one_that_the_command_makes(database) -> No
         create_table(connection, "Orders/1")
         made = connection.execute(definition).fetchone()
         connection.execute('DROP INDEX "Orders/1_forq_order_idx"')
-        connection.execute(block("sql"))
+        connection.execute(blocks("sql")[0])
         assert connection.execute(definition).fetchone() == made
+
+
+def test_a_server_binds_a_queue_to_the_table_of_the_page(database, monkeypatch, capsys) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        create_table(connection, "Orders/1")
+        with real_server(database) as server:
+            monkeypatch.setenv("FORQ_URL", server.url)
+            monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
+            assert run(blocks("sh")[1].split()[1:]) == 0
+            assert run(["queue", "show", "orders"]) == 0
+            assert "orders is bound to the table Orders/1" in capsys.readouterr().err
+            done = subprocess.run(
+                [sys.executable, "-W", "error", "-c", blocks("python")[1]],
+                env=environment(FORQ_URL=server.url, PYTHONPATH=str(ROOT)),
+                capture_output=True,
+                text=True,
+                timeout=40,
+                check=True,
+            )
+            assert (done.stdout, done.stderr) == ("bill for coffee\n", "")
+            assert run(["queue", "unbind", "orders"]) == 0
+            assert run(["queue", "unbind", "orders"]) != 0
+        (row,) = connection.execute(
+            'SELECT payload, metadata, processed_at IS NULL, error_detail FROM "Orders/1"'
+        ).fetchall()
+    assert row == ({"item": "coffee"}, {"region": "eu"}, False, None)

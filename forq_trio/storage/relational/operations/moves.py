@@ -20,6 +20,7 @@ from forq_trio.storage.relational.operations.table import operation, operation_o
 from forq_trio.storage.relational.operations.waiting import give_key_back
 from forq_trio.storage.relational.row import Row, read_attributes, rows_of
 from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.rules import check_unbound
 
 
 @operation_on_each(Redrive)
@@ -38,7 +39,12 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError |
     for message_id in command.message_ids:
         message = found.get(message_id)
         target = None if message is None else command.target or message.source_queue
-        moved = message is not None and target is not None and target != message.queue
+        moved = (
+            message is not None
+            and target is not None
+            and target != message.queue
+            and check_unbound(tx.settings(target)) is None
+        )
         if message is not None and moved:
             (alone,) = without_waiting(tx, [found.pop(message_id)])
             rows.append(_redriven(tx, alone, str(target)))

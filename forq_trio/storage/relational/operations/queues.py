@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Configure, ForgetQueue, NameQueues, Pause, Purge, Purged
-from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
+from forq_trio.model.commands import BindTable, Configure, ForgetQueue, NameQueues, Pause, Purge, Purged
+from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded, ServiceError
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.relational.operations.dead_letters import drop
@@ -12,15 +12,15 @@ from forq_trio.storage.relational.operations.isolation import settle_each
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import rows_of
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.rules import check_dead_letters_end
+from forq_trio.storage.rules import check_dead_letters_end, check_settings_of_table, check_table
 
 
 @operation_on_each(Configure)
-def configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting | Overloaded:
+def configure(tx: Transaction, command: Configure) -> QueueSettings | ForqError:
     queue = command.queue
     old = tx.settings(queue)
-    new = QueueSettings(paused=old.paused) if command.change is None else old.changed(command.change)
-    refusal = _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
+    new = old.reset() if command.change is None else old.changed(command.change)
+    refusal = check_settings_of_table(new) or _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
     if refusal is not None:
         return refusal
     if (new.group_in_flight_max, new.rate) != (old.group_in_flight_max, old.rate) and tx.counted(queue).held:
@@ -33,9 +33,9 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSet
     return new
 
 
-def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) -> Overloaded | None:
-    """Overloaded if new settings, or the dead-letter queue that they name, would be one too many."""
-    refusal = None if new == QueueSettings() else tx.admit_settings(queue)
+def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) -> ServiceError | None:
+    """The error if new settings, or the dead-letter queue that they name, would be one too many."""
+    refusal: ServiceError | None = None if new == QueueSettings() else tx.admit_settings(queue)
     target = new.dead_letter_queue
     if refusal is None and target and target != old.dead_letter_queue:
         refusal = tx.admit(target)
@@ -70,6 +70,19 @@ def pause(tx: Transaction, command: Pause) -> Overloaded | None:
         tx.set(queue, replace(settings, paused=paused))
         if not paused:
             tx.woken.add(queue)
+    return refusal
+
+
+@operation_on_each(BindTable)
+def bind(tx: Transaction, command: BindTable) -> ForqError | None:
+    queue, table = command.queue, command.table
+    refusal = check_table(queue, table, tx.counted(queue).total, tx.all_settings())
+    if refusal is None and table is not None:
+        refusal = tx.admit(queue) if tx.settings(queue).table is None else None
+        refusal = refusal or tx.admit_settings(queue)
+    if refusal is None:
+        tx.set(queue, replace(tx.settings(queue), table=table))
+        tx.make_known(queue)
     return refusal
 
 

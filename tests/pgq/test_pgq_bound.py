@@ -1,0 +1,425 @@
+"""A queue that is bound to a table: what a broker does with it is done on the table, beside pgq's programs."""
+
+import pytest
+import trio
+import trio.testing
+
+from forq_trio import pgq
+from forq_trio.model import limits
+from forq_trio.model.errors import (
+    FeatureUnavailable,
+    InvalidPayload,
+    InvalidRequest,
+    InvalidSetting,
+    MalformedReceipt,
+    MessageNotFound,
+    NoTable,
+    QueueBound,
+    QueueNotBound,
+    QueueNotEmpty,
+    QueueNotFound,
+    ReceiptNotCurrent,
+    WrongTable,
+)
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.queue_settings import QueueTable
+from forq_trio.pgq import history
+from forq_trio.system import open_broker
+from pgq.conftest import NUMBERS
+from pgq.rows import Rows
+from pgq.theirs import Theirs
+
+# Binding
+
+
+async def test_a_queue_is_bound_and_unbound(broker, table) -> None:
+    queue = f"bound{next(NUMBERS)}"
+    assert await broker.bind(queue, table) == QueueTable("pgq", table)
+    assert await broker.bound_table(queue) == QueueTable("pgq", table)
+    assert (await broker.settings(queue)).settings.table == QueueTable("pgq", table)
+    assert await broker.bind(queue, table) == QueueTable("pgq", table)
+    await broker.unbind(queue)
+    with pytest.raises(QueueNotBound):
+        await broker.bound_table(queue)
+    with pytest.raises(QueueNotBound):
+        await broker.unbind(queue)
+
+
+async def test_what_a_table_lacks_is_named(broker, connection, table) -> None:
+    with pytest.raises(NoTable):
+        await broker.bind("q", "No/Such")
+    Rows(connection, table).run("ALTER TABLE {} DROP COLUMN locked_until, DROP COLUMN error_detail")
+    with pytest.raises(WrongTable, match="locked_until, error_detail") as caught:
+        await broker.bind("q", table)
+    assert caught.value.columns == ("locked_until", "error_detail")
+
+
+async def test_an_index_that_a_table_lacks_is_named(broker, connection, table, rows) -> None:
+    name = f"{table}_metadata_idx".replace('"', '""')
+    rows.run(f'DROP INDEX "{name}"')
+    with pytest.raises(WrongTable, match="indexes on: metadata") as caught:
+        await broker.bind("q", table)
+    assert caught.value.indexes == ("metadata",)
+
+
+async def test_no_queue_is_bound_that_has_messages_or_other_settings(broker, table) -> None:
+    queue = f"full{next(NUMBERS)}"
+    await broker.produce(queue, "x")
+    with pytest.raises(QueueNotEmpty):
+        await broker.bind(queue, table)
+    await broker.purge(queue)
+    await broker.configure(queue, delay_ms=5)
+    with pytest.raises(InvalidSetting, match="delayMs"):
+        await broker.bind(queue, table)
+    await broker.configure(queue, delay_ms=None, lease_ms=9_000, max_attempts=4)
+    await broker.pause(queue)
+    with pytest.raises(InvalidSetting, match="paused"):
+        await broker.bind(queue, table)
+    await broker.resume(queue)
+    await broker.bind(queue, table)
+
+
+async def test_a_table_is_bound_to_one_queue(broker, queue, table) -> None:
+    with pytest.raises(QueueBound, match=queue):
+        await broker.bind(f"{queue}-too", table)
+
+
+async def test_queues_of_dead_letters_are_not_bound(broker, table) -> None:
+    await broker.configure("with-letters", dead_letter_queue="letters")
+    for queue in ("letters", "with-letters-dlq"):
+        with pytest.raises(QueueBound):
+            await broker.bind(queue, table)
+    await broker.reset_settings("with-letters")
+
+
+async def test_only_postgresql_has_tables(table) -> None:
+    async with open_broker("memory:") as broker:
+        with pytest.raises(FeatureUnavailable):
+            await broker.bind("q", table)
+        with pytest.raises(QueueNotBound):
+            await broker.bound_table("q")
+
+
+async def test_a_binding_outlives_its_process(broker, queue, table, pgq_url) -> None:
+    async with open_broker(pgq_url) as other:
+        assert await other.bound_table(queue) == QueueTable("pgq", table)
+        await other.produce(queue, "{}")
+    assert len(await broker.receive(queue, wait_ms=0)) == 1
+
+
+# Sends and receives
+
+
+async def test_what_is_sent_is_a_row(broker, queue, rows) -> None:
+    produced = await broker.produce(queue, '{"a": 1}', attributes={"tier": "gold"})
+    row = rows.one()
+    assert (str(row["id"]), row["payload"], row["metadata"]) == (produced.id, {"a": 1}, {"tier": "gold"})
+    assert (row["consumed_count"], row["processed_at"], row["scheduled_for"]) == (0, None, None)
+
+
+async def test_a_delay_is_a_time_of_the_row(broker, queue, theirs) -> None:
+    await broker.produce(queue, "{}", delay_ms=limits.HOUR_MS)
+    assert theirs.one()["scheduled_for"] > theirs.one()["created_at"]
+    assert await broker.receive(queue, wait_ms=0) == []
+    assert theirs.claim() == []
+
+
+async def test_of_several_those_that_are_no_objects_are_refused_alone(broker, queue, rows) -> None:
+    results = await broker.produce_many(
+        queue,
+        [NewMessage('{"n": 1}'), NewMessage("[]"), NewMessage('{"n": 2}', group="g"), NewMessage('{"n": 3}')],
+    )
+    assert [type(each).__name__ for each in results] == [
+        "Produced",
+        "InvalidPayload",
+        "InvalidRequest",
+        "Produced",
+    ]
+    assert [row["payload"]["n"] for row in rows.all()] == [1, 3]
+    with pytest.raises(InvalidPayload):
+        await broker.produce(queue, "text")
+    for option in ({"priority": 1}, {"ttl_ms": 5}, {"deduplication_id": "d"}, {"max_attempts": 2}):
+        with pytest.raises(InvalidRequest, match=next(iter(option))):
+            await broker.produce(queue, "{}", **option)
+    assert len(rows.all()) == 2
+
+
+async def test_a_delivery_is_a_claim_of_the_row(broker, queue, theirs) -> None:
+    id = theirs.publish({"n": 1}, {"a": "b"})
+    (delivery,) = await broker.receive(queue, wait_ms=0, lease_ms=60_000)
+    assert (delivery.id, delivery.content, delivery.attempts) == (str(id), '{"n": 1}', 1)
+    assert delivery.attributes == {"a": "b"}
+    assert theirs.claim() == []
+    assert (await broker.ack(queue, delivery.receipt)).ok
+    row = theirs.one()
+    assert row["processed_at"] is not None
+    assert (row["locked_until"], row["error_detail"]) == (None, None)
+
+
+async def test_settlements(broker, queue, rows) -> None:
+    for _ in range(4):
+        rows.add({})
+    first, second, third, fourth = await broker.receive(queue, max_messages=4, wait_ms=0)
+    assert (await broker.nack(queue, first, reason="broke")).ok
+    assert (await broker.discard(queue, second, reason="useless")).ok
+    assert (await broker.release(queue, third)).ok
+    extended = await broker.extend(queue, fourth, 3_600_000)
+    by_id = {str(row["id"]): row for row in rows.all()}
+    assert (by_id[first.id]["error_detail"], by_id[first.id]["processed_at"]) == ("broke", None)
+    assert by_id[second.id]["error_detail"] == "useless"
+    assert by_id[second.id]["processed_at"] is not None
+    assert by_id[third.id]["consumed_count"] == 0
+    assert abs(by_id[fourth.id]["locked_until"].timestamp() * 1_000 - extended.lease_until) <= 1
+
+
+async def test_a_receipt_that_is_not_current_or_none_is_refused_alone(broker, queue, rows) -> None:
+    rows.add({})
+    rows.add({})
+    one, two = await broker.receive(queue, max_messages=2, wait_ms=0)
+    await broker.ack(queue, one)
+    old = two.receipt.replace(two.id, one.id)
+    results = await broker.ack(queue, ["none", one.receipt, old, two.receipt, "a|b|c|d"])
+    codes = [
+        MalformedReceipt.code,
+        ReceiptNotCurrent.code,
+        ReceiptNotCurrent.code,
+        None,
+        MalformedReceipt.code,
+    ]
+    assert [result.code for result in results] == codes
+
+
+async def test_the_last_attempt_is_the_queues(broker, queue, rows) -> None:
+    rows.add({})
+    await broker.configure(queue, max_attempts=2)
+    for attempt in (1, 2):
+        (delivery,) = await broker.receive(queue, wait_ms=0)
+        assert delivery.attempts == attempt
+        await broker.nack(queue, delivery, reason="broke")
+    assert rows.one()["processed_at"] is not None
+    assert rows.one()["error_detail"] == "broke"
+
+
+async def test_forqs_own_calls_settle_by_receipt(broker, queue, rows) -> None:
+    rows.add({})
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    with pytest.raises(QueueBound):
+        await broker.ack_message(queue, delivery.id, None)
+    with pytest.raises(MalformedReceipt):
+        await broker.ack_message(queue, delivery.id, "none")
+    await broker.nack_message(queue, delivery.id, delivery.receipt)
+    with pytest.raises(MessageNotFound):
+        await broker.ack_message(queue, delivery.id, delivery.receipt)
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    await broker.ack_message(queue, delivery.id, delivery.receipt)
+    assert rows.one()["processed_at"] is not None
+
+
+async def test_one_message_is_not_settled_by_the_receipt_of_another(broker, queue, rows) -> None:
+    rows.add({})
+    other = rows.add({})
+    (delivery, _) = await broker.receive(queue, max_messages=2, wait_ms=0)
+    with pytest.raises(MessageNotFound):
+        await broker.ack_message(queue, str(other), delivery.receipt)
+    assert [row["processed_at"] for row in rows.all()] == [None, None]
+
+
+# Waiting
+
+
+async def test_a_waiting_receiver_is_woken_by_either_side(broker, queue, theirs) -> None:
+    for send in (
+        lambda: broker.produce(queue, "{}"),
+        lambda: trio.to_thread.run_sync(theirs.publish, {}, {}),
+    ):
+        found = []
+
+        async def receive(found=found) -> None:
+            with trio.fail_after(4):  # less than the interval after which it looks by itself
+                found += await broker.receive(queue, wait_ms=30_000)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(receive)
+            await until_listening(theirs)
+            await send()
+        await broker.ack(queue, found)
+
+
+async def until_listening(theirs: Theirs) -> None:
+    """Until a connection of this database listens, and has looked once."""
+    query = "SELECT count(*) AS n FROM pg_stat_activity WHERE query = 'LISTEN forq_pgq' AND state = 'idle'"
+    with trio.fail_after(10):
+        while True:
+            ((n,),) = theirs.connection.execute(query).fetchall()
+            if n:
+                return
+            await trio.lowlevel.checkpoint()
+
+
+async def test_each_message_wakes_one_receiver(broker, queue, theirs) -> None:
+    found: list[str] = []
+
+    async def receive() -> None:
+        with trio.fail_after(4):
+            found.extend(each.id for each in await broker.receive(queue, wait_ms=30_000))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            nursery.start_soon(receive)
+        await until_listening(theirs)
+        ids = [theirs.publish({}, {}) for _ in range(8)]
+    assert sorted(found) == sorted(map(str, ids))
+
+
+async def test_a_receiver_that_leaves_takes_nothing(broker, queue, rows) -> None:
+    with trio.move_on_after(0.05):
+        await broker.receive(queue, wait_ms=30_000)
+    rows.add({})
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    assert delivery.attempts == 1
+    broker.undeliver(queue, [delivery.receipt])
+    with trio.fail_after(5):
+        (again,) = await broker.receive(queue, wait_ms=30_000)
+    assert again.attempts == 1
+
+
+async def test_waiting_receivers_are_answered_when_the_server_stops(pgq_url, table) -> None:
+    async with open_broker(pgq_url) as broker:
+        queue = f"bound{next(NUMBERS)}"
+        await broker.bind(queue, table)
+        async with trio.open_nursery() as nursery:
+            found = []
+
+            async def receive() -> None:
+                found.append(await broker.receive(queue, wait_ms=30_000))
+
+            nursery.start_soon(receive)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            broker._writer.drain_receivers()
+            nursery.cancel_scope.deadline = trio.current_time() + 5
+    assert found == [[]]
+
+
+# Looks
+
+
+async def test_counts_are_those_of_the_table(broker, queue, rows) -> None:
+    rows.add({})
+    rows.add({}, scheduled_for="now() + interval '1 h'")
+    rows.add({}, consumed_count="5")
+    rows.add({}, locked_until="now() + interval '1 h'")
+    rows.add({}, processed_at="now()")
+    found = await broker.queue_stats(queue)
+    assert (found.ready, found.delayed, found.failed, found.processing, found.held) == (1, 1, 1, 1, 0)
+    assert queue in [each.queue for each in await broker.queues()]
+
+
+async def test_a_peek_shows_what_comes_next(broker, queue, rows) -> None:
+    ids = [rows.add({"n": n}) for n in range(3)]
+    first = rows.add({"n": "due"}, scheduled_for="now() - interval '1 s'")
+    rows.add({}, scheduled_for="now() + interval '1 h'")
+    shown = await broker.peek(queue, limit=3)
+    assert [each.id for each in shown] == [str(each) for each in (first, *ids[:2])]
+    assert [each.queue for each in shown] == [queue] * 3
+    delivered = await broker.receive(queue, max_messages=3, wait_ms=0)
+    assert [each.id for each in delivered] == [each.id for each in shown]
+    seen = await broker.message(queue, str(first))
+    assert (seen.status, seen.attempts, seen.content) == ("processing", 1, '{"n": "due"}')
+    assert (await broker.message(queue, str(ids[2]))).status == "ready"
+    await broker.ack(queue, delivered)
+    with pytest.raises(MessageNotFound):
+        await broker.message(queue, str(first))
+
+
+async def test_history_of_the_table_has_what_the_queue_did(broker, queue, connection, table, rows) -> None:
+    rows.add({})
+    rows.add({})
+    done, lost = await broker.receive(queue, max_messages=2, wait_ms=0)
+    await broker.ack(queue, done)
+    await broker.discard(queue, lost, reason="useless")
+    assert [str(each.id) for each in history.find(connection, table, "ok")] == [done.id]
+    (failed,) = history.find(connection, table, "failed")
+    assert failed.reason == "useless"
+    assert history.requeue(connection, table) == 1
+    (again,) = await broker.receive(queue, wait_ms=0)
+    assert again.id == lost.id
+
+
+# What a bound queue cannot do
+
+
+async def test_what_a_table_cannot_do_is_refused_by_name(broker, queue, rows) -> None:
+    for setting in (
+        {"delay_ms": 1},
+        {"max_messages": 1},
+        {"rate": None, "in_flight_max": 1},
+        {"order": "lifo"},
+    ):
+        with pytest.raises(InvalidSetting):
+            await broker.configure(queue, **setting)
+    await broker.configure(queue, lease_ms=1_000)
+    await broker.reset_settings(queue)
+    assert (await broker.bound_table(queue)).table
+    for refused in (
+        broker.pause(queue),
+        broker.purge(queue),
+        broker.cancel(queue, "0190d5a0-0000-7000-8000-000000000000"),
+        broker.receive(queue, shuffle=True),
+        broker.peek(queue, shuffle=True),
+        broker.offer(queue, "key", "{}"),
+        broker.configure("another", dead_letter_queue=queue),
+    ):
+        with pytest.raises(QueueBound):
+            await refused
+    (result,) = await broker.produce_across([(queue, NewMessage("{}"))])
+    assert isinstance(result, QueueBound)
+    assert rows.all() == []
+
+
+async def test_a_queue_has_its_own_messages_again(broker, queue, rows) -> None:
+    rows.add({})
+    await broker.unbind(queue)
+    assert await broker.receive(queue, wait_ms=0) == []
+    await broker.produce(queue, "text")
+    assert [each.content for each in await broker.receive(queue, wait_ms=0)] == ["text"]
+    assert len(rows.all()) == 1
+
+
+async def test_deleting_the_queue_leaves_the_table(broker, queue, rows) -> None:
+    rows.add({})
+    await broker.delete_queue(queue)
+    with pytest.raises(QueueNotFound):
+        await broker.settings(queue)
+    assert len(rows.all()) == 1
+
+
+async def test_a_table_that_goes_hurts_its_queue_only(broker, queue, connection, table) -> None:
+    pgq.drop_table(connection, table)
+    for call in (broker.produce(queue, "{}"), broker.receive(queue, wait_ms=0), broker.queue_stats(queue)):
+        with pytest.raises(NoTable):
+            await call
+    await broker.produce("healthy", "x")
+    assert len(await broker.receive("healthy", wait_ms=0)) == 1
+    pgq.create_table(connection, table)
+    await broker.produce(queue, "{}")
+    assert len(await broker.receive(queue, wait_ms=0)) == 1
+
+
+async def test_a_partitioned_table_is_a_queue_as_well(broker, connection, table) -> None:
+    name = f"Parts/{next(NUMBERS)}"
+    quoted = '"' + name + '"'
+    connection.execute(
+        f"""CREATE TABLE {quoted} (id UUID NOT NULL DEFAULT gen_random_uuid(),
+            created_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP, started_at TIMESTAMPTZ, locked_until TIMESTAMPTZ,
+            scheduled_for TIMESTAMPTZ, processed_at TIMESTAMPTZ, consumed_count INTEGER NOT NULL DEFAULT 0,
+            error_detail TEXT, payload JSONB NOT NULL, metadata JSONB NOT NULL, PRIMARY KEY (id, created_at)
+        ) PARTITION BY RANGE (created_at)"""
+    )
+    connection.execute(f'CREATE TABLE "{name}/all" PARTITION OF {quoted} DEFAULT')
+    pgq.create_table(connection, name)
+    queue = f"bound{next(NUMBERS)}"
+    await broker.bind(queue, name)
+    await broker.produce(queue, '{"n": 1}')
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    assert (await broker.ack(queue, delivery)).ok
+    assert (await broker.queue_stats(queue)).total == 0
