@@ -308,7 +308,7 @@ async def keep_history(servers: Servers, url: str, rng: Random, rounds: int, sec
 @pytest.mark.timeout(300)
 async def test_servers_are_killed_and_stopped_under_load(servers, database, rng):
     with trio.fail_after(240):
-        load = await keep_history(servers, database, rng, 8)
+        load = await keep_history(servers, database, rng, 4)
     assert load.history.seen["acked"] > 100
 
 
