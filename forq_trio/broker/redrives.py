@@ -17,7 +17,7 @@ Rules
 - A move that the database refuses is tried again a few times; then the task has failed and says why. A resume continues
   from its cursor. The end of a task is stored before it is told; while the database refuses that, it is tried again.
 - A stopping server gives its running tasks up: they continue at the next start, or at another server.
-- Where several processes share the database, any of them may change a task, and one walks it: the walk's id stands in
+- Where several processes share the database, any of them may change a task, and one walks it: the walk's id is in
   the task, and a step of another walk is refused. A walk says each second that it is alive; after REDRIVE_SILENT_MS
   without that, and as soon as it is given up, another process takes the task over. So a process that is stopped with
   SIGSTOP, and goes on later, moves nothing any more.
@@ -40,7 +40,7 @@ from forq_trio.broker.redrive_walk import TRANSIENT_ERRORS, Walk
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
+from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, Ping, SaveRedrive
 from forq_trio.model.errors import ForqError, RedriveNotFound, RedriveStateConflict, Stopping, TooManyRedrives
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
@@ -237,8 +237,8 @@ class Redrives:
         """
         await self._end(redrive_id)
         known = await self._latest(redrive_id)
-        rests = known.state in ("paused", "failed")
-        with self._admitted(known.started_by) if rests else nullcontext():
+        begins = known.state in ("paused", "failed")
+        with self._admitted(known.started_by) if begins else nullcontext():
             task = await self._go_on(redrive_id)
         if task is None:
             raise RedriveNotFound
@@ -261,7 +261,7 @@ class Redrives:
     async def _latest(self, redrive_id: str) -> RedriveTask:
         """A task as whichever process left it. Raises RedriveNotFound."""
         if self.shared:
-            await self._change(ChangeRedrive(redrive_id, "done"))  # without a step it changes nothing
+            await self._writer.execute(Ping())  # its batch first takes over what other processes changed
         return self.get(redrive_id)
 
     def _stored(self) -> Mapping[str, RedriveTask]:

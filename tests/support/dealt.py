@@ -27,7 +27,7 @@ class Dealt:
         self.latest = self._random.choice(self._engines)
         if batch.receivers:  # they began to wait after what the others did: that wakes none of them
             self.latest._look()
-            self.latest._foreign.woken.clear()
+            self.latest._elsewhere.woken.clear()
         return self.latest.execute_batch(batch)
 
     def commit(self) -> bool:

@@ -32,7 +32,7 @@ from forq_trio.storage.postgres.dialect import (
 from forq_trio.storage.relational.connection import Rows
 
 PLANNED_SECONDS = 5.0
-"""How long a plan is kept. To make those of a batch takes 3 ms."""
+"""After this time plans are made anew; to make those of a batch takes 3 ms."""
 PIPELINE_MAX = 512
 """Statements that are sent without waiting for their results."""
 ANSWER_SECONDS_MAX = 15.0

@@ -1,6 +1,6 @@
 """The named statements in PostgreSQL's dialect: the shared ones, translated, and those that are written anew.
 
-What can be translated word by word is; every other statement stands, under the same name, in `sql/dialect.sql`.
+What can be translated word by word is; every other statement has its own text, of the same name, in `sql/dialect.sql`.
 """
 
 import re

@@ -35,7 +35,7 @@ from forq_trio.storage.postgres.connection import (
 from forq_trio.storage.postgres.listener import PgListener, payload
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
-from forq_trio.storage.postgres.sent import FullQueues, Moved, move
+from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
@@ -47,11 +47,12 @@ from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
 from forq_trio.storage.relational.transaction import Transaction
 
 OPERATIONS: Operations = {**operations.OPERATIONS}
-BATCHES_KEPT = 1_000
-"""Batches whose changes are stored: a process that is further behind reads all tables anew."""
+BATCHES_STORED = 1_000
+"""The latest batches, whose changes are stored."""
 BATCHES_FORGOTTEN = 100
 """So many at once are removed."""
 BATCHES_READ_MAX = 200
+"""Batches that are taken over one by one: a process that is further behind reads all tables anew."""
 PLANNED_MESSAGES = 1_000
 """After so many messages, and then when there were twice as many, plans are made anew."""
 HEADS_WHOLE_EVERY = 32
@@ -94,7 +95,7 @@ class PostgresEngine(SqlEngine):
         """The cache follows from the batches up to `_version`; else it has to be read from the tables."""
         self._unflushed = False
         """The state that this process knows may not be durable yet."""
-        self._foreign = _nothing()
+        self._elsewhere = _nothing()
         self._sent = False
         """Applications sent messages in transactions of their own."""
         self._moved = Moved()
@@ -109,7 +110,7 @@ class PostgresEngine(SqlEngine):
         try:
             self._set_clock()
             self._load()
-            self._foreign = _nothing()
+            self._elsewhere = _nothing()
         except DatabaseFailed as error:
             self._connection.close()
             raise self._address.refused(error) from None
@@ -130,17 +131,17 @@ class PostgresEngine(SqlEngine):
         result.gate_seconds, self._gate_seconds = self._gate_seconds, None
         result.sent_set_aside = self._moved.set_aside
         result.lag_seconds, self._lag_seconds = self._lag_seconds, None
-        if self._foreign.tokens or self._foreign.woken or self._foreign.logged:
-            result.elsewhere = (self._foreign,)
+        if self._elsewhere.tokens or self._elsewhere.woken or self._elsewhere.logged:
+            result.elsewhere = (self._elsewhere,)
         tx = self._open_transaction
         if self._moved.more or (tx is not None and self._full.changed(tx)):
             result.next_due_ms = batch.now_ms
         if self._open_transaction is None:
-            self._foreign = _nothing()
+            self._elsewhere = _nothing()
         return result
 
     def _has_work(self, batch: Batch) -> bool:
-        woken = self._foreign.woken
+        woken = self._elsewhere.woken
         if self._sent and batch.moves_staged:
             return True
         return super()._has_work(batch) or any(queue in woken for queue in batch.receivers)
@@ -165,7 +166,7 @@ class PostgresEngine(SqlEngine):
         if self._connection.wrote:
             self._version += 1
         tx.adopt()
-        self._foreign = _nothing()
+        self._elsewhere = _nothing()
         return self._connection.wrote
 
     def _commit(self) -> None:
@@ -204,7 +205,9 @@ class PostgresEngine(SqlEngine):
                 self._connection.send("begin")
                 self._connection.query("gate")  # the old connection's transaction has ended then
                 version = self._version + 1
-                found, forgotten = self._connection.query("find_batch", version, self._name, BATCHES_KEPT)[0]
+                found, forgotten = self._connection.query("find_batch", version, self._name, BATCHES_STORED)[
+                    0
+                ]
                 self._connection.query("rollback")
                 if forgotten:
                     raise OutcomeLost("the other processes have run too many batches since")
@@ -277,7 +280,7 @@ class PostgresEngine(SqlEngine):
         vars(known).update(vars(load(self._connection.query, self._settings, self._address.name)))
         known.heads = self._last_heads() if has_run else {}
         self._is_known = self._unflushed = True
-        self._foreign = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
+        self._elsewhere = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
 
     def _look(self) -> None:
         """Take over what others did, without waiting for the gate."""
@@ -328,9 +331,9 @@ class PostgresEngine(SqlEngine):
             self._version = version
             lag_seconds = max(0, self._clock.now_ms() - shipped.now_ms) / 1_000
             self._lag_seconds = max(lag_seconds, self._lag_seconds or 0.0)
-            self._foreign.woken |= set(shipped.woken)
-            self._foreign.logged |= set(shipped.logged)
-            self._foreign.tokens |= bool(shipped.tokens)
+            self._elsewhere.woken |= set(shipped.woken)
+            self._elsewhere.logged |= set(shipped.logged)
+            self._elsewhere.tokens |= bool(shipped.tokens)
         return True
 
     # A batch
@@ -350,7 +353,7 @@ class PostgresEngine(SqlEngine):
         self._gate_seconds = time.monotonic() - asked_at
         if not self._take_over(news):
             self._reload()
-        self._woken_elsewhere = self._foreign.woken
+        self._woken_elsewhere = self._elsewhere.woken
 
     def _enter(self) -> list[tuple[int, bytes]]:
         """Begin a transaction behind the gate; returns what the batches of others changed."""
@@ -365,8 +368,8 @@ class PostgresEngine(SqlEngine):
         self._rollback()
         return bool(self._connection.query("end_stopped"))
 
-    def _receive(self, tx: Transaction) -> None:
-        self._moved = move(tx, self._full) if self._sent else Moved()
+    def _move_sent(self, tx: Transaction) -> None:
+        self._moved = move_sent(tx, self._full) if self._sent else Moved()
 
     def _end(self, tx: Transaction) -> None:
         if not self._connection.wrote and not (tx.wake_next or self._cache.wake_next or tx.claim_first_next):
@@ -377,7 +380,7 @@ class PostgresEngine(SqlEngine):
         changes = pack(tx, whole=version % HEADS_WHOLE_EVERY == 0)
         self._connection.query("save_batch", version, self._name, changes)
         if version % BATCHES_FORGOTTEN == 0:
-            self._connection.query("forget_batches", version - BATCHES_KEPT)
+            self._connection.query("forget_batches", version - BATCHES_STORED)
         woken = [queue for queue in tx.woken if tx.ready(queue)]
         if woken:
             self._connection.send("notify", payload(self._name, woken))

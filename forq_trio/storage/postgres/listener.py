@@ -16,7 +16,7 @@ NOTIFY_BYTES_MAX = 7_000
 
 
 def payload(name: str, woken: Iterable[str]) -> str:
-    """What a process of this name tells the others: the queues that its batch woke; none stands for all."""
+    """What a process of this name tells the others: the queues that its batch woke; without one: all queues."""
     text = " ".join((name, *sorted(woken)))
     return text if len(text) <= NOTIFY_BYTES_MAX else name
 

@@ -77,7 +77,7 @@ class Moved(NamedTuple):
     set_aside: int = 0
 
 
-def move(tx: Transaction, full: FullQueues) -> Moved:
+def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     """Move a page of them.
 
     A message that its queue refuses for good is set aside, with the reason; in an isolated batch also one that is

@@ -63,8 +63,8 @@ class SqlEngine(ABC):
     def _begin(self) -> None:
         """Open a transaction; afterwards nobody else writes, and the cache is as of the last commit."""
 
-    def _receive(self, tx: Transaction) -> None:  # noqa: B027 - most engines have none
-        """Send what applications left in the database."""
+    def _move_sent(self, tx: Transaction) -> None:  # noqa: B027 - most engines have none
+        """Move messages that applications sent in transactions of their own into their queues."""
 
     def _end(self, tx: Transaction) -> None:  # noqa: B027 - most engines have no more statements
         """The batch has run: its last statements, before the commit."""
@@ -138,7 +138,7 @@ class SqlEngine(ABC):
         if batch.moves_staged and _has_come(tx.schedules.due_at, batch.now_ms):
             schedules.run_due(tx)
         if batch.moves_staged:
-            self._receive(tx)
+            self._move_sent(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         kinds: dict[type[Command[Any]], list[int]] = {}
         for index, command in enumerate(batch.commands):

@@ -29,7 +29,7 @@ def test_what_one_sends_the_other_delivers_once(open_one):
 
 
 def test_an_engine_far_behind_reads_all_tables_anew(open_one, monkeypatch):
-    monkeypatch.setattr(module, "BATCHES_KEPT", 5)
+    monkeypatch.setattr(module, "BATCHES_STORED", 5)
     monkeypatch.setattr(module, "BATCHES_FORGOTTEN", 1)
     a, b = open_one(), open_one()
     for number in range(20):

@@ -24,7 +24,7 @@ def test_the_outcome_of_a_batch_that_was_forgotten_meanwhile_is_not_known(
     a.execute_batch(Batch([send("x")], T0))
 
     def meanwhile() -> None:
-        monkeypatch.setattr(module, "BATCHES_KEPT", 3)
+        monkeypatch.setattr(module, "BATCHES_STORED", 3)
         monkeypatch.setattr(module, "BATCHES_FORGOTTEN", 1)
         for number in range(5):
             do(b, send(str(number)))

@@ -8,7 +8,7 @@ SELECT set_config(name, value, false) FROM (VALUES
 ) AS settings (name, value);
 
 -- name: hold_gate
--- Let no process run a batch as long as this connection lives.
+-- Let no process run a batch as long as this connection is open.
 SELECT pg_advisory_lock(1718579825, 1);
 
 -- name: alive
