@@ -38,7 +38,7 @@ def installed(folder) -> Path:
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n', encoding="utf-8")
         command.chmod(0o755)
     marker = run(folder, "bash", "-c", "cksum < pyproject.toml | tr ' ' -").stdout.strip()
-    (folder / ".venv/installed").write_text(f"{marker} server\n", encoding="utf-8")
+    (folder / ".venv/installed").write_text(f"{marker} server,postgres\n", encoding="utf-8")
     return folder
 
 
@@ -133,6 +133,19 @@ def test_server_has_no_file_where_a_database_is_named(installed) -> None:
     outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}")
     assert outcome.returncode == 2
     assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr  # nobody listens on that socket
+
+
+def test_server_installs_what_postgresql_needs(installed) -> None:
+    marker = installed / ".venv/installed"
+    marker.write_text(marker.read_text(encoding="utf-8").replace(",postgres", ""), encoding="utf-8")
+    python = installed / ".venv/bin/python"
+    python.write_text(
+        f'#!/bin/sh\n[ "$2" != pip ] || exec echo "$@" >> installs\nexec "{sys.executable}" "$@"\n',
+        encoding="utf-8",
+    )
+    outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}")
+    assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr
+    assert (installed / "installs").read_text(encoding="utf-8").endswith(" --editable .[server,postgres]\n")
 
 
 def test_server_help_is_that_of_forq_serve(installed) -> None:
