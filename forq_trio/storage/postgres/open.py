@@ -1,5 +1,6 @@
 """Connects to a database, brings its schema up to date, and says in one sentence why it cannot be used."""
 
+import re
 from contextlib import closing
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +16,9 @@ VERSION_MIN = 13
 """PostgreSQL's major version."""
 KNOWN = load("forq_trio.storage.postgres")
 _NO_RIGHTS = "42501"
+_MISREAD = (
+    "the database URL cannot be read: in a name or password write @ as %40, / as %2F, ? as %3F, % as %25"
+)
 _CONNECTION = {
     "application_name": "forq",
     "connect_timeout": "5",
@@ -39,9 +43,15 @@ class Address:
 
     def __init__(self, url: str) -> None:
         """Raises StorageOpenError for a URL that libpq cannot read."""
+        # libpq ends the password at the first of @ and /: what follows would be shown as a host, a port or a database
+        behind = re.sub("^[^@/]*@", "", url.partition("://")[2])
+        if "@" in behind.partition("?")[0]:
+            raise StorageOpenError(_MISREAD)
         try:
             parts = conninfo_to_dict(url)
         except ProgrammingError as error:
+            if "@" in behind:
+                raise StorageOpenError(_MISREAD) from None
             raise StorageOpenError(f"the database URL cannot be read: {_without(url, str(error))}") from None
         host = parts.get("host") or parts.get("hostaddr") or "the local socket"
         self.name = f"the PostgreSQL database {parts.get('dbname') or parts.get('user') or '?'} at {host}"

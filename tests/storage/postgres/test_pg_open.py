@@ -39,6 +39,19 @@ def test_a_url_with_a_typo_or_a_server_that_is_not_there(url, words):
     assert re.search(words, refusal(url))
 
 
+@pytest.mark.parametrize(
+    "password",
+    [f"first@{SECRET}", f"first/{SECRET}", f"{SECRET}/last", f"first?{SECRET}/last", f"{SECRET}/a?b=c"],
+)
+def test_a_password_with_characters_of_a_url_is_not_taken_for_a_host(password):
+    assert "write @ as %40, / as %2F" in refusal(f"postgresql://forq:{password}@localhost:1/queue")
+
+
+def test_an_at_sign_where_it_cannot_be_misread_is_no_mistake():
+    at = f"postgresql://forq:{SECRET}?%2F@localhost:1/queue?application_name=shop@home"
+    assert "queue at localhost cannot be used" in refusal(at)
+
+
 def test_a_database_that_is_not_there(postgres):
     assert 'database "nothing" does not exist' in refusal(postgres.url("nothing"))
 
