@@ -12,16 +12,17 @@ import trio
 
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.storage.engine import Batch, BatchResult, Engine, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, Engine, OutcomeLost, Snapshot
 
 
 class CommitFailed(Exception):
-    """A commit failed, so what is on disk is unknown; only a restart can tell"""
+    """A commit failed, so what is on disk is unknown"""
 
-    def __init__(self, message: str, served: Sequence[int] = ()) -> None:
-        """served: the ids of the receivers that the batch was to serve."""
+    def __init__(self, message: str, served: Sequence[int] = (), *, ends: bool = True) -> None:
+        """served: the ids of the receivers that the batch was to serve. ends: only a restart can tell what is there."""
         super().__init__(message)
         self.served = served
+        self.ends = ends
 
 
 class Store:
@@ -103,4 +104,5 @@ def _failing(result: BatchResult) -> Iterator[None]:
     except StorageUnavailable:
         raise
     except Exception as error:
-        raise CommitFailed(str(error), [receiver for receiver, _ in result.served]) from error
+        served = [receiver for receiver, _ in result.served]
+        raise CommitFailed(str(error), served, ends=not isinstance(error, OutcomeLost)) from error

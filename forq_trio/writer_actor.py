@@ -24,8 +24,8 @@ Rules
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
   and tries work without a caller again later: expired timers, and the release of abandoned claims. After a commit that
-  fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown and the writer ends with CommitFailed,
-  which ends the process; the next process reads what was committed.
+  fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown. On one file the writer then ends with
+  CommitFailed, which ends the process, and the next one reads what was committed; PostgreSQL is asked again.
 - While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
   StorageLost: sends, settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements still
   work: no other process can deliver the stored messages.
@@ -261,7 +261,7 @@ class WriterActor:
     # The loop
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """The actor's life, until `stop` (returns) or a failed commit (raises CommitFailed).
+        """The actor's life, until `stop` (returns) or a failed commit that ends it (raises CommitFailed).
 
         Cancelled, it finishes the running commit, answers its calls, refuses the rest with Stopping, and closes the
         store.
@@ -351,7 +351,9 @@ class WriterActor:
             self._refuse(calls, error)
         except CommitFailed as error:
             fail([*calls, *self._still_waiting(error.served)], OutcomeUnknown)
-            raise
+            if error.ends:
+                raise
+            self._refuse([], StorageUnavailable(str(error)))
         except Exception as error:
             # A bug, so the writer ends; but nothing was committed, and no caller may hang.
             fail(calls, StorageUnavailable, f"{type(error).__name__}: {error}")

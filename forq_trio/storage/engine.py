@@ -231,6 +231,10 @@ class Elsewhere(Struct, gc=False):
     tokens: bool
 
 
+class OutcomeLost(Exception):
+    """Whether a batch was committed cannot be told. The engine goes on: its next batch reads what is there"""
+
+
 class BatchResult(Struct, gc=False):
     """The result of a batch.
 

@@ -23,9 +23,8 @@ def check_heads(engines: Iterable[PostgresEngine], url: str) -> int:
             assert cache.heads is not None
             found += len(cache.heads)
             for queue, head in cache.heads.items():
-                assert set(head.ready.values()) == {p for p in ready.get(queue, ()) if p <= head.frontier}, (
-                    queue
-                )
+                true = {p for p in ready.get(queue, ()) if p <= head.frontier}
+                assert set(head.ready.values()) == true, (queue, head, sorted(ready.get(queue, ())))
             ((first,),) = connection.execute(FIRST_DUE, (list(cache.set_aside),))
             assert first is None or cache.due_from_ms <= first
     return found

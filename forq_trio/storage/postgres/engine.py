@@ -24,7 +24,7 @@ import msgspec
 from forq_trio.model.clock import AheadClock, Clock
 from forq_trio.model.commands import Compact, Compacted, Optimize
 from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable
-from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings
+from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres.connection import (
     LOCK_TIMEOUT,
     DatabaseFailed,
@@ -157,7 +157,12 @@ class PostgresEngine(SqlEngine):
             raise StorageUnavailable(str(error)) from error
         except DatabaseFailed as error:
             ended = self._connection.lost or not self._connection.in_transaction
-            if not ended or not self._was_committed():
+            try:
+                was_committed = ended and self._was_committed()
+            except OutcomeLost:
+                self._rollback()
+                raise
+            if not was_committed:
                 self._rollback()
                 raise unavailable(error) from error
         self._unflushed = False
@@ -421,10 +426,6 @@ class PostgresEngine(SqlEngine):
     def _unavailable(self, error: Exception) -> StorageUnavailable:
         assert isinstance(error, DatabaseFailed)
         return unavailable(error)
-
-
-class OutcomeLost(Exception):
-    """Whether a batch was committed cannot be told: the database cannot be reached"""
 
 
 def _nothing() -> Elsewhere:

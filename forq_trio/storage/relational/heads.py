@@ -13,8 +13,9 @@ all of this, so it holds whatever a batch does.
 
 Several processes agree, because each batch ships what it changed (storage/postgres/shipped.py), in the order of the
 batches. A process may not know the head of a queue: it was started, or forgot it. What its batch makes ready it tells
-by the least place, and who knows a head whose frontier is not before that place forgets it. Then the next claim begins
-at the first entry, which makes a new head, for all. A head that is shipped whole replaces any other one.
+by the least place, and who knows a head whose frontier is not before that place forgets it; so does everybody if it
+took messages away. Then the next claim begins at the first entry, which makes a new head, for all. A head that is
+shipped whole replaces any other one. A claim that does not find what the head says forgets it, too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -47,7 +48,8 @@ class HeadChange(NamedTuple):
 class Heads:
     """The heads as one batch sees them; `adopt` moves its changes to those that were committed.
 
-    changed: None for a head that is forgotten. least: of queues without a head, the least place that became ready.
+    changed: None for a head that is forgotten. least: of queues without a head, the least place that became ready, or
+    START if a message is no longer ready.
     """
 
     def __init__(self, committed: dict[str, Head]) -> None:
@@ -99,7 +101,8 @@ class Heads:
     def leave(self, queue: str, sequences: Iterable[int]) -> None:
         """These messages are no longer ready, or no longer at their place."""
         head = self._of(queue)
-        if head is None or not head.ready:
+        if head is None:
+            self.least[queue] = START
             return
         for seq in sequences:
             if seq in head.ready:
@@ -112,7 +115,7 @@ class Heads:
             self.changed[queue] = None
 
     def mistaken(self, queue: str) -> bool:
-        """The head has no message, but the queue has; False if no head is known."""
+        """The head is not as it says; False if no head is known."""
         is_known = self._of(queue) is not None
         self.forget(queue)
         return is_known

@@ -7,7 +7,7 @@ from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import Configure, Purge, Purged, RevokeToken, SaveToken
 from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
 from forq_trio.model.queue_settings import Overflow, SettingsChange
-from forq_trio.storage.engine import Batch
+from forq_trio.storage.engine import Batch, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
@@ -103,7 +103,7 @@ def test_an_outcome_that_cannot_be_told_is_no_unavailability(open_one, empty_tab
         raise module.DatabaseFailed("no route to host")
 
     monkeypatch.setattr(a._connection, "reopen", unreachable)
-    with pytest.raises(module.OutcomeLost):
+    with pytest.raises(OutcomeLost):
         a.commit()
 
 

@@ -6,10 +6,9 @@ import psycopg
 import pytest
 
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.storage.engine import Batch
+from forq_trio.storage.engine import Batch, OutcomeLost
 from forq_trio.storage.postgres import connection as connection_module
 from forq_trio.storage.postgres import engine as module
-from forq_trio.storage.postgres.engine import OutcomeLost
 from support.actors import T0
 from support.batches import do
 from support.cuts import before_the_flush, cut

@@ -123,6 +123,9 @@ def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> 
         priority, position, seq = heads.frontier(queue)
         most = count - len(found)
         rows = tx.query("select_ready_behind", queue, str(first), -priority, position, seq, most)
+        if [row[SEQ] for row in rows[: len(first)]] != first[: len(rows)] or (first and not rows):
+            heads.forget(queue)
+            return _read_behind_head(tx, heads, queue, count)
         heads.read(queue, rows)
         allowed = [row for row in rows if row[SEQ] not in aside]
         found += allowed
