@@ -45,6 +45,7 @@ from forq_trio.model.errors import ContentTooLarge, ForqError
 from forq_trio.model.version import installed_version
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
+from forq_trio.storage.urls import OtherUrls
 from forq_trio.store import CommitFailed
 from forq_trio.system import System, open_system
 from forq_trio.telemetry import log
@@ -204,7 +205,10 @@ async def _open_engine(config: Config) -> Engine:
         history=config.history == "on",
         events=config.events == "on",
     )
-    return await trio.to_thread.run_sync(open_engine, database_url(config), settings, config.durability)
+    others = OtherUrls(config.db_listen_url, config.db_replica_url)
+    return await trio.to_thread.run_sync(
+        open_engine, database_url(config), settings, config.durability, others
+    )
 
 
 def _backup_settings(config: Config) -> BackupSettings:
@@ -273,6 +277,7 @@ def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admi
         config.auth_secret, system.broker.keys, throttle, trust_proxy_headers=config.trust_proxy_headers
     )
     about = About(_version(), system.engine.facts().name.lower(), system.engine.durability)
+    health = HealthCheck(system.broker, about, replica=lambda: system.engine.facts().replica)
     routes = [
         *forq_routes(
             system.broker,
@@ -281,7 +286,7 @@ def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admi
             backups=system.backups,
             require_receipt=config.require_receipt,
         ),
-        *HealthCheck(system.broker, about).routes(),
+        *health.routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:
         metrics_gate = ApiKeyGate(

@@ -175,6 +175,8 @@ def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
 
 def _database_conflicts(config: Config, given: Container[str]) -> Iterator[str]:
     if "db_url" not in given:
+        for other in filter(given.__contains__, ("db_listen_url", "db_replica_url")):
+            yield f"FORQ_DB_URL: is needed, for {other} is set; allowed: {SETTINGS['db_url'].form.allowed}"
         return
     for other in ("db_path", "memory"):
         if other in given:

@@ -105,6 +105,14 @@ class Database(Section):
         examples=["postgresql://forq@localhost/forq"],
     )
     """A PostgreSQL database instead of the file: several servers may use it at once (docs/postgres.md)."""
+    db_listen_url: DatabaseUrl | None = Field(
+        None, repr=False, json_schema_extra={"default": "(none)"}, examples=["postgresql://forq@db/forq"]
+    )
+    """The same PostgreSQL database, without the pool that FORQ_DB_URL goes through: to hear of other servers."""
+    db_replica_url: DatabaseUrl | None = Field(
+        None, repr=False, json_schema_extra={"default": "(none)"}, examples=["postgresql://forq@replica/forq"]
+    )
+    """A streaming replica of the PostgreSQL database, for what only reads: pages, lists, searches, exports."""
     durability: Literal["full", "normal"] = "full"
     """full: what was answered survives a power cut; normal: only a crash of the process."""
     memory: Boolean = False

@@ -57,7 +57,7 @@ class Peers:
         now = trio.current_time()
         if queues is None or now >= self._looks_at or any(map(self._is_awaited, queues)):
             self._writer.look()
-            self._looks_at = now + limits.PEERS_LOOK_SECONDS
+            self._looks_at = now + listener.look_seconds
 
     def _is_awaited(self, queue: str) -> bool:
         """True if a receiver is parked there, or a task watches it."""

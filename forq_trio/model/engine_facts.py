@@ -12,6 +12,9 @@ REFUSAL_WORDS: Mapping[SendsRefused, str] = {
     "storage_lost": "A file of the database is missing, sends are refused",
 }
 
+ReplicaState = Literal["used", "behind", "away"]
+"""Whether reads go to the replica; else the primary answers them."""
+
 
 class EngineFacts(Struct, frozen=True, kw_only=True):
     """What an engine is and how much disk it uses, in bytes; for the admin UI.
@@ -21,13 +24,14 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
     free_page_bytes: its free pages, as of the last checkpoint; gives_pages_back: whether it can give them back to the
     disk. log_bytes: of the log, in a file of log_file_bytes; log_bytes_max: how long it becomes before it
     is started over, if no long read holds it. disk_free_bytes, disk_total_bytes: of the disk of the database; None
-    where that cannot be told.
+    where that cannot be told. replica: None where there is none.
     """
 
     name: str
     version: str
     durability: str
     shared: bool = False
+    replica: ReplicaState | None = None
     path: str | None = None
     file_bytes: int = 0
     free_page_bytes: int = 0

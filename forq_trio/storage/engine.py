@@ -7,7 +7,7 @@ The rules of every engine; the conformance suite checks them on each:
 2. A command that fails alone (its outcome is an exception) leaves the others untouched.
 3. If `execute_batch` or `commit` raises StorageUnavailable (StorageFull: the disk is full) the transaction is rolled
    back, nothing of it is or will be on disk, and the engine is as before the batch. If `commit` raises anything else,
-   what is on disk is unknown and the engine must not be used again.
+   what is on disk is unknown and the engine must not be used again, except after OutcomeLost.
 4. The only time is the batch's `now_ms`. First the engine settles due messages (delayed ones become ready, leases end,
    messages expire; at most DUE_BATCH_MAX), then it runs the commands, then the claims: parked receivers before the
    batch's own claims, each in order. Rule 9 says more. A damaged message that cannot be settled when it is due, or in a
@@ -411,6 +411,11 @@ class Listener(Protocol):
     @property
     def socket(self) -> int:
         """Becomes readable when there is something to hear."""
+        ...
+
+    @property
+    def look_seconds(self) -> float:
+        """How often to look for what was not heard."""
         ...
 
     def heard(self) -> Set[str] | None:

@@ -9,6 +9,7 @@ from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.migrate import Migrated
 from forq_trio.storage.move import Moved, Progress, Side, Table, tables_of
 from forq_trio.storage.move import move as move_all
+from forq_trio.storage.urls import NO_OTHER_URLS, OtherUrls
 
 if TYPE_CHECKING:
     from forq_trio.storage.postgres.move import PgSide
@@ -20,13 +21,15 @@ _FILE_PREFIX = "sqlite:"
 MEMORY_URL = "memory:"
 
 
-def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
+def open_engine(
+    url: str, settings: EngineSettings, durability: str, others: OtherUrls = NO_OTHER_URLS
+) -> Engine:
     """Open the engine of `sqlite:///<path>` (three slashes, then the path: a fourth makes it absolute), of `memory:` or
     of `postgresql://<user>@<host>/<database>`.
 
     `memory:` is a temporary database: it is removed when it is closed, or when the next one is opened after its process
-    was killed, and ignores `durability`. Blocks on the disk. Raises StorageOpenError, with one sentence
-    that says why.
+    was killed, and ignores `durability`. others: of PostgreSQL only. Blocks on the disk. Raises
+    StorageOpenError, with one sentence that says why.
     """
     if url.startswith(SQLITE_PREFIX) and len(url) > len(SQLITE_PREFIX):
         from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -36,7 +39,7 @@ def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
         return _open_temporary(settings)
     with _postgres(url):
         from forq_trio.storage.postgres.engine import PostgresEngine
-    return PostgresEngine(url, settings, durability)
+    return PostgresEngine(url, settings, durability, others)
 
 
 def migrate(url: str) -> Migrated:

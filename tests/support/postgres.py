@@ -8,22 +8,27 @@ its own. It ends with the process, also with one that is killed: its shell waits
 
 FORQ_TEST_POSTGRES names the directory of another PostgreSQL's programs: /usr/lib/postgresql/15/bin for example.
 FORQ_TEST_POSTGRES_MORE names directories of further versions, separated by colons.
+FORQ_TEST_POSTGRES_POOL=transaction (or session) has the tests of `empty_tables` go through PgBouncer.
 """
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any, LiteralString
 from urllib.parse import quote
 
 import psycopg
 import pytest
 
 from support.needs import lacks
+from support.pgbouncer import running_pool, through
 from support.processes import WAIT_SECONDS_MAX, killed_after
 
 USER = "postgres"
@@ -87,9 +92,14 @@ END $$
 
 
 class Postgres:
-    """A server in `directory`, which is made for it. settings: beside SETTINGS, as in postgresql.conf."""
+    """A server in `directory`, which is made for it. settings: beside SETTINGS, as in postgresql.conf.
 
-    def __init__(self, bin: Path, directory: Path, **settings: str) -> None:
+    primary: it is a streaming replica of that one.
+    """
+
+    def __init__(
+        self, bin: Path, directory: Path, primary: "Postgres | None" = None, **settings: str
+    ) -> None:
         self.directory = directory
         self._bin = bin
         self._settings = SETTINGS | settings
@@ -97,9 +107,14 @@ class Postgres:
         self._process: subprocess.Popen[bytes]
         if SYSTEM_USER is not None:
             shutil.chown(directory, SYSTEM_USER)
-        arguments = ["--username", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        if primary is None:
+            arguments = ["--username", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+            command = [bin / "initdb", "-D", directory / "data", *arguments]
+        else:
+            arguments = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-d", primary.url()]
+            command = [bin / "pg_basebackup", "-D", directory / "data", *arguments]
         subprocess.run(
-            [bin / "initdb", "-D", directory / "data", *arguments],
+            command,
             check=True,
             capture_output=True,
             timeout=WAIT_SECONDS_MAX,
@@ -125,6 +140,10 @@ class Postgres:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
+    def pool(self, mode: str) -> AbstractContextManager[Path]:
+        """See `running_pool`."""
+        return running_pool(self.directory, SYSTEM_USER, mode)
+
     def start(self) -> None:
         """Start it; it takes connections when this returns."""
         settings = {"unix_socket_directories": str(self.directory)} | self._settings
@@ -146,6 +165,18 @@ class Postgres:
         """Stop it, ending every connection at once."""
         with killed_after(self._process):
             self._process.communicate()
+
+    def kill(self) -> None:
+        """Kill it as a power cut would; `stop` follows."""
+        file = self.directory / "data/postmaster.pid"
+        os.kill(int(file.read_text(encoding="utf-8").split()[0]), signal.SIGKILL)
+        file.unlink()
+
+    def execute(self, statement: LiteralString) -> list[tuple[Any, ...]]:
+        """Run a statement; returns its rows."""
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            done = connection.execute(statement)
+            return done.fetchall() if done.description else []
 
     def restart(self) -> None:
         self.stop()
@@ -175,9 +206,14 @@ def database(postgres) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def shared_database(postgres) -> str:
+def shared_database(postgres) -> Iterator[str]:
     """The URL of a database that `empty_tables` empties for each test."""
-    return postgres.new_database()
+    url = postgres.new_database()
+    if mode := os.environ.get("FORQ_TEST_POSTGRES_POOL"):
+        with postgres.pool(mode) as pool:
+            yield through(pool, url)
+    else:
+        yield url
 
 
 @pytest.fixture
@@ -191,3 +227,9 @@ def empty(database: str) -> None:
     """Empty our tables, where they are."""
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(EMPTY_ALL)
+
+
+def make_settings(connection: psycopg.Connection[Any], settings: Mapping[str, str]) -> None:
+    """Make these settings of the session."""
+    for name, value in settings.items():
+        connection.execute("SELECT set_config(%s, %s, false)", [name, value])

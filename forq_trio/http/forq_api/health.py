@@ -15,7 +15,7 @@ from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import limits
-from forq_trio.model.engine_facts import SendsRefused
+from forq_trio.model.engine_facts import ReplicaState, SendsRefused
 from forq_trio.model.errors import ServiceError, StorageUnavailable
 from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
 
@@ -29,7 +29,10 @@ class About(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """The verbose answer of a server whose database works. sendsRefused: why sends are refused; null where not."""
+    """The verbose answer of a server whose database works. sendsRefused: why sends are refused; null where not.
+
+    replica: whether reads go to the replica of the database, which is behind or away else; null where there is none.
+    """
 
     status: Literal["ok"]
     version: str
@@ -37,14 +40,22 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     durability: str
     uptime_seconds: int
     sends_refused: SendsRefused | None
+    replica: ReplicaState | None = None
 
 
 class HealthCheck:
     """Answers health checks; the uptime counts from its construction. monotonic: a clock that never goes back."""
 
-    def __init__(self, broker: Broker, about: About, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        about: About,
+        monotonic: Callable[[], float] = time.monotonic,
+        replica: Callable[[], ReplicaState | None] = lambda: None,
+    ) -> None:
         self._broker = broker
         self._about = about
+        self._replica = replica
         self._monotonic = monotonic
         self._started = monotonic()
 
@@ -64,7 +75,9 @@ class HealthCheck:
         about = self._about
         uptime_seconds = int(self._monotonic() - self._started)
         refused = self._broker.known.sends_refused
-        health = Health("ok", about.version, about.engine, about.durability, uptime_seconds, refused)
+        health = Health(
+            "ok", about.version, about.engine, about.durability, uptime_seconds, refused, self._replica()
+        )
         return Response(200, msgspec.json.encode(health))
 
     def routes(self) -> list[Route]:

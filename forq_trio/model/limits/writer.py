@@ -27,6 +27,14 @@ COMMIT_INLINE_SECONDS_MAX = 0.004
 CLOCK_CHECK_SECONDS_MAX = 30.0
 PEERS_LOOK_SECONDS = 1.0
 """How often a process looks at what others did to the same database, also if nobody tells it."""
+PEERS_LOOK_SECONDS_POOLED = 0.1
+"""The same where nobody can tell it: through a pool of connections."""
+REPLICA_WAIT_SECONDS = 0.2
+"""How long a read waits for a replica to have what this process knows; then it goes to the primary."""
+REPLICA_AWAY_SECONDS = 5.0
+"""How long reads pass over a replica that cannot be used, or is behind."""
+assert PEERS_LOOK_SECONDS_POOLED < PEERS_LOOK_SECONDS
+assert REPLICA_WAIT_SECONDS < REPLICA_AWAY_SECONDS
 STORAGE_RETRY_SECONDS = 1.0
 OVERLOAD_LOG_SECONDS = 10.0
 

@@ -4,11 +4,16 @@ So a batch of many statements waits for the network a few times only. An error o
 one that is waited for; until then the server has skipped all behind it.
 
 libpq is used without blocking, and this thread waits for the socket: meanwhile other threads have the interpreter.
+
+Behind a pool of connections (PgBouncer) each transaction may run on another connection of the server. So there each
+transaction begins with our settings, and statements are not prepared under names. Such a pool is known by the number of
+the server's process: it tells its clients another one than the process itself does.
 """
 
+import json
 import select
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
@@ -21,6 +26,7 @@ from psycopg.types.string import TextLoader
 from forq_trio.model.errors import StorageFull, StorageUnavailable, ZeroCharacter
 from forq_trio.storage.postgres.dialect import (
     ADDING,
+    BEGINNING,
     CHANGING,
     MANY,
     MANY_SUFFIX,
@@ -83,10 +89,10 @@ class PgConnection:
 
     storage_errors: tuple[type[Exception], ...] = (DatabaseFailed,)
 
-    def __init__(self, conninfo: str, session: str) -> None:
-        """session: the statements with which each connection begins. Raises DatabaseFailed."""
+    def __init__(self, conninfo: str, settings: Mapping[str, str]) -> None:
+        """settings: of the server, with which each connection begins. Raises DatabaseFailed."""
         self._conninfo = conninfo.encode()
-        self._session = session.encode()
+        self._settings = json.dumps(dict(settings)).encode()
         self.wrote = False
         self._open()
 
@@ -96,9 +102,12 @@ class PgConnection:
             message = self._pg.get_error_message()
             self._pg.finish()
             raise DatabaseFailed(_one_line(message))
-        started = self._pg.exec_(self._session)
-        if started.status not in _FINE:
-            raise _error(started)
+        self.pooled = self._started("server_process") != b"%d" % self._pg.backend_pid
+        """Each transaction may run on another connection of the server."""
+        if self.pooled:
+            self._check_pool()
+        else:
+            self._started("set_settings", self._settings, b"false")
         self._pg.nonblocking = 1
         self._pg.enter_pipeline_mode()
         self._poll = select.poll()
@@ -111,6 +120,22 @@ class PgConnection:
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
         """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
+
+    def _check_pool(self) -> None:
+        """Raises DatabaseFailed where each statement, not each transaction, gets another connection."""
+        try:
+            self._started("begin")
+            self._started("commit")
+        except DatabaseFailed as error:
+            raise DatabaseFailed(f"its pool needs pool_mode = transaction or session ({error})") from None
+
+    def _started(self, name: str, *values: bytes) -> bytes | None:
+        """Run a statement of the beginning; returns its first value. Raises DatabaseFailed."""
+        result = self._pg.exec_params(SQL[name].encode(), values)
+        if result.status not in _FINE:
+            self._pg.finish()
+            raise DatabaseFailed(str(_error(result)))
+        return result.get_value(0, 0)
 
     @property
     def lost(self) -> bool:
@@ -159,18 +184,25 @@ class PgConnection:
 
     def send(self, name: str, *bindings: Any) -> None:
         """Send a statement, with those that are waited for later."""
-        if not self._sent and monotonic() >= self._planned_until and not self.in_transaction:
+        if (
+            not self.pooled
+            and not self._sent
+            and monotonic() >= self._planned_until
+            and not self.in_transaction
+        ):
             self._planned_until = monotonic() + PLANNED_SECONDS
             self.send("forget_plans")
             self.wait()
+        values = [None if each is None else _text(each) for each in bindings]
         try:
-            if name not in self._prepared:
-                self._pg.send_prepare(name.encode(), SQL[name].encode())
-                self._sent.append(name)
-                self._prepared.add(name)
-            self._pg.send_query_prepared(
-                name.encode(), [None if each is None else _text(each) for each in bindings]
-            )
+            if self.pooled:
+                self._send_pooled(name, values)
+            else:
+                if name not in self._prepared:
+                    self._pg.send_prepare(name.encode(), SQL[name].encode())
+                    self._sent.append(name)
+                    self._prepared.add(name)
+                self._pg.send_query_prepared(name.encode(), values)
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error
         self._sent.append(None)
@@ -189,6 +221,19 @@ class PgConnection:
         """Send a statement that `query` runs later: its rows are here then, unless something is changed before."""
         self.send(name, *bindings)
         self._sent[-1] = self._ahead[name, *bindings] = []
+
+    def _send_pooled(self, name: str, values: Sequence[bytes | None]) -> None:
+        if name not in BEGINNING and not self._sent and not self.in_transaction:
+            self._send_settings()  # all that is sent up to the next wait is one transaction
+        self._pg.send_query_params(SQL[name].encode(), values)
+        if name in BEGINNING:
+            self._sent.append(None)
+            self._send_settings()
+            self._sent.pop()  # `send` adds it
+
+    def _send_settings(self) -> None:
+        self._pg.send_query_params(SQL["set_settings"].encode(), [self._settings, b"true"])
+        self._sent.append(None)
 
     def query(self, name: str, *bindings: Any) -> list[Any]:
         if self._ahead and (found := self._ahead.pop((name, *bindings), None)) is not None:

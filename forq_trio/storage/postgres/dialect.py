@@ -66,6 +66,8 @@ MANY = frozenset(_MANY)
 UPDATES_MANY = frozenset(name for name, statement in _MANY.items() if statement.startswith("UPDATE"))
 """Those of them that change each row once: the last bindings, which name the rows, have to differ."""
 SQL = {**_in_dialect(), **{name + MANY_SUFFIX: statement for name, statement in _MANY.items()}}
+BEGINNING = frozenset(name for name, statement in SQL.items() if statement.startswith("BEGIN"))
+"""Statements that begin a transaction."""
 _CHANGES = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b")
 _GIVES_ROWS = re.compile(r"\bRETURNING\b")
 CHANGING = frozenset(

@@ -10,12 +10,16 @@ what another process changed, is answered when a flush behind it has ended. A cr
 batches that nobody was told of; so a cache is read anew after each lost connection.
 
 What became of a batch whose connection was lost in its COMMIT is looked up: its row in `batches` is there or not.
+
+A process knows the last batch that it took over by its version and by its maker, which names each batch. Where that one
+is not there any more, the database is another one: a replica that took over, or a copy. All tables are read anew then.
 """
 
 import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from math import inf
 from secrets import token_hex
 
@@ -32,9 +36,10 @@ from forq_trio.storage.postgres.connection import (
     StatementFailed,
     unavailable,
 )
-from forq_trio.storage.postgres.listener import PgListener, payload
+from forq_trio.storage.postgres.listener import PgListener, check_listened, payload
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
+from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
 from forq_trio.storage.relational import operations
@@ -45,6 +50,7 @@ from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import Operations, operation_on_each
 from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
 from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.urls import NO_OTHER_URLS, OtherUrls
 
 OPERATIONS: Operations = {**operations.OPERATIONS}
 BATCHES_STORED = 1_000
@@ -82,17 +88,24 @@ class PostgresEngine(SqlEngine):
 
     log = None
 
-    def __init__(self, url: str, settings: EngineSettings, durability: str = "full") -> None:
+    def __init__(
+        self, url: str, settings: EngineSettings, durability: str = "full", others: OtherUrls = NO_OTHER_URLS
+    ) -> None:
         """Connect, and if need be create or migrate the schema. Raises StorageOpenError."""
         self.durability = durability
         self._settings = settings
         self._url = url
         self._address = Address(url)
+        self._listened = self._address if others.listen is None else Address(others.listen)
         self._connection: PgConnection = open_writer(self._address)
         self._name = f"{os.getpid()}-{token_hex(4)}"
-        self._version = 0
+        self._numbers = count(1)
+        self._last = (0, "")
+        """The last batch that the cache has: its version and its maker."""
+        self._own = ""
+        """The maker of the batch that runs."""
         self._is_known = True
-        """The cache follows from the batches up to `_version`; else it has to be read from the tables."""
+        """The cache follows from the batches up to `_last`; else it has to be read from the tables."""
         self._unflushed = False
         """The state that this process knows may not be durable yet."""
         self._elsewhere = _nothing()
@@ -107,7 +120,14 @@ class PostgresEngine(SqlEngine):
         self._reads: Sequence[tuple[str, str | int]] = ()
         super().__init__(self._connection, Cache(settings), OPERATIONS)
         self._settlements = [kind for kind in self._order if kind in SETTLEMENTS]
+        self._replica: Replica | None = None
         try:
+            ((identity,),) = self._connection.query("identity")
+            if others.listen is not None:
+                check_listened(self._listened, identity)
+            if others.replica is not None:
+                self._replica = Replica(Address(others.replica), identity, lambda: self._last)
+                self._replica.check()
             self._set_clock()
             self._load()
             self._elsewhere = _nothing()
@@ -169,7 +189,7 @@ class PostgresEngine(SqlEngine):
         tx, self._open_transaction = self._open_transaction, None
         assert tx is not None
         if self._connection.wrote:
-            self._version += 1
+            self._last = (self._last[0] + 1, self._own)
         tx.adopt()
         self._elsewhere = _nothing()
         return self._connection.wrote
@@ -209,10 +229,8 @@ class PostgresEngine(SqlEngine):
                 self._reopen()
                 self._connection.send("begin")
                 self._connection.query("gate")  # the old connection's transaction has ended then
-                version = self._version + 1
-                found, forgotten = self._connection.query("find_batch", version, self._name, BATCHES_STORED)[
-                    0
-                ]
+                version = self._last[0] + 1
+                found, forgotten = self._connection.query("find_batch", version, self._own, BATCHES_STORED)[0]
                 self._connection.query("rollback")
                 if forgotten:
                     raise OutcomeLost("the other processes have run too many batches since")
@@ -231,17 +249,18 @@ class PostgresEngine(SqlEngine):
             version=f"{version // 10_000}.{version % 10_000}",
             durability=self.durability,
             shared=True,
+            replica=None if self._replica is None else self._replica.state,
         )
 
     def copy_to(self, path: str, on_step: Callable[[int, int], None]) -> int:
         raise FeatureUnavailable
 
     def open_reader(self) -> PgReader:
-        return PgReader(self._address)
+        return PgReader(self._address, self._replica)
 
     @property
     def listen(self) -> Callable[[], PgListener]:
-        return partial(PgListener, self._address, self._name)
+        return partial(PgListener, self._listened, self._name)
 
     @property
     def tables_url(self) -> str:
@@ -279,8 +298,8 @@ class PostgresEngine(SqlEngine):
     def _reload(self) -> None:
         """Inside a transaction, behind the gate."""
         self._is_known = False
-        has_run = self._version > 0
-        ((self._version,),) = self._connection.query("last_batch")
+        has_run = self._last[0] > 0
+        self._last = next(iter(self._connection.query("last_batch")), (0, ""))
         known = self._cache
         vars(known).update(vars(load(self._connection.query, self._settings, self._address.name)))
         known.heads = self._last_heads() if has_run else {}
@@ -298,10 +317,12 @@ class PostgresEngine(SqlEngine):
     def _last_heads(self) -> dict[str, Head]:
         """The heads as the last batches left them: one that was shipped whole, with what was shipped later."""
         heads: dict[str, Head] = {}
-        version = max(self._version - BATCHES_READ_MAX, 0)
-        for number, changes in self._connection.query("batches_since", version, BATCHES_READ_MAX):
+        version = max(self._last[0] - BATCHES_READ_MAX + 1, 0)
+        for number, _, changes in self._connection.query("batches_since", version, BATCHES_READ_MAX):
             if number is None:
                 break
+            if changes is None:
+                continue
             try:
                 shipped = unpack(changes)
             except msgspec.MsgspecError:
@@ -312,28 +333,31 @@ class PostgresEngine(SqlEngine):
             taken.adopt()
         return heads
 
-    def _news(self) -> list[tuple[int, bytes]]:
-        """What the batches of others changed; notes whether applications sent messages."""
-        rows = self._connection.query("batches_since", self._version, BATCHES_READ_MAX)
+    def _news(self) -> list[tuple[int, str, bytes]]:
+        """The last batch that is known, and those of others behind it; notes whether applications sent messages."""
+        rows = self._connection.query("batches_since", self._last[0], BATCHES_READ_MAX)
         self._sent = bool(rows) and rows[-1][0] is None
         return rows[:-1] if self._sent else rows
 
-    def _take_over(self, rows: Sequence[tuple[int, bytes]]) -> bool:
+    def _take_over(self, rows: Sequence[tuple[int, str, bytes]]) -> bool:
         """Adopt the changes of these batches. False where they do not follow: all tables are to be read anew."""
-        if not self._is_known:
+        if not self._is_known or len(rows) == BATCHES_READ_MAX:
             return False
-        if not rows:
-            return True
-        self._unflushed = True
-        if rows[0][0] != self._version + 1 or len(rows) == BATCHES_READ_MAX:
-            return False
-        for version, changes in rows:
+        if self._last[0]:
+            if not rows or rows[0][:2] != self._last:
+                return False
+            rows = rows[1:]
+        if rows:
+            self._unflushed = True
+        for version, made_by, changes in rows:
+            if version != self._last[0] + 1:
+                return False
             try:
                 shipped = unpack(changes)
             except msgspec.MsgspecError:
                 return False
             take_over(Transaction(self._connection, self._cache, shipped.now_ms, self._ids), shipped)
-            self._version = version
+            self._last = version, made_by
             lag_seconds = max(0, self._clock.now_ms() - shipped.now_ms) / 1_000
             self._lag_seconds = max(lag_seconds, self._lag_seconds or 0.0)
             self._elsewhere.woken |= set(shipped.woken)
@@ -360,8 +384,8 @@ class PostgresEngine(SqlEngine):
             self._reload()
         self._woken_elsewhere = self._elsewhere.woken
 
-    def _enter(self) -> list[tuple[int, bytes]]:
-        """Begin a transaction behind the gate; returns what the batches of others changed."""
+    def _enter(self) -> list[tuple[int, str, bytes]]:
+        """Begin a transaction behind the gate; returns `_news`."""
         self._connection.begin()
         self._connection.send("gate")
         for statement, names in self._reads:
@@ -381,9 +405,10 @@ class PostgresEngine(SqlEngine):
             if tx.heads is not None:
                 tx.heads.discard()
             return
-        version = self._version + 1
+        version = self._last[0] + 1
         changes = pack(tx, whole=version % HEADS_WHOLE_EVERY == 0)
-        self._connection.query("save_batch", version, self._name, changes)
+        self._own = f"{self._name}-{next(self._numbers)}"
+        self._connection.query("save_batch", version, self._own, changes)
         if version % BATCHES_FORGOTTEN == 0:
             self._connection.query("forget_batches", version - BATCHES_STORED)
         woken = [queue for queue in tx.woken if tx.ready(queue)]

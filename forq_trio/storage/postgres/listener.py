@@ -1,12 +1,15 @@
-"""Hears of the batches of other processes, on a connection of its own."""
+"""Hears of the batches of other processes, on a connection of its own.
+
+Through a pool of connections nothing can be heard: then the writer has to look often instead.
+"""
 
 from collections.abc import Iterable, Sequence, Set
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.errors import StorageUnavailable
+from forq_trio.model.errors import StorageOpenError, StorageUnavailable
 from forq_trio.model.processes import HeardProcess, ProcessReport
 from forq_trio.storage.postgres.connection import DatabaseFailed
 from forq_trio.storage.postgres.open import Address
@@ -21,6 +24,19 @@ def payload(name: str, woken: Iterable[str]) -> str:
     return text if len(text) <= NOTIFY_BYTES_MAX else name
 
 
+def check_listened(address: Address, identity: str) -> None:
+    """Refuse an address of FORQ_DB_LISTEN_URL that cannot be listened at. Raises StorageOpenError."""
+    try:
+        connection = address.connect()
+    except DatabaseFailed as error:
+        raise address.refused(error) from None
+    with closing(connection):
+        if connection.pooled:
+            raise StorageOpenError(f"{address.name} is reached through a pool, where nothing can be heard")
+        if connection.query("identity") != [(identity,)]:
+            raise StorageOpenError(f"{address.name}, where to listen, is another database")
+
+
 class PgListener:
     """See `Listener`. name: of this process, which does not hear itself."""
 
@@ -29,9 +45,14 @@ class PgListener:
         self._met_as: str | None = None
         try:
             self._connection = address.connect()
-            self._connection.query("listen")
+            if not self._connection.pooled:
+                self._connection.query("listen")
         except DatabaseFailed as error:
             raise StorageUnavailable(str(error)) from error
+
+    @property
+    def look_seconds(self) -> float:
+        return limits.PEERS_LOOK_SECONDS_POOLED if self._connection.pooled else limits.PEERS_LOOK_SECONDS
 
     @property
     def socket(self) -> int:

@@ -26,16 +26,29 @@ _CONNECTION = {
     "tcp_user_timeout": "5000",
     "target_session_attrs": "read-write",
 }
-# A commit does not wait for the disk: the statement `flush` does, where an answer depends on it.
-# A plan goes along an index, whatever the statistics say: the one along which the fewest rows are read.
-_SESSION = """
-SET search_path = forq; SET timezone = 'UTC'; SET standard_conforming_strings = on; SET bytea_output = 'hex';
-SET statement_timeout = '5s'; SET lock_timeout = '2200ms'; SET idle_in_transaction_session_timeout = '{idle}s';
-SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off;
-SET enable_mergejoin = off; SET enable_bitmapscan = off; SET max_parallel_workers_per_gather = 0;
-SET random_page_cost = 1; SET cpu_tuple_cost = 1; SET cpu_index_tuple_cost = 1; SET effective_cache_size = '1TB';
-SET synchronous_commit = off
-"""
+SESSION = {
+    "search_path": "forq",
+    "timezone": "UTC",
+    "standard_conforming_strings": "on",
+    "bytea_output": "hex",
+    "statement_timeout": "5s",
+    "lock_timeout": "2200ms",
+    # A commit does not wait for the disk: the statement `flush` does, where an answer depends on it.
+    "synchronous_commit": "off",
+    # A plan goes along an index, whatever the statistics say: the one along which the fewest rows are read.
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_bitmapscan": "off",
+    "max_parallel_workers_per_gather": "0",
+    "random_page_cost": "1",
+    "cpu_tuple_cost": "1",
+    "cpu_index_tuple_cost": "1",
+    "effective_cache_size": "1TB",
+}
+"""What each of our connections, or transactions in a pool, begins with, beside what `Address.connect` adds."""
 
 
 class Address:
@@ -57,10 +70,17 @@ class Address:
         self.name = f"the PostgreSQL database {parts.get('dbname') or parts.get('user') or '?'} at {host}"
         self._password = str(parts.get("password") or "")
         self.conninfo = make_conninfo("", **{**_CONNECTION, **parts, "client_encoding": "utf8"})
+        self.replica_conninfo = make_conninfo(
+            "", **{**_CONNECTION, "target_session_attrs": "any", **parts, "client_encoding": "utf8"}
+        )
 
-    def connect(self, *, idle_seconds: int = 2) -> PgConnection:
-        """idle_seconds: how long a transaction may wait for its client. Raises DatabaseFailed."""
-        return PgConnection(self.conninfo, _SESSION.format(idle=idle_seconds))
+    def connect(self, *, idle_seconds: int = 2, replica: bool = False) -> PgConnection:
+        """idle_seconds: how long a transaction may wait for its client. replica: also to a server that only reads.
+
+        Raises DatabaseFailed.
+        """
+        more = {"idle_in_transaction_session_timeout": f"{idle_seconds}s"}
+        return PgConnection(self.replica_conninfo if replica else self.conninfo, SESSION | more)
 
     def refused(self, error: Exception) -> StorageOpenError:
         """The error of a server that cannot start."""
@@ -140,7 +160,8 @@ def _migrate(connection: PgConnection, name: str) -> int:
     had = _applied(connection, name) if connection.query("tables") else []
     missing = pending(name, KNOWN, had)
     if missing and not had:
-        connection.query("create_schema")
+        if not connection.query("schema"):  # whoever owns it may not be allowed to make it
+            connection.query("create_schema")
         connection.query("create_migrations")
     for migration in missing:
         connection.script(migration.sql)

@@ -4,28 +4,47 @@ from collections.abc import Generator
 from typing import Any
 
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.storage.postgres.connection import DatabaseFailed, StatementFailed
+from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
 from forq_trio.storage.postgres.dialect import PAGES
 from forq_trio.storage.postgres.open import Address
+from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.relational.reader import SqlReader
 
 _CANCELED = "57014"
 
 
 class PgReader(SqlReader):
-    """A connection that only reads."""
+    """A connection that only reads; with a replica another one, to that."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, replica: Replica | None = None) -> None:
+        self._address = address
+        self._replica = replica
+        self._to_replica: PgConnection | None = None
+        self._to_primary: PgConnection | None = None
         try:
-            self._connection = address.connect(idle_seconds=30)
+            self._connection = self._chosen()
         except DatabaseFailed as error:
             raise StorageUnavailable(str(error)) from error
+
+    def _chosen(self) -> PgConnection:
+        """The connection of the next read. Raises DatabaseFailed."""
+        if self._replica is not None:
+            self._to_replica = self._replica.current(self._to_replica)
+            if self._to_replica is not None:
+                return self._to_replica
+        if self._to_primary is None:
+            self._to_primary = self._address.connect(idle_seconds=30)
+        elif self._to_primary.lost:
+            self._to_primary.reopen()
+        return self._to_primary
 
     def interrupt(self) -> None:
         self._connection.cancel()
 
     def close(self) -> None:
-        self._connection.close()
+        for connection in (self._to_replica, self._to_primary):
+            if connection is not None:
+                connection.close()
 
     def _end_reading(self) -> None:
         if not self._connection.lost:
@@ -33,8 +52,8 @@ class PgReader(SqlReader):
 
     def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:
         try:
-            if self._connection.lost:
-                self._connection.reopen()
+            if self._connection.lost or not self._connection.in_transaction:
+                self._connection = self._chosen()
             if name in PAGES and not self._connection.in_transaction:
                 with self._snapshot():
                     yield from self._connection.rows(name, *bindings)
@@ -43,4 +62,6 @@ class PgReader(SqlReader):
         except (DatabaseFailed, StatementFailed) as error:
             if isinstance(error, DatabaseFailed) and error.sqlstate == _CANCELED:
                 raise ReadDeadlineExceeded from None
+            if self._replica is not None and self._connection is self._to_replica:
+                self._replica.pass_over("away")
             raise StorageUnavailable(str(error)) from error

@@ -39,6 +39,10 @@ async def test_without_a_notification_the_look_finds_it(empty_tables, monkeypatc
             self.close = listener.close
             self.meet = listener.meet
 
+        @property
+        def look_seconds(self):
+            return self._listener.look_seconds
+
         def heard(self):
             self._listener.heard()
             return set()

@@ -80,5 +80,6 @@ async def test_f10_verbose(api: Api):
             "durability": "none",
             "uptimeSeconds": 12,
             "sendsRefused": None,
+            "replica": None,
         }
         assert SECRET.encode() not in response.body

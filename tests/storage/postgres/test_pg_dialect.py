@@ -15,10 +15,11 @@ from forq_trio.storage.postgres.dialect import (
     UPDATES_MANY,
     translated,
 )
-from forq_trio.storage.postgres.open import _SESSION
+from forq_trio.storage.postgres.open import SESSION
 from forq_trio.storage.relational.connection import STATEMENTS
 from forq_trio.storage.relational.reader import READER_STATEMENTS
 from forq_trio.storage.relational.statements import load
+from support.postgres import make_settings
 
 SHARED = STATEMENTS | READER_STATEMENTS
 OWN = load("dialect", "forq_trio.storage.postgres")
@@ -70,7 +71,7 @@ def test_an_update_of_many_looks_up_each_row_whatever_statistics_say(open_one, e
     nothing = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", statement))))
     with psycopg.connect(empty_tables, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE forq.messages")
-        connection.execute(_SESSION.format(idle=2))
+        make_settings(connection, SESSION)
         connection.execute(f"PREPARE many AS {statement}")
         plan = [line for (line,) in connection.execute(f"EXPLAIN EXECUTE many ({nothing})")]
     for line, below in pairwise([*plan, ""]):

@@ -1,6 +1,7 @@
 """What cannot be opened is refused in one sentence, without a password."""
 
 import re
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -12,6 +13,7 @@ from forq_trio.storage.migrate import Migration
 from forq_trio.storage.open import open_engine
 from forq_trio.storage.postgres import open as module
 from support.batches import do
+from support.words import claim, send
 
 SECRET = "hunter2"
 
@@ -99,6 +101,21 @@ def test_the_owner_of_the_database_needs_no_other_rights(database):
     engine.close()
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("REASSIGN OWNED BY plain TO postgres; DROP ROLE plain")
+
+
+def test_a_role_that_owns_its_schema_needs_no_other_rights(database):
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS tenant")
+        connection.execute("CREATE ROLE tenant LOGIN; CREATE SCHEMA forq AUTHORIZATION tenant")
+    engine = open_engine(database.replace("postgres@", "tenant@", 1), EngineSettings(), "full")
+    do(engine, send("x"))
+    assert [each.content for each in do(engine, claim())] == ["x"]
+    with closing(engine.listen()) as listener, closing(engine.open_reader()) as reader:
+        assert listener.heard() == set()
+        assert reader.queue("q")[0].processing == 1
+    engine.close()
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP OWNED BY tenant; DROP ROLE tenant")
 
 
 def test_other_tables_of_the_database_are_left_alone_and_a_second_start_changes_nothing(database):

@@ -14,8 +14,9 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres import connection as module
 from forq_trio.storage.postgres.dialect import SQL
 from forq_trio.storage.postgres.engine import PostgresEngine
-from forq_trio.storage.postgres.open import _SESSION
+from forq_trio.storage.postgres.open import SESSION
 from support.batches import do, run
+from support.postgres import make_settings
 from support.words import ack, claim, send
 
 FILL = """
@@ -113,7 +114,7 @@ def filled(postgres) -> Iterator[psycopg.Connection]:
     url = postgres.new_database()
     PostgresEngine(url, EngineSettings(history=True), "normal").close()
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(_SESSION.format(idle=0).encode())
+        make_settings(connection, SESSION)
         connection.execute("SET statement_timeout = 0")
         connection.execute(FILL.format(count=2_000).encode())
         yield connection

@@ -148,7 +148,8 @@ def test_every_setting_can_be_given_in_the_file(tmp_path: Path):
         "log_level": "error",
         "log_format": "json",
     }
-    assert values.keys() | {"tls_cert", "tls_key", "db_url"} == SETTINGS.keys()
+    left_out = {"tls_cert", "tls_key", "db_url", "db_listen_url", "db_replica_url"}
+    assert values.keys() | left_out == SETTINGS.keys()
     text = "".join(
         f"{SETTINGS[name].section}.{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}\n"
         for name, value in values.items()
@@ -167,6 +168,17 @@ def test_a_database_url_excludes_a_file_and_memory(tmp_path: Path):
     for variable, value in (("FORQ_DB_PATH", str(tmp_path / "q.db")), ("FORQ_MEMORY", "true")):
         with pytest.raises(ConfigError, match=f"FORQ_DB_URL: names another database than {variable}"):
             load(environ=MINIMAL | {variable: value}, file=toml)
+
+
+@pytest.mark.parametrize("name", ["db_listen_url", "db_replica_url"])
+def test_a_further_url_needs_the_database_url(name: str):
+    url = "postgresql://forq:hunter2@db/queue"
+    variable = SETTINGS[name].variable
+    with pytest.raises(ConfigError, match=f"FORQ_DB_URL: is needed, for {name} is set"):
+        load(environ=MINIMAL | {variable: url})
+    config = load(environ=MINIMAL | {variable: url, "FORQ_DB_URL": url}).config
+    assert getattr(config, name) == url
+    assert "hunter2" not in repr(config)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_the_example_is_valid_and_holds_the_defaults(tmp_path: Path):
         (setting.section, name) for name, setting in SETTINGS.items()
     }
     without_places = re.sub(
-        r"^(db_path|db_url|backup_dir|tls_\w+) = .*$", "", uncommented, flags=re.MULTILINE
+        r"^(db_path|db_(listen_|replica_)?url|backup_dir|tls_\w+) = .*$", "", uncommented, flags=re.MULTILINE
     )
     without_places = without_places.replace('secret = ""', f'secret = "{SECRET}"')
     assert (

@@ -1,5 +1,13 @@
 -- Statements that only PostgreSQL has.
 
+-- name: server_process
+-- The process of the server that answers.
+SELECT pg_backend_pid();
+
+-- name: set_settings
+-- Make settings, of the session or until the transaction ends.
+SELECT count(set_config(key, value, $2)) FROM json_each_text($1);
+
 -- name: begin
 -- Begin a batch.
 BEGIN;
@@ -20,9 +28,10 @@ WHERE locktype = 'advisory' AND classid = 1718579825 AND objid = 1 AND granted A
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
 -- name: batches_since
--- What the batches behind this one changed, of all processes; at the end a row without version if messages were sent.
-(SELECT version, changes FROM batches WHERE version > $1 ORDER BY version LIMIT $2)
-UNION ALL (SELECT NULL, NULL FROM sent ORDER BY id LIMIT 1);
+-- This batch, and what those behind it changed, of all processes; at the end a row without version if messages were sent.
+(SELECT version, made_by, CASE WHEN version > $1 THEN changes END FROM batches
+ WHERE version >= $1 ORDER BY version LIMIT $2)
+UNION ALL (SELECT NULL, NULL, NULL FROM sent ORDER BY id LIMIT 1);
 
 -- name: sent_page
 -- The first messages that applications sent: at most so many, and not many more bytes; at least one.
@@ -59,8 +68,8 @@ DELETE FROM sent_set_aside WHERE id <= (SELECT id FROM sent_set_aside ORDER BY i
 DELETE FROM sent WHERE id = ANY (translate($1, '[]', '{}')::bigint[]);
 
 -- name: last_batch
--- The version of the last batch.
-SELECT coalesce(max(version), 0) FROM batches;
+-- The version of the last batch, and who made it.
+SELECT version, made_by FROM batches ORDER BY version DESC LIMIT 1;
 
 -- name: save_batch
 -- What this batch changed.
@@ -115,6 +124,11 @@ RELEASE SAVEPOINT part;
 -- Begin a snapshot: the next statements see one state.
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 
+-- name: identity
+-- Names the database: on its replicas, too.
+SELECT (SELECT system_identifier FROM pg_control_system()) || ' ' || oid FROM pg_database
+WHERE datname = current_database();
+
 -- name: clock
 -- The time of the server (epoch ms).
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
@@ -132,9 +146,13 @@ SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0
 -- Wait until no other process migrates; it ends with the transaction.
 SELECT pg_advisory_xact_lock(1718579825, 2);
 
+-- name: schema
+-- Our schema, if it is there.
+SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'forq';
+
 -- name: create_schema
 -- Our schema.
-CREATE SCHEMA IF NOT EXISTS forq;
+CREATE SCHEMA forq;
 
 -- name: create_migrations
 -- The record of applied migrations, made with the first of them.

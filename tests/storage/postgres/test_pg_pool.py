@@ -1,0 +1,79 @@
+"""Through PgBouncer, whose transactions run on any of its connections: settings and statements go with each of them."""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
+from forq_trio.storage.postgres.connection import PgConnection
+from forq_trio.storage.postgres.open import SESSION, Address
+from support.batches import do
+from support.pgbouncer import through
+from support.words import ack, claim, send
+
+ROOT = Path(__file__).parents[3]
+PIECE = ["tests/storage/postgres/test_pg_engines.py", "tests/storage/postgres/test_pg_reader.py"]
+PIECE += [f"tests/conformance/test_{name}.py" for name in ("claim", "reader", "groups", "isolation")]
+
+
+def shown_by(connection: PgConnection, name: str) -> str:
+    connection._pg.send_query_params(f"SHOW {name}".encode(), None)
+    connection._sent.append(None)
+    ((value,),) = connection.wait()
+    return value
+
+
+def test_each_transaction_has_our_settings_and_leaves_none_behind(postgres, database):
+    with postgres.pool("transaction") as pool, closing(Address(through(pool, database)).connect()) as ours:
+        assert ours.pooled
+        ours.query("begin")
+        shown = {name: shown_by(ours, name) for name in SESSION}
+        ours.query("commit")
+        assert shown == SESSION
+        with psycopg.connect(through(pool, database), autocommit=True) as other:
+            for _ in range(8):
+                assert other.execute("SHOW search_path").fetchone() == ('"$user", public',)
+
+
+def test_three_processes_share_a_pool_smaller_than_their_connections(postgres, database):
+    with postgres.pool("transaction") as pool:
+        url = through(pool, database)
+        engines = [open_engine(url, EngineSettings(), "full") for _ in range(3)]
+        readers = [engine.open_reader() for engine in engines for _ in range(2)]
+        for number in range(12):
+            do(engines[number % 3], send(str(number)))
+            assert readers[number % 6].queue("q")[0].ready == 1
+            (delivery,) = do(engines[(number + 1) % 3], claim())
+            assert delivery.content == str(number)
+            assert do(engines[(number + 2) % 3], ack(delivery)) == (True,)
+        for each in (*readers, *engines):
+            each.close()
+
+
+def test_a_pool_of_statements_is_refused(postgres, database):
+    with postgres.pool("statement") as pool, pytest.raises(StorageOpenError) as raised:
+        open_engine(through(pool, database), EngineSettings(), "full")
+    assert "cannot be used: its pool needs pool_mode = transaction or session" in str(raised.value)
+
+
+@pytest.mark.tier2
+@pytest.mark.parametrize("mode", ["transaction", "session"])
+def test_a_piece_of_the_conformance_suite(mode):
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("-k", "not memory and not sqlite", *PIECE),
+        ],
+        env=os.environ | {"FORQ_TEST_POSTGRES_POOL": mode, "FORQ_TEST_EFFORT": "0.05"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout[-4000:]
