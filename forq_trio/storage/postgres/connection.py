@@ -24,6 +24,7 @@ from psycopg.types.numeric import IntLoader
 from psycopg.types.string import TextLoader
 
 from forq_trio.model.errors import StorageFull, StorageUnavailable, ZeroCharacter
+from forq_trio.storage.postgres.connecting import NotConnected, connect
 from forq_trio.storage.postgres.dialect import (
     ADDING,
     BEGINNING,
@@ -91,17 +92,16 @@ class PgConnection:
 
     def __init__(self, conninfo: str, settings: Mapping[str, str]) -> None:
         """settings: of the server, with which each connection begins. Raises DatabaseFailed."""
-        self._conninfo = conninfo.encode()
+        self._conninfo = conninfo
         self._settings = json.dumps(dict(settings)).encode()
         self.wrote = False
         self._open()
 
     def _open(self) -> None:
-        self._pg = pq.PGconn.connect(self._conninfo)
-        if self._pg.status != pq.ConnStatus.OK:
-            message = self._pg.get_error_message()
-            self._pg.finish()
-            raise DatabaseFailed(_one_line(message))
+        try:
+            self._pg = connect(self._conninfo)
+        except (NotConnected, Error) as error:
+            raise DatabaseFailed(_one_line(str(error))) from None
         self.pooled = self._started("server_process") != b"%d" % self._pg.backend_pid
         """Each transaction may run on another connection of the server."""
         if self.pooled:

@@ -1,0 +1,65 @@
+"""Connects to PostgreSQL while other threads have the interpreter.
+
+libpq's own function that connects and waits keeps the interpreter to itself: with a machine that does not answer, the
+whole process would stand still for `connect_timeout`. So libpq connects without blocking, and this thread waits for the
+socket. Then libpq has no time limit of its own, and each host of a URL is tried for `connect_timeout` seconds here.
+"""
+
+import select
+from collections.abc import Iterator
+from time import monotonic
+
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+CONNECT_SECONDS = 5
+"""Where the URL has no connect_timeout."""
+_LISTS = ("host", "hostaddr", "port")
+
+
+class NotConnected(Exception):
+    """No host of the URL could be connected to"""
+
+
+def connect(conninfo: str) -> pq.PGconn:
+    """A connection to the first host that takes it. Blocks. Raises NotConnected with what the last host said."""
+    seconds = int(conninfo_to_dict(conninfo).get("connect_timeout") or CONNECT_SECONDS)
+    problem = ""
+    for attempt in _attempts(conninfo):
+        connection = pq.PGconn.connect_start(attempt.encode())
+        if _connected(connection, monotonic() + max(seconds, 1)):
+            return connection
+        problem = connection.get_error_message() if connection.status == pq.ConnStatus.BAD else _SILENT
+        connection.finish()
+    raise NotConnected(problem)
+
+
+_SILENT = "timeout expired: the server does not answer"
+
+
+def _attempts(conninfo: str) -> Iterator[str]:
+    """The same for one host after the other."""
+    parts = conninfo_to_dict(conninfo)
+    lists = {name: str(parts[name]).split(",") for name in _LISTS if parts.get(name)}
+    hosts = max(map(len, lists.values()), default=1)
+    for number in range(hosts):
+        chosen = {name: each[number if len(each) > 1 else 0] for name, each in lists.items()}
+        yield make_conninfo("", **{**parts, **chosen})
+
+
+def _connected(connection: pq.PGconn, ends_at: float) -> bool:
+    """Wait until it is connected, or has failed, or it is that late."""
+    wanted = pq.PollingStatus.WRITING
+    while connection.status != pq.ConnStatus.BAD:
+        poll = select.poll()
+        poll.register(
+            connection.socket, select.POLLIN if wanted == pq.PollingStatus.READING else select.POLLOUT
+        )
+        if not poll.poll(max(0.0, ends_at - monotonic()) * 1_000):
+            return False
+        wanted = connection.connect_poll()
+        if wanted == pq.PollingStatus.OK:
+            return True
+        if wanted == pq.PollingStatus.FAILED:
+            return False
+    return False

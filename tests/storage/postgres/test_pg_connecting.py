@@ -1,0 +1,47 @@
+"""A connection is made without keeping the interpreter from other threads, to the first host that answers."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from forq_trio.storage.postgres.connecting import NotConnected, connect
+
+
+@pytest.fixture
+def silent():
+    """The port of a server that says nothing, and its socket."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        yield server
+
+
+def test_other_threads_run_meanwhile(silent):
+    """The one that would close the connection among them: libpq alone would wait for its own time limit."""
+    problems: list[str] = []
+
+    def attempt() -> None:
+        with pytest.raises(NotConnected) as caught:
+            connect(f"host=127.0.0.1 port={silent.getsockname()[1]} dbname=x connect_timeout=600")
+        problems.append(str(caught.value))
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    peer, _ = silent.accept()
+    peer.close()
+    thread.join(20)
+    assert len(problems) == 1
+    assert "closed the connection unexpectedly" in problems[0]
+
+
+def test_a_host_that_does_not_answer_is_left_for_the_next_one(silent, postgres):
+    port = silent.getsockname()[1]
+    hosts = f"host=127.0.0.1,{postgres.directory} port={port},5432 user=postgres dbname=postgres connect_timeout=1"
+    began = time.monotonic()
+    connection = connect(hosts)
+    assert time.monotonic() - began > 0.9
+    assert connection.db == b"postgres"
+    connection.finish()
+    with pytest.raises(NotConnected, match="does not answer"):
+        connect(f"host=127.0.0.1 port={port} dbname=x connect_timeout=1")
