@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
+from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.migrate import Migrated
 from forq_trio.storage.move import Moved, Progress, Side, Table, tables_of
 from forq_trio.storage.move import move as move_all
-from forq_trio.storage.urls import NO_OTHER_URLS, OtherUrls
 
 if TYPE_CHECKING:
     from forq_trio.storage.postgres.move import PgSide

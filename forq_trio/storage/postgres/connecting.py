@@ -21,7 +21,7 @@ class NotConnected(Exception):
     """No host of the URL could be connected to"""
 
 
-def connect(conninfo: str) -> pq.PGconn:
+def connect(conninfo: str) -> pq.abc.PGconn:
     """A connection to the first host that takes it. Blocks. Raises NotConnected with what the last host said."""
     seconds = int(conninfo_to_dict(conninfo).get("connect_timeout") or CONNECT_SECONDS)
     problem = ""
@@ -47,9 +47,9 @@ def _attempts(conninfo: str) -> Iterator[str]:
         yield make_conninfo("", **{**parts, **chosen})
 
 
-def _connected(connection: pq.PGconn, ends_at: float) -> bool:
+def _connected(connection: pq.abc.PGconn, ends_at: float) -> bool:
     """Wait until it is connected, or has failed, or it is that late."""
-    wanted = pq.PollingStatus.WRITING
+    wanted: int = pq.PollingStatus.WRITING
     while connection.status != pq.ConnStatus.BAD:
         poll = select.poll()
         poll.register(

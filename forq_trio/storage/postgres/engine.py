@@ -27,6 +27,7 @@ import msgspec
 
 from forq_trio.model.clock import AheadClock, Clock
 from forq_trio.model.commands import Compact, Compacted, Optimize
+from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres.connection import (
@@ -50,7 +51,6 @@ from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import Operations, operation_on_each
 from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.urls import NO_OTHER_URLS, OtherUrls
 
 OPERATIONS: Operations = {**operations.OPERATIONS}
 BATCHES_STORED = 1_000

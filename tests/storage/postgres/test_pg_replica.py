@@ -12,10 +12,10 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
+from forq_trio.model.database_urls import OtherUrls
 from forq_trio.model.errors import ServiceError, StorageOpenError
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
-from forq_trio.storage.urls import OtherUrls
 from forq_trio.system import open_broker
 from support.actors import until
 from support.batches import do
