@@ -22,13 +22,14 @@ from functools import partial
 from itertools import count
 from math import inf
 from secrets import token_hex
+from typing import Any
 
 import msgspec
 
 from forq_trio.model.clock import AheadClock, Clock
-from forq_trio.model.commands import Compact, Compacted, Optimize
+from forq_trio.model.commands import Command, Compact, Compacted, Optimize
 from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
-from forq_trio.model.errors import FeatureUnavailable, StorageUnavailable
+from forq_trio.model.errors import FeatureUnavailable, ForqError, StorageUnavailable, ZeroCharacter
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres.connection import (
     LOCK_TIMEOUT,
@@ -43,6 +44,7 @@ from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
+from forq_trio.storage.postgres.zero import cannot_be_stored
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.engine import SqlEngine
@@ -396,6 +398,9 @@ class PostgresEngine(SqlEngine):
         """End the connection of a process that has the gate, and was stopped while it was answered."""
         self._rollback()
         return bool(self._connection.query("end_stopped"))
+
+    def _refusals(self, commands: Sequence[Command[Any]]) -> list[ForqError | None]:
+        return [ZeroCharacter() if cannot_be_stored(command) else None for command in commands]
 
     def _move_sent(self, tx: Transaction) -> None:
         self._moved = move_sent(tx, self._full) if self._sent else Moved()

@@ -63,6 +63,10 @@ class SqlEngine(ABC):
     def _begin(self) -> None:
         """Open a transaction; afterwards nobody else writes, and the cache is as of the last commit."""
 
+    def _refusals(self, commands: Sequence[Command[Any]]) -> list[ForqError | None]:
+        """Why the database cannot store what these commands have; None for one that it can, as most databases."""
+        return [None] * len(commands)
+
     def _move_sent(self, tx: Transaction) -> None:  # noqa: B027 - most engines have none
         """Move messages that applications sent in transactions of their own into their queues."""
 
@@ -139,10 +143,11 @@ class SqlEngine(ABC):
             schedules.run_due(tx)
         if batch.moves_staged:
             self._move_sent(tx)
-        outcomes: list[Any] = [None] * len(batch.commands)
+        outcomes: list[Any] = self._refusals(batch.commands)
         kinds: dict[type[Command[Any]], list[int]] = {}
         for index, command in enumerate(batch.commands):
-            kinds.setdefault(type(command), []).append(index)
+            if outcomes[index] is None:
+                kinds.setdefault(type(command), []).append(index)
         claims = kinds.pop(Claim, [])
         run = _run_isolated if isolated else _run_together
         for kind in self._order if len(kinds) > 1 else kinds:

@@ -1,18 +1,32 @@
 """Several engines on one database: what one does the others know, and a cut connection tells no lie."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
+from psycopg import sql
 
 from forq_trio.model.access import AccessToken, Digest, Scope
-from forq_trio.model.commands import Configure, Purge, Purged, RevokeToken, SaveToken
+from forq_trio.model.commands import (
+    Configure,
+    Nack,
+    OfferMany,
+    ProduceMany,
+    Purge,
+    Purged,
+    RevokeToken,
+    SaveToken,
+)
 from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
+from forq_trio.model.keys import Offering
+from forq_trio.model.messages import NewMessage, Receipt
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.storage.engine import Batch, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
 from support.cuts import before_the_flush, cut
-from support.words import ack, claim, send
+from support.words import ack, claim, contents, send
 
 
 def test_what_one_sends_the_other_delivers_once(open_one):
@@ -127,8 +141,51 @@ def test_a_zero_character_is_refused_alone(open_one):
     assert do(a, claim(most=10)) == ()
 
 
-def test_a_command_that_fails_in_a_statement_nobody_waited_for_fails_alone(open_one):
+@pytest.mark.parametrize(
+    "refused",
+    [
+        send("a\0b"),
+        send(attributes={"k": "\0"}),
+        send(attributes={"k": r"\u0000"}),
+        ProduceMany("q", (NewMessage("a"), NewMessage("b", group="\0"))),
+        Nack("q", (Receipt(1, 1),), 0, "because of \0"),
+        OfferMany("q", (Offering(key="k", content="\0"),)),
+    ],
+)
+def test_what_cannot_be_stored_costs_the_others_of_its_batch_nothing(open_one, monkeypatch, refused):
+    """Whoever sends such again and again would have every batch run twice, the second time command by command."""
+    a = open_one()
+    monkeypatch.setattr(a, "_rollback", lambda: pytest.fail("the batch runs again"))
+    outcomes = run(a, send("c"), refused, claim(most=10)).outcomes
+    assert isinstance(outcomes[1], ZeroCharacter)
+    assert contents(outcomes[2]) == ["c"]
+
+
+def test_a_batch_sees_what_the_one_before_it_did_whatever_isolation_the_database_prefers(
+    open_one, empty_tables, monkeypatch
+):
+    """A snapshot that is taken before the wait for the gate would be too old."""
+    with psycopg.connect(empty_tables, autocommit=True) as connection:
+        name = sql.Identifier(connection.info.dbname)
+        setting = sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}")
+        connection.execute(setting.format(name, sql.Literal("repeatable read")))
+        try:
+            a, b = open_one(), open_one()
+        finally:
+            connection.execute(sql.SQL("ALTER DATABASE {} RESET default_transaction_isolation").format(name))
+        monkeypatch.setattr(b, "_rollback", lambda: pytest.fail("the batch runs again"))
+        a.execute_batch(Batch([send("x")], T0))
+        with ThreadPoolExecutor(1) as thread:
+            waiting = thread.submit(run, b, send("y"), claim(most=2))
+            while not connection.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
+                assert not waiting.done()
+            a.commit()
+            assert contents(waiting.result().outcomes[1]) == ["x", "y"]
+
+
+def test_a_command_that_fails_in_a_statement_nobody_waited_for_fails_alone(open_one, monkeypatch):
     """Its error comes with the COMMIT."""
+    monkeypatch.setattr(module, "cannot_be_stored", lambda command: False)
     a = open_one()
     result = a.execute_batch(Batch([send("c"), send("d", attributes={"k": "\0"})], T0))
     assert a.commit()

@@ -9,8 +9,8 @@ SELECT pg_backend_pid();
 SELECT count(set_config(key, value, $2)) FROM json_each_text($1);
 
 -- name: begin
--- Begin a batch.
-BEGIN;
+-- Begin a batch: each statement behind the gate sees what others committed before, whatever the database prefers.
+BEGIN ISOLATION LEVEL READ COMMITTED;
 
 -- name: forget_plans
 -- The plans of statements are made anew.
