@@ -138,17 +138,18 @@ _AS_TEXT = bytes(each if 0x20 <= each < 0x7F else ord(".") for each in range(256
 
 # ---- JSON ----
 
+# No group has a possessive quantifier: Python matched those wrongly before 3.11.4.
 _SPACE = r"[ \t\n\r]*+"
-_STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
+_STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*"'
 _VALUE = re.compile(
-    rf"{_SPACE}(?:(?P<key>{_STRING}){_SPACE}:{_SPACE})?+"
-    rf"(?:(?P<string>{_STRING})|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|true|false|null)"
+    rf"{_SPACE}(?:(?P<key>{_STRING}){_SPACE}:{_SPACE})?"
+    rf"(?:(?P<string>{_STRING})|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)"
     rf"|(?P<empty>\[{_SPACE}\]|\{{{_SPACE}\}})|(?P<open>[\[{{])){_SPACE}(?P<comma>,?)"
 )
 _CLOSE = re.compile(rf"{_SPACE}([\]}}]){_SPACE}(?P<comma>,?)")
 _UNFINISHED = re.compile(
-    rf"{_SPACE}(?:{_STRING}{_SPACE}:?{_SPACE})?+"
-    r'(?:"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f]?[^"\\\x00-\x1f]*+)*+|[-+.0-9a-zE]*+|[\[{][ \t\n\r]*+)\Z'
+    rf"{_SPACE}(?:{_STRING}{_SPACE}:?{_SPACE})?"
+    r'(?:"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f]?[^"\\\x00-\x1f]*+)*|[-+.0-9a-zE]*+|[\[{][ \t\n\r]*+)\Z'
 )
 _SPACE_ONLY = re.compile(rf"{_SPACE}\Z")
 _CLOSER = {"[": "]", "{": "}"}

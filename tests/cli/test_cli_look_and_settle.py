@@ -128,6 +128,7 @@ def test_queues_as_json(one_received: Forq):
         "level": "fine",
         "verdict": "Healthy",
         "sendsRefused": None,
+        "table": None,
     }
 
 

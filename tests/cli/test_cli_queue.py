@@ -37,9 +37,11 @@ def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, clien
     outcome = connected("queue", "set", queue, *options)
     made = f"{queue} is a new queue, with {len(EXAMPLES)} settings\n"
     assert (outcome.code, outcome.out, outcome.err) == (0, made, "")
-    *values, paused = map(msgspec.to_builtins, msgspec.structs.astuple(client.settings(queue).settings))
+    *values, paused, table = map(
+        msgspec.to_builtins, msgspec.structs.astuple(client.settings(queue).settings)
+    )
     assert values == [msgspec.to_builtins(example.value) for example in EXAMPLES.values()]
-    assert paused is False
+    assert (paused, table) == (False, None)
     assert rows(connected("queue", "show", queue).out) == {
         SETTINGS[name].option: (example.typed, "set") for name, example in EXAMPLES.items()
     }

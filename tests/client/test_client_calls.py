@@ -9,7 +9,6 @@ import pytest
 
 from forq_trio import (
     AsyncForqClient,
-    CallerError,
     Forbidden,
     ForqClient,
     ForqError,
@@ -353,7 +352,8 @@ def test_both_clients_have_the_same_methods():
 @pytest.mark.parametrize("code", REASONS)
 def test_every_code_of_the_api_is_an_error_of_its_side(code: str):
     error = error_of(code, field="$.a.b", message="said")
-    assert isinstance(error, CallerError if REASONS[code].status < 500 else ServiceError)
+    assert isinstance(error, ForqError if REASONS[code].status < 500 else ServiceError)
+    assert error.told is (REASONS[code].status < 500)
     assert (error.code, error.field, error.message) == (code, "a.b", "said")
 
 

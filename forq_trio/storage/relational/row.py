@@ -58,6 +58,7 @@ POSITION: Final = 10
 BYTES: Final = 11
 KEY: Final = 12
 KIND: Final = 13
+MAX_ATTEMPTS: Final = 14
 
 
 Place = tuple[int, int, int]

@@ -36,6 +36,7 @@ async def test_the_list_of_queues(api: Api):
         "level": "fine",
         "verdict": "Healthy",
         "sendsRefused": None,
+        "table": None,
     }
     assert json_of(await api.call("GET", "/api/v1/queues")) == {
         "queues": [
@@ -69,6 +70,7 @@ async def test_one_queue(api: Api):
         "level": "fine",
         "verdict": "Healthy",
         "sendsRefused": None,
+        "table": None,
     }
     await api.broker.pause("q")
     assert json_of(await api.call("GET", "q"))["paused"] is True

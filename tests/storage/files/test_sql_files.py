@@ -20,8 +20,8 @@ def test_the_places_in_a_row_are_those_of_its_columns() -> None:
     columns = re.findall(r"\w+", statement.partition("FROM")[0].replace("CAST(bytes AS INTEGER)", "bytes"))[
         1:
     ]
-    assert [getattr(row, name.upper()) for name in columns] == list(range(14))
-    assert len(get_args(row.ReadyRow)) == 14
+    assert [getattr(row, name.upper()) for name in columns] == list(range(15))
+    assert len(get_args(row.ReadyRow)) == 15
 
 
 def test_columns_have_a_name_too() -> None:
