@@ -35,6 +35,8 @@ class Link:
         self._worker = worker
         self._broker = broker
         self._unknown: set[str] = set()
+        self._ending: set[str] = set()
+        """Receipts that were given back: an extension before that, whose answer comes later, holds nothing."""
         self.settings = broker.settings
 
     async def receive(self, queue: str, *, max_messages: int, **options) -> list[Delivery]:
@@ -63,6 +65,8 @@ class Link:
         trial = self._trial
         deliveries = [trial.deliveries[receipt] for receipt in receipts]
         noted = [trial.history.settling(queue, each) for each in deliveries]
+        if what != "extend":
+            self._ending.update(receipts)
         if what == "ack":
             for each in deliveries:
                 trial.history.acking(each)
@@ -82,7 +86,8 @@ class Link:
             if what == "ack":
                 settled.acked(result.ok)
             if what == "extend":
-                settled.extended(result.lease_until)
+                if result.receipt not in self._ending:
+                    settled.extended(result.lease_until)
             elif result.ok:
                 trial.books.settled(what, result.receipt)
         await self._back()
