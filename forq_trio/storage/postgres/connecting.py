@@ -6,14 +6,15 @@ socket. Then libpq has no time limit of its own, and each host of a URL is tried
 """
 
 import select
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from time import monotonic
+from typing import Any
 
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 CONNECT_SECONDS = 5
-"""Where the URL has no connect_timeout."""
+"""For each host, where the URL sets no other time limit."""
 _LISTS = ("host", "hostaddr", "port")
 
 
@@ -23,11 +24,12 @@ class NotConnected(Exception):
 
 def connect(conninfo: str) -> pq.abc.PGconn:
     """A connection to the first host that takes it. Blocks. Raises NotConnected with what the last host said."""
-    seconds = int(conninfo_to_dict(conninfo).get("connect_timeout") or CONNECT_SECONDS)
+    parts = conninfo_to_dict(conninfo)
+    seconds = _seconds(str(parts.get("connect_timeout") or 0))
     problem = ""
-    for attempt in _attempts(conninfo):
+    for attempt in _attempts(parts):
         connection = pq.PGconn.connect_start(attempt.encode())
-        if _connected(connection, monotonic() + max(seconds, 1)):
+        if _connected(connection, monotonic() + seconds):
             return connection
         problem = connection.get_error_message() if connection.status == pq.ConnStatus.BAD else _SILENT
         connection.finish()
@@ -37,11 +39,22 @@ def connect(conninfo: str) -> pq.abc.PGconn:
 _SILENT = "timeout expired: the server does not answer"
 
 
-def _attempts(conninfo: str) -> Iterator[str]:
-    """The same for one host after the other."""
-    parts = conninfo_to_dict(conninfo)
+def _seconds(timeout: str) -> int:
+    """The time limit; 0 and less, which mean none to libpq, are the usual one. Raises NotConnected."""
+    try:
+        seconds = int(timeout)
+    except ValueError:
+        raise NotConnected(f"connect_timeout is a number of seconds, not {timeout!r}") from None
+    return seconds if seconds > 0 else CONNECT_SECONDS
+
+
+def _attempts(parts: Mapping[str, Any]) -> Iterator[str]:
+    """The same for one host after the other; lists that do not fit each other are left to libpq, which says so."""
     lists = {name: str(parts[name]).split(",") for name in _LISTS if parts.get(name)}
     hosts = max(map(len, lists.values()), default=1)
+    if any(len(each) not in (1, hosts) for each in lists.values()):
+        yield make_conninfo("", **parts)
+        return
     for number in range(hosts):
         chosen = {name: each[number if len(each) > 1 else 0] for name, each in lists.items()}
         yield make_conninfo("", **{**parts, **chosen})

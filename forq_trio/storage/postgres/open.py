@@ -10,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.migrate import Applied, Migrated, load, pending
 from forq_trio.storage.move import MARK, half_filled_by_move
+from forq_trio.storage.postgres.connecting import CONNECT_SECONDS
 from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
 
 VERSION_MIN = 13
@@ -21,7 +22,7 @@ _MISREAD = (
 )
 _CONNECTION = {
     "application_name": "forq",
-    "connect_timeout": "5",
+    "connect_timeout": str(CONNECT_SECONDS),
     "client_encoding": "utf8",
     "tcp_user_timeout": "5000",
     "target_session_attrs": "read-write",

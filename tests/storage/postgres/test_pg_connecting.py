@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from forq_trio.storage.postgres import connecting
 from forq_trio.storage.postgres.connecting import NotConnected, connect
 
 
@@ -45,3 +46,24 @@ def test_a_host_that_does_not_answer_is_left_for_the_next_one(silent, postgres):
     connection.finish()
     with pytest.raises(NotConnected, match="does not answer"):
         connect(f"host=127.0.0.1 port={port} dbname=x connect_timeout=1")
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("host=127.0.0.1 port=1 connect_timeout=soon", "connect_timeout"),
+        ("host=a,b port=1,2,3", "could not match 3 port numbers to 2 hosts"),
+    ],
+)
+def test_what_cannot_be_read_is_said(url: str, complaint: str) -> None:
+    with pytest.raises(NotConnected, match=complaint):
+        connect(url)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", ""])
+def test_no_time_limit_is_the_usual_one(monkeypatch, silent, seconds: str) -> None:
+    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 2)
+    began = time.monotonic()
+    with pytest.raises(NotConnected, match="does not answer"):
+        connect(f"host=127.0.0.1 port={silent.getsockname()[1]} connect_timeout='{seconds}'")
+    assert time.monotonic() - began > 1.9
