@@ -351,13 +351,12 @@ class CompactionImpossible(CallerError, code="conflict.not_compactable", status=
     """The file cannot give free pages back as it is: stop the server, and run `forq compact --db` once"""
 
 
-class OutcomeUnknown(
-    ServiceError,
-    code="internal",
-    status=500,
-    means="An error of the server; whether the change was made is not known.",
-):
-    """The commit itself failed: the change may or may not be on disk"""
+class OutcomeUnknown(ServiceError, code="forq.outcome_unknown", status=500):
+    """The database failed while it committed: the change may or may not be stored"""
+
+
+class InternalError(OutcomeUnknown, code="internal"):
+    """An error of the server; whether the change was made is not known"""
 
 
 class StorageUnavailable(ServiceError, code="forq.unhealthy"):

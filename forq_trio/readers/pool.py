@@ -65,7 +65,7 @@ class ReaderPool:
         ended = trio.Event()
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_interrupt_on_cancel, reader, ended)
+                nursery.start_soon(self._interrupt_on_cancel, reader, ended)
                 with trio.CancelScope(shield=True):
                     result = await self._in_thread(lambda: _capture(read, reader))
                 ended.set()
@@ -79,6 +79,20 @@ class ReaderPool:
             await trio.lowlevel.checkpoint_if_cancelled()
             raise result
         return result
+
+    async def _interrupt_on_cancel(self, reader: Reader, ended: trio.Event) -> None:
+        """Interrupt the read when it is cancelled, and again until it ended.
+
+        Once is not enough: a database forgets an interrupt that comes while the read is between two statements.
+        """
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                while not ended.is_set():
+                    await self._in_thread(reader.interrupt)
+                    with trio.move_on_after(limits.READ_INTERRUPT_SECONDS):
+                        await ended.wait()
 
     @staticmethod
     async def _in_thread(work: Callable[[], T]) -> T:
@@ -98,18 +112,3 @@ def _capture(read: Callable[[Reader], T], reader: Reader) -> T | Exception:
         return read(reader)
     except Exception as error:
         return error
-
-
-async def _interrupt_on_cancel(reader: Reader, ended: trio.Event) -> None:
-    """Interrupt the read when it is cancelled, and again until it ended.
-
-    Once is not enough: a database forgets an interrupt that comes while the read is between two statements.
-    """
-    try:
-        await trio.sleep_forever()
-    finally:
-        with trio.CancelScope(shield=True):
-            while not ended.is_set():
-                reader.interrupt()
-                with trio.move_on_after(limits.READ_INTERRUPT_SECONDS):
-                    await ended.wait()

@@ -95,6 +95,7 @@ def test_a_server_that_asks_to_come_back_is_obeyed(clock: Clock):
         answer_of(503, Retry_After="Sat, 21 Nov 2026 09:00:00 GMT", json={"code": "x"}),
         answer_of(429, Retry_After="1", json={"code": "too_many_requests"}),
         answer_of(500, Retry_After="1", json={"code": "internal"}),
+        answer_of(500, Retry_After="1", json={"code": "forq.outcome_unknown"}),
     ],
 )
 def test_other_answers_are_taken_as_they_are(clock: Clock, answer: Answer):

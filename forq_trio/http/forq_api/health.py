@@ -60,7 +60,7 @@ class HealthCheck:
         self._started = monotonic()
 
     async def check(self, request: Request) -> Response:
-        """204, or with `?verbose` 200 and a description; 503 when the database did not answer within 5 s."""
+        """204, or with `?verbose` 200 and a description; 503 when the database did not answer in time."""
         healthy = False
         with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
             try:

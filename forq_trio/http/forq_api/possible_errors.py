@@ -54,7 +54,9 @@ def possible_errors(route: Route) -> dict[int, list[Reason]]:
     """The reasons by status, each once."""
     found = [*_of_request(route), *route.operation.errors]
     if isinstance(route.operation, Endpoint):
-        found.append(errors.OutcomeUnknown)
+        found.append(errors.InternalError)
+        if route.operation.method != "GET" or not route.operation.head:
+            found.append(errors.OutcomeUnknown)
     if route.gate is not None:
         found += (errors.WrongKey, errors.TooManyWrongKeys)
         if route.gate.scope is not None:

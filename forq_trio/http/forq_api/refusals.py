@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from forq_trio.http.message import Request, Response, encode_json
 from forq_trio.model import limits
-from forq_trio.model.errors import ContentTooLarge, ForqError, OutcomeUnknown, Overloaded
+from forq_trio.model.errors import ContentTooLarge, ForqError, InternalError, Overloaded
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
 from forq_trio.wire.errors import ANSWER_HEADER, FIELD_HEADER, FULL, MESSAGE_HEADER, ErrorView, PlaceView
 
@@ -29,7 +29,7 @@ TRANSPORT_CODES: Mapping[int, tuple[str, str]] = {
     414: ("bad_request.uri.too_long", "The path and query are too long."),
     417: ("bad_request.expectation.unknown", "`Expect` says something other than `100-continue`."),
     431: ("bad_request.headers.too_large", "The headers are longer than 16 KiB, or more than 100."),
-    500: (OutcomeUnknown.code, REASONS[OutcomeUnknown.code].meaning),
+    500: (InternalError.code, REASONS[InternalError.code].meaning),
     501: (
         "bad_request.http.not_implemented",
         "The transfer encoding is not known, or the method is CONNECT.",

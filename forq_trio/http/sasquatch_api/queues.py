@@ -61,7 +61,7 @@ class QueueEndpoints:
         return Response(200, msgspec.json.encode(bodies.Purged("ok", deleted)))
 
     async def health(self, request: Request) -> Response:
-        """A real operation on the write connection; ServiceUnavailable when it fails or takes more than 5 seconds."""
+        """A real operation on the write connection; ServiceUnavailable when it fails or takes too long."""
         with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
             try:
                 await self._broker.healthcheck()

@@ -3,14 +3,16 @@
 libpq's own function that connects and waits keeps the interpreter to itself: with a machine that does not answer, the
 whole process would stand still for `connect_timeout`. So libpq connects without blocking, and this thread waits for the
 socket. Then libpq has no time limit of its own, and each host of a URL is tried for `connect_timeout` seconds here.
+
+The same is true of the connection over which a statement is cancelled. Only a libpq before 17 has no other way.
 """
 
 import select
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
-from psycopg import pq
+from psycopg import capabilities, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 CONNECT_SECONDS = 5
@@ -29,7 +31,7 @@ def connect(conninfo: str) -> pq.abc.PGconn:
     problem = ""
     for attempt in _attempts(parts):
         connection = pq.PGconn.connect_start(attempt.encode())
-        if _connected(connection, monotonic() + seconds):
+        if _connected(connection, connection.connect_poll, seconds):
             return connection
         problem = connection.get_error_message() if connection.status == pq.ConnStatus.BAD else _SILENT
         connection.finish()
@@ -60,8 +62,22 @@ def _attempts(parts: Mapping[str, Any]) -> Iterator[str]:
         yield make_conninfo("", **{**parts, **chosen})
 
 
-def _connected(connection: pq.abc.PGconn, ends_at: float) -> bool:
-    """Wait until it is connected, or has failed, or it is that late."""
+def cancel(connection: pq.abc.PGconn) -> None:
+    """Cancel the statement that runs on a connection, from another thread. Blocks, for CONNECT_SECONDS at the most."""
+    if not capabilities.has_cancel_safe():
+        connection.get_cancel().cancel()
+        return
+    canceller = connection.cancel_conn()
+    canceller.start()
+    _connected(canceller, canceller.poll, CONNECT_SECONDS)
+    canceller.finish()
+
+
+def _connected(
+    connection: pq.abc.PGconn | pq.abc.PGcancelConn, poll_once: Callable[[], int], seconds: float
+) -> bool:
+    """Wait until it is connected (or the statement cancelled), has failed, or took so many seconds."""
+    ends_at = monotonic() + seconds
     wanted: int = pq.PollingStatus.WRITING
     while connection.status != pq.ConnStatus.BAD:
         poll = select.poll()
@@ -70,7 +86,7 @@ def _connected(connection: pq.abc.PGconn, ends_at: float) -> bool:
         )
         if not poll.poll(max(0.0, ends_at - monotonic()) * 1_000):
             return False
-        wanted = connection.connect_poll()
+        wanted = poll_once()
         if wanted == pq.PollingStatus.OK:
             return True
         if wanted == pq.PollingStatus.FAILED:

@@ -24,7 +24,7 @@ from psycopg.types.numeric import IntLoader
 from psycopg.types.string import TextLoader
 
 from forq_trio.model.errors import StorageFull, StorageUnavailable, ZeroCharacter
-from forq_trio.storage.postgres.connecting import NotConnected, connect
+from forq_trio.storage.postgres.connecting import NotConnected, cancel, connect
 from forq_trio.storage.postgres.dialect import (
     ADDING,
     BEGINNING,
@@ -173,8 +173,9 @@ class PgConnection:
         return payloads
 
     def cancel(self) -> None:
-        """Cancel the statement that runs; from any thread."""
-        self._pg.get_cancel().cancel()
+        """Cancel the statement that runs, as far as that can be done; from another thread. Blocks."""
+        with suppress(Error):
+            cancel(self._pg)
 
     # Statements
 

@@ -96,7 +96,8 @@ READ_ERRORS: tuple[AnyReason, ...] = (
     errors.ReadDeadlineExceeded,
     errors.Stopping,
 )
-"""What every read of the database may answer. What every endpoint may answer is `OutcomeUnknown`."""
+"""What every read of the database may answer. What every endpoint may answer is `InternalError`, and those that change
+something `OutcomeUnknown`."""
 
 SETTLE_ERRORS: tuple[AnyReason, ...] = (errors.StorageUnavailable, errors.Overloaded, errors.Stopping)
 """What every settlement may answer."""

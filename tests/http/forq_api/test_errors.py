@@ -22,7 +22,10 @@ from forq_trio.http.forq_api.refusals import TRANSPORT_CODES, Refused, answer, t
 from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS
 from forq_trio.model.queue_settings import SettingsChange
-from support.forq_api import blamed, json_of, make_request
+from forq_trio.storage.engine import EngineSettings, OutcomeLost
+from oracle.engine import MemoryEngine
+from support.actors import ObservedEngine
+from support.forq_api import ASKING_FOR_MORE, blamed, json_of, make_request, open_api
 
 REQUEST = make_request("POST", "/", body=b"{}")
 BASES = {errors.ForqError, errors.CallerError, errors.ServiceError, errors.NotFound}
@@ -149,3 +152,20 @@ def test_f9_no_code_is_spelled_out_anywhere_else():
     for path in Path(forq_trio.http.__file__).parent.glob("**/*.py"):
         for code in REASONS:
             assert f'"{code}"' not in path.read_text(), f"{path.name} spells out {code}"
+
+
+async def test_a_commit_that_may_or_may_not_be_stored_is_nothing_to_repeat():
+    """503 would say that the request may be repeated; and it is not the fault of this server's program."""
+
+    def lose() -> None:
+        engine.before_commit = lambda: None
+        raise OutcomeLost
+
+    engine = ObservedEngine(MemoryEngine(EngineSettings()))
+    async with open_api(engine) as api:
+        for headers in (None, ASKING_FOR_MORE):
+            engine.before_commit = lose
+            answer = await api.call("POST", "q/messages", {"content": "x"}, headers)
+            assert (answer.status, json_of(answer)["code"]) == (500, "forq.outcome_unknown")
+            assert b"retry-after" not in dict(answer.headers)
+        await api.send("y")

@@ -3,7 +3,6 @@
 import trio
 import trio.testing
 
-from forq_trio.model import limits
 from support.forq_api import SECRET, Api, json_of, make_request
 
 
@@ -42,7 +41,7 @@ async def test_f10_a_database_that_does_not_answer(api: Api, mock_clock: trio.te
 
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
-        mock_clock.jump(limits.HEALTH_SECONDS_MAX)
+        mock_clock.jump(4)  # a checker that waits for five seconds hears it
         await trio.testing.wait_all_tasks_blocked()
         assert answers == [(503, "forq.unhealthy")]
 

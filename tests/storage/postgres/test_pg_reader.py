@@ -4,11 +4,18 @@ from contextlib import closing
 from threading import Timer
 
 import pytest
+import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.postgres.engine import PostgresEngine
+from forq_trio.storage.postgres.reader import PgReader
+from forq_trio.storage.reader import Reader
 from support.actors import T0
 from support.batches import do, run
+from support.database_proxy import database_proxy
 from support.words import send
 
 
@@ -59,3 +66,40 @@ def test_a_snapshot_sees_one_state(open_one):
             do(engine, send(), T0 + 1)
             assert reader._counts("q").ready == 1
         assert reader._counts("q").ready == 2
+
+
+async def test_a_database_that_falls_silent_keeps_nobody_waiting_but_its_reader(open_one, empty_tables):
+    """The read is interrupted over another connection, which the database takes without a word."""
+    asked = trio.Event()
+    with (
+        database_proxy(empty_tables) as proxy,
+        closing(PostgresEngine(proxy.url, EngineSettings())) as engine,
+    ):
+        pool = ReaderPool(engine.open_reader, 1, deadline_seconds=0.1)
+        await pool.run(lambda reader: reader.queues())
+        token = trio.lowlevel.current_trio_token()
+
+        def hold() -> bool:
+            token.run_sync_soon(asked.set)
+            return False
+
+        async def go_on() -> None:
+            await asked.wait()
+            proxy.accepts = lambda: True
+            proxy.release()
+
+        proxy.accepts = hold
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(go_on)
+            with pytest.raises(ReadDeadlineExceeded):
+                await pool.run(sleeping)
+        assert await pool.run(lambda reader: reader.queues()) == {}
+        pool.close()
+
+
+def sleeping(reader: Reader) -> object:
+    """A read that takes a minute."""
+    assert isinstance(reader, PgReader)
+    reader._connection._pg.send_query_params(b"SELECT pg_sleep(60)", None)
+    reader._connection._sent.append(None)
+    return reader.queues()
