@@ -102,12 +102,6 @@ class PgConnection:
             self._pg = connect(self._conninfo)
         except (NotConnected, Error) as error:
             raise DatabaseFailed(_one_line(str(error))) from None
-        self.pooled = self._started("server_process") != b"%d" % self._pg.backend_pid
-        """Each transaction may run on another connection of the server."""
-        if self.pooled:
-            self._check_pool()
-        else:
-            self._started("set_settings", self._settings, b"false")
         self._pg.nonblocking = 1
         self._pg.enter_pipeline_mode()
         self._poll = select.poll()
@@ -120,6 +114,12 @@ class PgConnection:
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
         """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
+        self.pooled = self._started("server_process") != self._pg.backend_pid
+        """Each transaction may run on another connection of the server."""
+        if self.pooled:
+            self._check_pool()
+        else:
+            self._started("set_settings", self._settings, b"false")
 
     def _check_pool(self) -> None:
         """Raises DatabaseFailed where each statement, not each transaction, gets another connection."""
@@ -129,13 +129,16 @@ class PgConnection:
         except DatabaseFailed as error:
             raise DatabaseFailed(f"its pool needs pool_mode = transaction or session ({error})") from None
 
-    def _started(self, name: str, *values: bytes) -> bytes | None:
-        """Run a statement of the beginning; returns its first value. Raises DatabaseFailed."""
-        result = self._pg.exec_params(SQL[name].encode(), values)
-        if result.status not in _FINE:
+    def _started(self, name: str, *values: bytes) -> Any:
+        """Run a statement of the beginning; returns its first value, if it has one. Raises DatabaseFailed."""
+        try:
+            self._pg.send_query_params(SQL[name].encode(), values)
+            self._sent.append(None)
+            rows = self.wait()
+        except (StatementFailed, DatabaseFailed, Error) as error:
             self._pg.finish()
-            raise DatabaseFailed(str(_error(result)))
-        return result.get_value(0, 0)
+            raise DatabaseFailed(_one_line(str(error)), getattr(error, "sqlstate", "")) from error
+        return rows[0][0] if rows else None
 
     @property
     def lost(self) -> bool:

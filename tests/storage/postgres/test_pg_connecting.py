@@ -6,8 +6,14 @@ import time
 
 import pytest
 
-from forq_trio.storage.postgres import connecting
+from forq_trio.storage.postgres import connecting, connection
 from forq_trio.storage.postgres.connecting import NotConnected, connect
+from forq_trio.storage.postgres.connection import DatabaseFailed
+from forq_trio.storage.postgres.open import Address
+from support.database_proxy import ANSWERED, Fault, database_proxy
+
+READY = b"Z\0\0\0\5I"
+"""In what the server answers: it waits for a statement."""
 
 
 @pytest.fixture
@@ -67,3 +73,13 @@ def test_no_time_limit_is_the_usual_one(monkeypatch, silent, seconds: str) -> No
     with pytest.raises(NotConnected, match="does not answer"):
         connect(f"host=127.0.0.1 port={silent.getsockname()[1]} connect_timeout='{seconds}'")
     assert time.monotonic() - began > 1.9
+
+
+def test_a_server_that_falls_silent_after_it_took_the_connection_is_given_up(postgres, monkeypatch):
+    monkeypatch.setattr(connection, "ANSWER_SECONDS_MAX", 0.3)
+    with database_proxy(postgres.url()) as proxy:
+        proxy.faults.append(Fault(ANSWERED, READY, len(READY), silent=True))
+        with pytest.raises(DatabaseFailed, match="does not answer"):
+            Address(proxy.url).connect()
+        assert proxy.hit == 1
+        Address(proxy.url).connect().close()
