@@ -13,7 +13,7 @@ from forq_trio.broker.consumers import Consumers
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands
-from forq_trio.model.errors import ConsumerNotFound, QueueNotBound, QueueNotEmpty
+from forq_trio.model.errors import ConsumerNotFound, QueueBound, QueueNotBound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.queue_settings import QueueTable, SettingsChange, SettingsOptions
 from forq_trio.model.setting_checks import check_change, read_change
@@ -61,10 +61,16 @@ class Administration(Consumers):
 
         The queue has no messages, and no settings but the lease and the attempts. Raises InvalidQueueName,
         FeatureUnavailable (not PostgreSQL), InvalidTableName, NoTable, WrongTable (it names columns and indexes that
-        are missing), QueueNotEmpty, InvalidSetting, QueueBound (the table has a queue already).
+        are missing), QueueNotEmpty, InvalidSetting, QueueBound (the table has a queue already, or a schedule sends to
+        the queue), and what reads raise.
         """
         check_queue_name(queue)
         await self.bound.check(table)
+        sending = await self._readers.run(lambda reader: reader.schedule_of_queue(queue), long=True)
+        if sending is not None:
+            raise QueueBound(
+                f"the schedule {sending} sends to the queue: delete it, or give it another queue"
+            )
         await name_queues(self._writer, queue)
         bound = QueueTable(layout, table)
         await self._writer.execute(commands.BindTable(queue, bound))

@@ -81,7 +81,7 @@ class Walk:
     async def _step(self, found: DeadLetterPage) -> int:
         """Move what can be moved of a page, and note it; returns how many messages were."""
         task = self.task
-        movable = tuple(message.id for message in found.messages if _can_change(message, task))
+        movable = tuple(message.id for message in found.messages if self._can_change(message))
         step = RedriveStep(
             task.id,
             found.next_before or NOTHING_BELOW,
@@ -103,6 +103,16 @@ class Walk:
             self.saved_at = trio.current_time()
         return moved
 
+    def _can_change(self, message: MessageInfo) -> bool:
+        """True if the engine would move (or delete) this message now."""
+        task = self.task
+        if message.status == "processing":
+            return False
+        if task.action == "delete":
+            return True
+        target = task.target or message.source_queue
+        return target not in (None, message.queue) and self._known.settings_of(str(target)).table is None
+
     async def _execute(self, command: Command[T]) -> T:
         with trio.CancelScope(shield=True):
             outcome = await self._writer.execute(command)
@@ -122,15 +132,6 @@ def _above(found: DeadLetterPage, sequence: int | None) -> DeadLetterPage:
     messages = [message for message in found.messages if message.sequence > sequence]
     ends = found.next_before is None or found.next_before <= sequence + 1
     return DeadLetterPage(messages, found.searched, found.total, None if ends else found.next_before)
-
-
-def _can_change(message: MessageInfo, task: RedriveTask) -> bool:
-    """True if the engine would move (or delete) this message now."""
-    if message.status == "processing":
-        return False
-    if task.action == "delete":
-        return True
-    return (task.target or message.source_queue) not in (None, message.queue)
 
 
 def _command(task: RedriveTask, message_ids: tuple[str, ...], step: RedriveStep) -> Command[tuple[bool, ...]]:

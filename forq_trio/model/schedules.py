@@ -129,6 +129,11 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
         return Timing(**{name: getattr(self, name) for name in Timing.__struct_fields__})
 
     @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that its runs name."""
+        return (self.queue, self.dead_letter_queue) if self.dead_letter_queue else (self.queue,)
+
+    @property
     def message(self) -> NewMessage:
         """The message that a run sends."""
         return NewMessage(self.content, **{name: getattr(self, name) for name in _OPTION_NAMES})

@@ -140,6 +140,10 @@ class Reader(Protocol):
         """A schedule with its latest `runs` runs, newest first."""
         ...
 
+    def schedule_of_queue(self, queue: str) -> str | None:
+        """The name of a schedule whose runs name this queue, None if there is none. Reads all schedules."""
+        ...
+
     def schedules(self, after: str, limit: int) -> SchedulePage:
         """At most `limit` schedules by name, those behind `after`; "" for the first ones."""
         ...

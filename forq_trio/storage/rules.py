@@ -197,6 +197,13 @@ def check_unbound(settings: QueueSettings | None) -> QueueBound | None:
     return None if settings is None or settings.table is None else QueueBound()
 
 
+def check_all_unbound(
+    queues: Iterable[str | None], settings_of: Callable[[str], QueueSettings | None]
+) -> QueueBound | None:
+    """`check_unbound` for several queues; None among them stands for none."""
+    return next(filter(None, (check_unbound(settings_of(queue)) for queue in queues if queue)), None)
+
+
 def message_bytes(content: str, attributes: dict[str, str] | None) -> int:
     """The size of a message for its queue's bound: the UTF-8 bytes of content, attribute keys and values."""
     size = len(content) if content.isascii() else len(content.encode())

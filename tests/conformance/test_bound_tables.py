@@ -10,10 +10,12 @@ from forq_trio.model.commands import (
     ProduceEach,
     Redrive,
     Resubmit,
+    SaveSchedule,
 )
 from forq_trio.model.errors import InvalidSetting, QueueBound, QueueNotBound, QueueNotEmpty
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import QueueTable, SettingsChange
+from forq_trio.model.schedules import NewSchedule
 
 from .script import configure, counted, do, drain, pause, send, send_dead_letter
 
@@ -94,3 +96,20 @@ def test_forgetting_the_queue_ends_the_binding(engine):
     assert do(engine, ForgetQueue("q")) is True
     send(engine, "a")
     assert drain(engine) == ["a"]
+
+
+def test_a_schedule_for_it_is_refused_where_it_is_saved(engine):
+    bind(engine)
+    for new in (
+        NewSchedule(queue="q", content="", every="1h"),
+        NewSchedule(queue="other", content="", every="1h", dead_letter_queue="q"),
+    ):
+        assert isinstance(do(engine, SaveSchedule("s", new)), QueueBound)
+    assert engine.snapshot().schedules.count == 0
+    assert do(engine, SaveSchedule("s", NewSchedule(queue="other", content="", every="1h"))).name == "s"
+
+
+def test_schedules_that_name_a_queue_are_found(engine, reader):
+    do(engine, SaveSchedule("a", NewSchedule(queue="q", content="", every="1h")))
+    do(engine, SaveSchedule("b", NewSchedule(queue="p", content="", every="1h", dead_letter_queue="letters")))
+    assert [reader.schedule_of_queue(queue) for queue in ("q", "letters", "other")] == ["a", "b", None]

@@ -244,6 +244,10 @@ class MemoryReader:
             None if stored is None else (told(state, stored), state.schedule_runs.get(name, ())[::-1][:runs])
         )
 
+    def schedule_of_queue(self, queue: str) -> str | None:
+        named = [name for name, each in self._committed().schedules.items() if queue in each.new.queues]
+        return named[0] if named else None
+
     def schedules(self, after: str, limit: int) -> SchedulePage:
         state = self._committed()
         behind = [state.schedules[name] for name in sorted(state.schedules) if name > after]

@@ -11,6 +11,8 @@ from oracle.transaction import Transaction
 @operation(SaveRedrive)
 def save(tx: Transaction, command: SaveRedrive) -> None:
     redrives = tx.state.redrives
+    if (refusal := rules.check_all_unbound((command.task.target,), tx.state.settings.get)) is not None:
+        raise refusal
     if command.task.id not in redrives:
         forgotten = rules.redrive_to_forget(redrives.values(), command.task.started_by)
         if isinstance(forgotten, ServiceError):

@@ -11,7 +11,7 @@ from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import SavedRun, Schedule
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import Deferred
-from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.rules import check_all_unbound, message_bytes
 from forq_trio.storage.schedules import (
     StoredSchedule,
     advance,
@@ -45,6 +45,8 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule:
     before = tx.state.schedules.get(command.name)
     if before is not None and command.only_new:
         raise ScheduleExists
+    if (refusal := check_all_unbound(command.new.queues, tx.state.settings.get)) is not None:
+        raise refusal
     if (
         before is None
         and (refusal := check_share(schedule_totals(tx.state.schedules.values()), command.by)) is not None
@@ -130,7 +132,7 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
 
 
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
-    for queue in (stored.new.queue, stored.new.dead_letter_queue):
+    for queue in stored.new.queues:
         if queue and (refusal := tx.name(queue, stored.made_by or "")) is not None:
             return refusal
     outcome = send(tx, stored.new.queue, (stored.new.message,), tx.state.last_seq)

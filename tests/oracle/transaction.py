@@ -96,10 +96,9 @@ class Transaction:
 
     def admit(self, *queues: str) -> ServiceError | None:
         """The error if these queues would be too many, or if the messages of one are in a table."""
-        for queue in queues:
-            if (refusal := rules.check_unbound(self.state.settings.get(queue))) is not None:
-                return refusal
-        return rules.check_queues(len({*queues} - self.state.queues), len(self.state.queues))
+        return rules.check_all_unbound(queues, self.state.settings.get) or rules.check_queues(
+            len({*queues} - self.state.queues), len(self.state.queues)
+        )
 
     def name(self, queue: str, made_by: str) -> ServiceError | TooManyQueues | None:
         """Make a queue exist; the error if it would be one too many, in all or of those that this key made."""

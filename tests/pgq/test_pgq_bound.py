@@ -23,6 +23,7 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import QueueTable
+from forq_trio.model.schedules import NewSchedule
 from forq_trio.pgq import history
 from forq_trio.system import open_broker
 from pgq.conftest import NUMBERS
@@ -423,3 +424,38 @@ async def test_a_partitioned_table_is_a_queue_as_well(broker, connection, table)
     (delivery,) = await broker.receive(queue, wait_ms=0)
     assert (await broker.ack(queue, delivery)).ok
     assert (await broker.queue_stats(queue)).total == 0
+
+
+async def test_schedules_and_bindings_exclude_each_other(broker, queue, connection, table) -> None:
+    every_hour = NewSchedule(queue=queue, content="{}", every="1h")
+    with pytest.raises(QueueBound):
+        await broker.save_schedule("hourly", every_hour)
+    await broker.unbind(queue)
+    await broker.save_schedule("hourly", every_hour)
+    with pytest.raises(QueueBound, match="hourly"):
+        await broker.bind(queue, table)
+    await broker.delete_schedule("hourly")
+    await broker.bind(queue, table)
+
+
+async def test_dead_letters_are_not_moved_to_it(broker, queue, table, rows) -> None:
+    await broker.unbind(queue)
+    await broker.produce(queue, "{}", max_attempts=1)
+    (delivery,) = await broker.receive(queue)
+    await broker.nack(queue, delivery)
+    letters = f"{queue}-dlq"
+    (letter,) = await broker.peek(letters)
+    await broker.bind(queue, table)
+    (result,) = await broker.redrive(letters, [letter.id])
+    assert not result.ok
+    for refused in (
+        broker.redrive(letters, [letter.id], target=queue),
+        broker.resubmit(letters, letter.id, content="{}"),
+        broker.start_redrive(letters, target=queue),
+    ):
+        with pytest.raises(QueueBound):
+            await refused
+    task = await broker.redrive_tasks.wait((await broker.start_redrive(letters)).id)
+    assert (task.moved, task.skipped) == (0, 1)
+    assert (await broker.queue_stats(letters)).total == 1
+    assert rows.all() == []

@@ -69,10 +69,16 @@ class PgSide:
     def left(self) -> Sequence[str]:
         with self._told():
             ((waiting, aside),) = self._run("count_sent")
+            bound = [queue for (queue,) in self._run("bound", limits.MOVE_KEYS_TOLD_MAX)]
         if waiting:
             raise StorageOpenError(
                 f"{self.name} has {counted(waiting, 'message')} of applications that no server has moved into "
                 "queues: let a server do that, and the applications send no more"
+            )
+        if bound:
+            raise StorageOpenError(
+                f"{self.name} has queues that are bound to its tables, which SQLite cannot have: unbind them first: "
+                f"{', '.join(bound)}"
             )
         if not aside:
             return ()

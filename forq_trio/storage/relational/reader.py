@@ -258,6 +258,10 @@ class SqlReader(ABC):
             latest = read_runs(self._query("runs_of_schedule", schedule_id, max(runs, 1)))
         return read_schedule(row).told(latest[0] if latest else None), latest[:runs]
 
+    def schedule_of_queue(self, queue: str) -> str | None:
+        found = self._query("schedule_of_queue", queue)
+        return found[0][0] if found else None
+
     def schedules(self, after: str, limit: int) -> SchedulePage:
         page = PageBytes()
         found: list[Schedule] = []

@@ -32,7 +32,7 @@ from forq_trio.storage.relational.isolation import Isolation
 from forq_trio.storage.relational.lifecycle import LOGGED_QUEUE, Noted, note, write
 from forq_trio.storage.relational.row import SEQ, Row, Waiting, clamped, write_settings
 from forq_trio.storage.relational.scans import Scans
-from forq_trio.storage.rules import check_queues, check_unbound
+from forq_trio.storage.rules import check_all_unbound, check_queues
 from forq_trio.storage.transitions import FAILED, HELD_BACK, PROCESSING, READY, TRANSITIONS, frees_group
 
 _COUNTED = frozenset(EVENT_KINDS)
@@ -175,10 +175,7 @@ class Transaction(Isolation, Counts):
 
     def admit(self, *queues: str) -> ServiceError | None:
         """Why there may be no messages in these queues: they would be too many, or one of them is bound to a table."""
-        for queue in queues:
-            if (refusal := check_unbound(self.settings(queue))) is not None:
-                return refusal
-        return super().admit(*queues)
+        return check_all_unbound(queues, self.settings) or super().admit(*queues)
 
     def all_settings(self) -> dict[str, QueueSettings]:
         """The settings of the queues that have any, as of the last command."""

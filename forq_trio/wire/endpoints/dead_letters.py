@@ -125,6 +125,7 @@ START_REDRIVE = Endpoint(
         errors.QueueNotFound,
         errors.TooManyQueues,
         errors.TooManyRedrives,
+        errors.QueueBound,
         *WRITE_ERRORS,
     ),
 )

@@ -9,9 +9,10 @@ import psycopg
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Purge, RunSchedule, SaveRedrive
+from forq_trio.model.commands import BindTable, Purge, RunSchedule, SaveRedrive
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
 from forq_trio.model.processes import ProcessReport
+from forq_trio.model.queue_settings import QueueTable
 from forq_trio.storage import move as module
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
 from forq_trio.storage.move import NOT_MOVED, MovedTable, MoveFailed, move
@@ -249,6 +250,12 @@ def test_messages_of_applications_that_no_server_has_moved_are_not_lost(database
     assert "has 1 message of applications that no server has moved into queues" in refusal(
         database, f"sqlite:{back}"
     )
+
+
+def test_queues_that_are_bound_to_tables_are_named(database, refusal, back):
+    with closing(opened(database)) as engine:
+        run(engine, BindTable("orders", QueueTable("pgq", "Orders/1")), send("plain"))
+    assert "unbind them first: orders" in refusal(database, f"sqlite:{back}")
 
 
 def test_what_queues_refused_stays_and_is_told(database, back):

@@ -10,6 +10,10 @@ failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind, 
 key, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
 waiting IS NOT NULL;
 
+-- name: schedule_of_queue
+-- A schedule whose runs name this queue.
+SELECT name FROM schedules WHERE $1 IN (definition::json ->> 'queue', definition::json ->> 'deadLetterQueue') LIMIT 1;
+
 -- name: last_sequence
 -- The highest sequence number ever given out.
 SELECT greatest((SELECT last_seq FROM forgotten_sequence), coalesce((SELECT max(last_seq) FROM queue_counts), 0),

@@ -27,6 +27,10 @@ ORDER BY relname, attnum;
 -- How many messages of applications wait for a batch, and how many were set aside.
 SELECT (SELECT count(*) FROM sent), (SELECT count(*) FROM sent_set_aside);
 
+-- name: bound
+-- Some queues that are bound to tables.
+SELECT queue FROM queues WHERE settings::json ->> 'table' IS NOT NULL ORDER BY queue LIMIT %s;
+
 -- name: copy
 -- Rows.
 COPY {table} ({columns}) FROM STDIN;

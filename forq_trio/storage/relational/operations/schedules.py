@@ -19,7 +19,7 @@ from forq_trio.storage.engine import Deferred, SetAside
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.rules import check_all_unbound, message_bytes
 from forq_trio.storage.schedules import (
     StoredSchedule,
     advance,
@@ -64,7 +64,10 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
     found = _find(tx, command.name)
     if found is not None and command.only_new:
         return ScheduleExists()
-    if found is None and (refusal := check_share(tx.schedules, command.by)) is not None:
+    refusal: ForqError | None = check_all_unbound(command.new.queues, tx.settings)
+    if refusal is None and found is None:
+        refusal = check_share(tx.schedules, command.by)
+    if refusal is not None:
         return refusal
     after = saved(found and found[1], command, tx.now_ms)
     name, _, *members = msgspec.structs.astuple(after)
@@ -183,8 +186,8 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ServiceError | ForqError | Deferred:
     """Send the message of a schedule; its queues count for the token that made it."""
     new = stored.new
-    for queue in (new.queue, new.dead_letter_queue):
-        if queue and (refusal := tx.name(queue, stored.made_by or "")) is not None:
+    for queue in new.queues:
+        if (refusal := tx.name(queue, stored.made_by or "")) is not None:
             return refusal
     outcome = send(tx, new.queue, (new.message,))
     tx.write_inserts()

@@ -72,6 +72,10 @@ SELECT run FROM schedule_runs WHERE schedule_id = ? ORDER BY number DESC LIMIT ?
 -- The id of a message that is still in this queue.
 SELECT id FROM messages WHERE seq = ? AND queue = ?;
 
+-- name: schedule_of_queue
+-- A schedule whose runs name this queue: it reads them all, so it is for rare questions.
+SELECT name FROM schedules WHERE definition ->> 'queue' = ?1 OR definition ->> 'deadLetterQueue' = ?1 LIMIT 1;
+
 -- name: list_schedules
 -- Schedules by name, behind this one, each with its last run.
 SELECT (SELECT run FROM schedule_runs WHERE schedule_id = schedules.id ORDER BY number DESC LIMIT 1),
