@@ -144,7 +144,7 @@ async def open_system(
     checkpointer = housekeeping.checkpointer
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
     broker = Broker(writer, readers, clock, compaction, _bound_queues(engine, writer, counters))
-    guards += _of_shared_databases(engine, writer, broker)
+    guards += _of_shared_databases(engine, writer, broker, monitored=monitored)
     ages = Ages(broker.known, readers, counters, clock)
     monitor = Monitor(
         broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue
@@ -215,13 +215,17 @@ async def _running(
         raise failure  # here, because the nurseries would put it into groups
 
 
-def _of_shared_databases(engine: Engine, writer: WriterActor, broker: Broker) -> list[Job]:
+def _of_shared_databases(
+    engine: Engine, writer: WriterActor, broker: Broker, *, monitored: bool
+) -> list[Job]:
     """The jobs on a database that others use, too. The tasks over dead letters are told of it."""
     broker.redrive_tasks.shared = engine.listen is not None
-    tables: list[Job] = [] if engine.tables_url is None else [broker.bound]
-    return (
-        tables if engine.listen is None else [Peers(engine.listen, writer, broker.known_processes), *tables]
-    )
+    jobs: list[Job] = []
+    if engine.listen is not None:
+        jobs.append(Peers(engine.listen, writer, broker.known_processes))
+    if engine.tables_url is not None:
+        jobs += [broker.bound, broker.bound.counted] if monitored else [broker.bound]
+    return jobs
 
 
 def _bound_queues(engine: Engine, writer: WriterActor, counters: Counters) -> BoundQueues:
@@ -229,7 +233,8 @@ def _bound_queues(engine: Engine, writer: WriterActor, counters: Counters) -> Bo
         return BoundQueues(writer, None, counters)
     from forq_trio.pgq import tables  # loads psycopg
 
-    return BoundQueues(writer, tables.Tables(engine.tables_url, tables.TableOptions()), counters)
+    options = tables.TableOptions(table_connections_max=limits.PGQ_TABLE_CONNECTIONS_MAX)
+    return BoundQueues(writer, tables.Tables(engine.tables_url, options), counters)
 
 
 def _periodic_jobs(

@@ -37,7 +37,7 @@ class BrokerBase:
             trio.Lock()
         )  # one schedule's timing at a time: each step takes milliseconds of the loop
         self.bound = bound or BoundQueues(writer, None, None)
-        self.known = Known(writer)
+        self.known = Known(writer, self.bound.counted)
         self.known_workers = KnownWorkers(clock)
         self.known_processes = KnownProcesses(clock, lambda: writer.parked.total)
         self.keys = Keys(writer, clock)

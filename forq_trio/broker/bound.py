@@ -7,7 +7,7 @@ Sends and moves that reach the engine all the same (by schedules, publications, 
 Calls share the budget of the writer's inbox with all others, and waits that of parked receivers.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeVar
@@ -15,6 +15,8 @@ from typing import NamedTuple, Protocol, TypeVar
 import trio
 from msgspec.structs import replace
 
+from forq_trio.broker.table_counts import TableCounts
+from forq_trio.model import limits
 from forq_trio.model.budget import Budget
 from forq_trio.model.errors import FeatureUnavailable, ForqError, MalformedReceipt, Overloaded, QueueBound
 from forq_trio.model.holders import HOLDER
@@ -22,14 +24,19 @@ from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced
 from forq_trio.model.where import Wanted
 from forq_trio.storage.engine import CONSUMED, PRODUCED, Event
 from forq_trio.telemetry.counters import Counters
+from forq_trio.wire.consuming import Consuming
 from forq_trio.wire.receipts import ReceiptResult, refused
 from forq_trio.writer_actor import WriterActor
 
 AnswerT = TypeVar("AnswerT")
 
 
-class Tables(Protocol):
+class Tables(Consuming, Protocol):
     """Tables of applications, as `forq_trio.pgq` has them. Cancelled, a method ends what it does and returns."""
+
+    def bounded(self, attempts_max: int) -> "Tables":
+        """The same tables with this bound on deliveries."""
+        ...
 
     async def check(self, queue: str) -> None: ...
 
@@ -37,45 +44,11 @@ class Tables(Protocol):
 
     async def produce_all(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced]: ...
 
-    async def receive(
-        self,
-        queue: str,
-        *,
-        max_messages: int = ...,
-        wait_ms: int = ...,
-        lease_ms: int | None = ...,
-        where: Wanted | None = ...,
-        attempts_max: int | None = ...,
-    ) -> list[Delivery]: ...
+    async def counts(self, queue: str) -> QueueCounts: ...
 
-    async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]: ...
+    async def peek(self, queue: str, limit: int) -> list[MessageInfo]: ...
 
-    async def discard(self, queue: str, receipts: list[str], *, reason: str) -> list[ReceiptResult]: ...
-
-    async def nack(
-        self,
-        queue: str,
-        receipts: list[str],
-        *,
-        delay_ms: int | None = ...,
-        reason: str | None = ...,
-        final: bool = ...,
-        attempts_max: int | None = ...,
-    ) -> list[ReceiptResult]: ...
-
-    async def release(
-        self, queue: str, receipts: list[str], *, delay_ms: int = ...
-    ) -> list[ReceiptResult]: ...
-
-    async def extend(
-        self, queue: str, receipts: list[str], lease_ms: int | None = ...
-    ) -> list[ReceiptResult]: ...
-
-    async def counts(self, queue: str, attempts_max: int) -> QueueCounts: ...
-
-    async def peek(self, queue: str, limit: int, attempts_max: int) -> list[MessageInfo]: ...
-
-    async def message(self, queue: str, message_id: str, attempts_max: int) -> MessageInfo | None: ...
+    async def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
 
     def is_receipt(self, text: str) -> bool: ...
 
@@ -87,7 +60,7 @@ class Tables(Protocol):
 class Settlement(NamedTuple):
     """How receipts of a table are settled. event, reason: what is counted for each that was current, "" for nothing."""
 
-    settle: Callable[[Tables, str, list[str]], Awaitable[list[ReceiptResult]]]
+    settle: Callable[[Consuming, str, list[str]], Awaitable[list[ReceiptResult]]]
     event: str = ""
     reason: str = ""
 
@@ -104,6 +77,8 @@ class BoundQueues:
         self._writer = writer
         self._tables = tables
         self._counters = counters
+        self.counted = TableCounts(self._bound, self._counts)
+        self._calls: Counter[str] = Counter()
         self._undelivered: deque[tuple[str, list[str]]] = deque()
         self._has_work = trio.Event()
         self._is_used = trio.Event()
@@ -115,6 +90,10 @@ class BoundQueues:
         settings = self._writer.snapshot().settings.get(queue)
         return None if settings is None or settings.table is None else settings.table.table
 
+    def _bound(self) -> dict[str, str]:
+        found = self._writer.snapshot().settings.items()
+        return {queue: settings.table.table for queue, settings in found if settings.table is not None}
+
     def refuse(self, queue: str, what: str) -> None:
         """Raise QueueBound for a queue that is bound. what: that cannot be done then."""
         table = self.table_of(queue)
@@ -125,7 +104,8 @@ class BoundQueues:
         """Raise FeatureUnavailable where there are no tables, and what `Tables.check` raises."""
         if self._tables is None:
             raise FeatureUnavailable
-        await self._call(lambda tables: tables.check(table))
+        with self._share("inbox"):
+            await self._opened.check(table)
 
     def check_message(self, message: NewMessage) -> None:
         """Raise InvalidPayload, or InvalidRequest for options that tables do not have."""
@@ -133,7 +113,7 @@ class BoundQueues:
 
     async def produce(self, queue: str, table: str, messages: Sequence[NewMessage]) -> list[Produced]:
         """Send to the table, all or none. Raises InvalidPayload, InvalidRequest for options that tables do not have."""
-        produced = await self._call(lambda tables: tables.produce_all(table, messages))
+        produced = await self._call(queue, lambda tables: tables.produce_all(table, messages))
         self._count(Event(PRODUCED, queue, len(produced)))
         return produced
 
@@ -149,19 +129,19 @@ class BoundQueues:
     ) -> list[Delivery]:
         """Claim rows of the table. Cancelled: gives back what it claimed. The end of the server ends the wait."""
         rules = self._writer.snapshot().rules(queue)
+        tables = self._bounded(queue)
         found: list[Delivery] = []
         failure: ForqError | None = None
 
         async def claim(wait_ms: int) -> None:
             nonlocal failure, found
             try:
-                found = await self._opened.receive(
+                found = await tables.receive(
                     table,
                     max_messages=max_messages,
                     wait_ms=wait_ms,
                     lease_ms=rules.lease_ms if lease_ms is None else lease_ms,
                     where=where,
-                    attempts_max=rules.max_attempts,
                 )
             except ForqError as error:  # raised below, in no group
                 failure = error
@@ -206,7 +186,9 @@ class BoundQueues:
     ) -> list[ReceiptResult]:
         """Settle these receipts; one that is malformed is refused alone."""
         known = list(dict.fromkeys(text for text in receipts if self._opened.is_receipt(text)))
-        done = await self._call(lambda tables: settlement.settle(tables, table, known)) if known else []
+        done = (
+            await self._call(queue, lambda tables: settlement.settle(tables, table, known)) if known else []
+        )
         by_receipt = {result.receipt: result for result in done}
         if settlement.event:
             number = sum(result.ok for result in done)
@@ -214,20 +196,17 @@ class BoundQueues:
         return [by_receipt.get(text) or refused(text, MalformedReceipt()) for text in receipts]
 
     async def counts(self, queue: str, table: str) -> QueueCounts:
-        """The messages of the table that are not finished."""
-        most = self._attempts_max(queue)
-        return await self._call(lambda tables: tables.counts(table, most))
+        """The messages of the table that are not finished; of a moment ago where counting takes long."""
+        return await self.counted.read(queue, table)
 
     async def peek(self, queue: str, table: str, limit: int) -> list[MessageInfo]:
         """The next messages in the order of claims."""
-        most = self._attempts_max(queue)
-        found = await self._call(lambda tables: tables.peek(table, limit, most))
+        found = await self._call(queue, lambda tables: tables.peek(table, limit))
         return [replace(message, queue=queue) for message in found]
 
     async def message(self, queue: str, table: str, message_id: str) -> MessageInfo | None:
         """A message that is not finished."""
-        most = self._attempts_max(queue)
-        found = await self._call(lambda tables: tables.message(table, message_id, most))
+        found = await self._call(queue, lambda tables: tables.message(table, message_id))
         return None if found is None else replace(found, queue=queue)
 
     async def run(self) -> None:
@@ -251,18 +230,30 @@ class BoundQueues:
         if self._tables is not None:
             self._tables.close()
 
-    def _attempts_max(self, queue: str) -> int:
-        return self._writer.snapshot().rules(queue).max_attempts
-
     @property
     def _opened(self) -> Tables:
         assert self._tables is not None
         self._is_used.set()
         return self._tables
 
-    async def _call(self, call: Callable[[Tables], Awaitable[AnswerT]]) -> AnswerT:
-        with self._share("inbox"):
-            return await call(self._opened)
+    def _bounded(self, queue: str) -> Tables:
+        """The tables with the bound on deliveries that the queue has."""
+        return self._opened.bounded(self._writer.snapshot().rules(queue).max_attempts)
+
+    async def _call(self, queue: str, call: Callable[[Tables], Awaitable[AnswerT]]) -> AnswerT:
+        if self._calls[queue] >= limits.BOUND_CALLS_MAX:
+            raise Overloaded(f"too many calls wait for the table of {queue}")
+        self._calls[queue] += 1
+        try:
+            with self._share("inbox"):
+                return await call(self._bounded(queue))
+        finally:
+            self._calls[queue] -= 1
+            if not self._calls[queue]:
+                del self._calls[queue]
+
+    async def _counts(self, queue: str, table: str) -> QueueCounts:
+        return await self._call(queue, lambda tables: tables.counts(table))
 
     @contextmanager
     def _share(self, name: str) -> Iterator[None]:

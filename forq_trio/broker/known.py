@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from forq_trio.broker.table_counts import TableCounts
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import DeadLettersOnly, QueueNotFound
 from forq_trio.model.history import HistoryCounts
@@ -22,8 +23,10 @@ class Known:
     used; receives and peeks find it empty, for a consumer may start first (F3).
     """
 
-    def __init__(self, writer: WriterActor) -> None:
+    def __init__(self, writer: WriterActor, tables: TableCounts) -> None:
+        """tables: how many messages are in those to which queues are bound."""
         self._writer = writer
+        self._tables = tables
 
     def queue_names(self) -> Sequence[str]:
         """All known queues by name; never changed, so it can be walked through."""
@@ -31,8 +34,7 @@ class Known:
 
     def queues(self, names: Sequence[str]) -> list[QueueInfo]:
         """These queues, without oldest_ready_age_ms; zeros for one that is not known."""
-        counts = self._writer.snapshot().counts
-        return [self.queue(name, counts.get(name) or QueueCounts()) for name in names]
+        return [self.queue(name, self.counts_of(name)) for name in names]
 
     def queue(self, name: str, counts: QueueCounts, oldest_ready_age_ms: int | None = None) -> QueueInfo:
         """A queue with these counts."""
@@ -75,12 +77,17 @@ class Known:
         raise QueueNotFound(f"there is no queue called {queue}", field="queue")
 
     def counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status of every known queue."""
-        return dict(self._writer.snapshot().counts)
+        """Messages by status of every known queue; of a bound one, those of the last look at its table."""
+        counts = dict(self._writer.snapshot().counts)
+        return counts | {queue: self.counts_of(queue) for queue in self._tables.queues() if queue in counts}
 
     def counts_of(self, queue: str) -> QueueCounts:
-        """Messages by status of one queue; zeros for a queue that is not known."""
-        return self._writer.snapshot().counts.get(queue) or QueueCounts()
+        """Messages by status of one queue; zeros for a queue that is not known. Of a bound one as `counts`."""
+        snapshot = self._writer.snapshot()
+        settings = snapshot.settings.get(queue)
+        bound = None if settings is None else settings.table
+        of_table = None if bound is None else self._tables.of(queue, bound.table)
+        return of_table or snapshot.counts.get(queue) or QueueCounts()
 
     def waiting(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""

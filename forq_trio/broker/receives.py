@@ -138,12 +138,7 @@ class Receives(BrokerBase):
             check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
         settlement = Settlement(
             lambda tables, table, known: tables.nack(
-                table,
-                known,
-                delay_ms=delay_ms,
-                reason=reason,
-                final=final,
-                attempts_max=self.known.rules(queue).max_attempts,
+                table, known, delay_ms=delay_ms, reason=reason, final=final
             ),
             NACKED,
         )

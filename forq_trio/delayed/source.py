@@ -5,40 +5,20 @@ from typing import TYPE_CHECKING, Protocol, Unpack
 
 from forq_trio.model.errors import ForqError
 from forq_trio.model.keys import Offered, Offering
-from forq_trio.model.messages import Delivery, KeyedMessage, KeyPage
+from forq_trio.model.messages import KeyedMessage, KeyPage
 from forq_trio.model.queue_settings import SettingsOptions
+from forq_trio.wire.consuming import Consuming
 from forq_trio.wire.queues import QueueConfiguration
-from forq_trio.wire.receipts import ReceiptResult
 
 if TYPE_CHECKING:
     from forq_trio.broker.broker import Broker
     from forq_trio.client.aio import AsyncForqClient
 
 
-class Source(Protocol):
+class Source(Consuming, Protocol):
     """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
 
     async def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]: ...
-
-    async def receive(
-        self, queue: str, *, max_messages: int = ..., wait_ms: int = ..., lease_ms: int | None = ...
-    ) -> list[Delivery]: ...
-
-    async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]: ...
-
-    async def nack(
-        self,
-        queue: str,
-        receipts: list[str],
-        *,
-        delay_ms: int | None = ...,
-        reason: str | None = ...,
-        final: bool = ...,
-    ) -> list[ReceiptResult]: ...
-
-    async def release(
-        self, queue: str, receipts: list[str], *, delay_ms: int = ...
-    ) -> list[ReceiptResult]: ...
 
     async def cancel(self, queue: str, message_id: str) -> None: ...
 

@@ -6,9 +6,10 @@ the end of the statement, which has a time-out: what it has claimed is not lost.
 """
 
 import select
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -33,22 +34,52 @@ _KEEPALIVE = {
 
 
 class Connections:
-    """Up to PGQ_CONNECTIONS_MAX connections, made when they are needed. Close them in the end."""
+    """Connections that are made when they are needed. Close them in the end.
 
-    def __init__(self, database_url: str) -> None:
+    A table that is locked, or so large that its statements are slow, must not use them all. So a table has a share of
+    them (`each`), and one whose last call was slow uses others, of which all such tables have PGQ_SLOW_CONNECTIONS_MAX.
+    """
+
+    def __init__(self, database_url: str, each: int = limits.PGQ_CONNECTIONS_MAX) -> None:
         """Raises InvalidDatabaseUrl."""
         check_url(database_url)
         self._url = database_url
         self._idle: list[Connection] = []
-        self._limiter = anyio.CapacityLimiter(limits.PGQ_CONNECTIONS_MAX)
+        self._limiter = anyio.CapacityLimiter(limits.PGQ_CONNECTIONS_MAX + limits.PGQ_SLOW_CONNECTIONS_MAX)
+        self._each = each
+        self._shares: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
+        self._quick = anyio.Semaphore(limits.PGQ_CONNECTIONS_MAX)
+        self._slow = anyio.Semaphore(limits.PGQ_SLOW_CONNECTIONS_MAX)
+        self._slow_tables: set[str] = set()
 
-    async def run(self, work: Callable[[Connection], ResultT]) -> ResultT:
+    async def run(self, table: str, work: Callable[[Connection], ResultT]) -> ResultT:
         """Run `work` with a connection in a thread; each of its statements is a transaction, if it says nothing else.
 
         Raises StorageUnavailable where nothing was changed and a later try may succeed, OutcomeUnknown where that is
         not known, NoTable and WrongTable, DatabaseRefused. Cancelled while it runs, it ends first, and returns.
         """
-        return await anyio.to_thread.run_sync(self._run, work, limiter=self._limiter)
+        async with self._turn(table):
+            began = anyio.current_time()
+            try:
+                return await anyio.to_thread.run_sync(self._run, work, limiter=self._limiter)
+            finally:
+                if anyio.current_time() - began > limits.PGQ_SLOW_SECONDS:
+                    self._slow_tables.add(table)
+                else:
+                    self._slow_tables.discard(table)
+
+    @asynccontextmanager
+    async def _turn(self, table: str) -> AsyncIterator[None]:
+        """Wait for a connection of the table's share. Raises StorageUnavailable where that takes too long."""
+        share = self._shares.setdefault(table, anyio.Semaphore(self._each))
+        async with AsyncExitStack() as held:
+            try:
+                with anyio.fail_after(limits.PGQ_TURN_SECONDS_MAX):
+                    await held.enter_async_context(share)
+                    await held.enter_async_context(self._slow if table in self._slow_tables else self._quick)
+            except TimeoutError:
+                raise StorageUnavailable(f"too many calls wait for the table {table!r}") from None
+            yield
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
@@ -144,6 +175,10 @@ def error_of(problem: psycopg.Error, connection: Connection) -> ForqError:
             return NoTable(words)
         case errors.UndefinedColumn() | errors.DatatypeMismatch() | errors.UndefinedFunction():
             return WrongTable(words)
+        case errors.LockNotAvailable():
+            return StorageUnavailable(f"somebody has locked what a call needs: {words}")
+        case errors.QueryCanceled():
+            return StorageUnavailable(f"it took too long, does the table have its indexes? {words}")
         case _ if connection.closed:
             return OutcomeUnknown(f"the connection to the database was lost: {words}")
         case psycopg.OperationalError() | errors.ReadOnlySqlTransaction():

@@ -59,9 +59,12 @@ def drop_table(connection: psycopg.Connection[Any], table: str) -> bool:
 def check_table(connection: psycopg.Connection[Any], table: str) -> None:
     """Whether the table has pgq's columns and indexes. It may have more of both, and be partitioned.
 
-    Raises NoTable, and WrongTable that names what is missing.
+    Raises NoTable, and WrongTable that names what is missing, or what the connection's role may not do.
     """
     _check(connection, check_table_name(table), indexes=True)
+    lacking = [need for (need,) in _rows(connection, "lacks_rights", table)]
+    if lacking:
+        raise WrongTable(f"the role of the connection may not {', '.join(lacking)} on the table {table!r}")
 
 
 def check_columns(connection: psycopg.Connection[Any], table: str) -> None:

@@ -66,7 +66,7 @@ class Publisher:
         is not known. Cancelled: they may be stored or not.
         """
         return await self._connections.run(
-            lambda connection: publish(connection, table, *messages, injectors=self._injectors)
+            table, lambda connection: publish(connection, table, *messages, injectors=self._injectors)
         )
 
 

@@ -7,6 +7,7 @@ database's clock, so it does not matter what time it is here.
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from datetime import timedelta
 from math import inf
 from typing import Any, Unpack
@@ -14,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, MalformedReceipt, OutcomeUnknown, ReceiptNotCurrent
@@ -43,6 +45,7 @@ class TableOptions(Struct, frozen=True):
     polling_seconds: float = limits.PGQ_POLLING_SECONDS_DEFAULT
     history: timedelta | None = None
     on_invalid: Callable[[InvalidRow], object] = lambda row: None
+    table_connections_max: int = limits.PGQ_CONNECTIONS_MAX
 
 
 class Tables:
@@ -50,7 +53,7 @@ class Tables:
 
     def __init__(self, database_url: str, options: TableOptions) -> None:
         """Raises InvalidDatabaseUrl."""
-        self._connections = Connections(database_url)
+        self._connections = Connections(database_url, options.table_connections_max)
         self._wakes = Wakes(database_url)
         self._options = options
         self._turns: WeakValueDictionary[tuple[Any, ...], anyio.Lock] = WeakValueDictionary()
@@ -73,6 +76,12 @@ class Tables:
         if failure is not None:
             raise failure
 
+    def bounded(self, attempts_max: int) -> "Tables":
+        """The same tables, over the same connections, with this bound on deliveries."""
+        other = copy(self)
+        other._options = replace(self._options, attempts_max=attempts_max)
+        return other
+
     async def listen(self) -> None:
         """Hear of new messages until cancelled. Only waits are shorter for it."""
         await self._wakes.run()
@@ -89,15 +98,13 @@ class Tables:
         wait_ms: int = 0,
         lease_ms: int | None = None,
         where: Wanted | None = None,
-        attempts_max: int | None = None,
     ) -> list[Delivery]:
         """Claim up to `max_messages`; where there are none, wait for some, and look at least at each interval.
 
         Of those that wait for messages of a table one looks, in turn, so that a message wakes one of them.
-        attempts_max: None for that of the options. Raises what `Connections.run` raises. Cancelled while it claims, it
-        returns what it has claimed.
+        Raises what `Connections.run` raises. Cancelled while it claims, it returns what it has claimed.
         """
-        most = self._options.attempts_max if attempts_max is None else attempts_max
+        most = self._options.attempts_max
         asked = asked_of(max_messages, _lease(lease_ms), where, most, self._options.history)
         if not wait_ms:
             return await self._claim(queue, asked, anyio.current_time())
@@ -121,7 +128,7 @@ class Tables:
         while True:
             woken = self._wakes.event(queue)
             claimed, invalid, pause_seconds = await self._connections.run(
-                lambda connection: claim(connection, queue, asked)
+                queue, lambda connection: claim(connection, queue, asked)
             )
             for row in invalid:
                 logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)
@@ -132,7 +139,8 @@ class Tables:
             left = ends_at - anyio.current_time()
             if claimed or (pause_seconds and left <= 0):
                 return claimed
-            with anyio.move_on_after(min(left, pause_seconds, options.polling_seconds)):
+            polling_seconds = max(options.polling_seconds, len(self._turns) / limits.PGQ_LOOKS_A_SECOND_MAX)
+            with anyio.move_on_after(min(left, pause_seconds, polling_seconds)):
                 await woken.wait()
 
     async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
@@ -151,13 +159,9 @@ class Tables:
         delay_ms: int | None = None,
         reason: str | None = None,
         final: bool = False,
-        attempts_max: int | None = None,
     ) -> list[ReceiptResult]:
-        """Claimable again, at once or after a delay; after the last attempt, finished with its reason.
-
-        attempts_max: None for that of the options.
-        """
-        most = (self._options.attempts_max if attempts_max is None else attempts_max) or inf
+        """Claimable again, at once or after a delay; after the last attempt, finished with its reason."""
+        most = self._options.attempts_max or inf
         last = [each for each in receipts if final or Receipt.parse(each).number >= most]
         done = await self._finish(queue, last, reason or "unknown") if last else []
         again = [each for each in receipts if each not in set(last)]
@@ -192,7 +196,7 @@ class Tables:
     async def produce_all(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced]:
         """Publish messages, all or none. Raises what `message_of` raises, InvalidPayload, and what `receive` raises."""
         rows = list(map(message_of, messages))
-        ids = await self._connections.run(lambda connection: publish(connection, queue, *rows))
+        ids = await self._connections.run(queue, lambda connection: publish(connection, queue, *rows))
         self._wakes.wake(queue)
         return [Produced(str(id), 0) for id in ids]
 
@@ -219,26 +223,26 @@ class Tables:
 
     async def check(self, queue: str) -> None:
         """Raises InvalidTableName, NoTable, and WrongTable that names the columns and indexes that are missing."""
-        await self._connections.run(lambda connection: check_table(connection, queue))
+        await self._connections.run(queue, lambda connection: check_table(connection, queue))
 
-    async def counts(self, queue: str, attempts_max: int) -> QueueCounts:
+    async def counts(self, queue: str) -> QueueCounts:
         """How many messages are not finished, of PGQ_COUNTED_MAX at the most; their bytes are not counted."""
-        given = {"limit": limits.PGQ_COUNTED_MAX, "attempts": attempts_max}
+        given = {"limit": limits.PGQ_COUNTED_MAX, "attempts": self._options.attempts_max or None}
         rows = await self._connections.run(
-            lambda connection: connection.execute(statement("live_counts", queue), given).fetchall()
+            queue, lambda connection: connection.execute(statement("live_counts", queue), given).fetchall()
         )
         found = {STATUS_OF[state]: count for state, count in rows}
         return QueueCounts(**found)
 
-    async def peek(self, queue: str, limit: int, attempts_max: int) -> list[MessageInfo]:
+    async def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         """The messages that the next claims get."""
-        given = asked_of(limit, _lease(None), None, attempts_max, None)
-        return await self._connections.run(lambda connection: look(connection, "peek", queue, given))
+        given = asked_of(limit, _lease(None), None, self._options.attempts_max, None)
+        return await self._connections.run(queue, lambda connection: look(connection, "peek", queue, given))
 
-    async def message(self, queue: str, message_id: str, attempts_max: int) -> MessageInfo | None:
+    async def message(self, queue: str, message_id: str) -> MessageInfo | None:
         """A message that is not finished."""
-        given = {"id": message_id, "attempts": attempts_max}
-        found = await self._connections.run(lambda connection: look(connection, "look", queue, given))
+        given = {"id": message_id, "attempts": self._options.attempts_max or None}
+        found = await self._connections.run(queue, lambda connection: look(connection, "look", queue, given))
         return found[0] if found else None
 
     def is_receipt(self, text: str) -> bool:
@@ -251,7 +255,7 @@ class Tables:
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """The rules that hold for each table. Raises NoTable, and WrongTable that names what is missing."""
-        await self._connections.run(lambda connection: check_columns(connection, queue))
+        await self._connections.run(queue, lambda connection: check_columns(connection, queue))
         attempts = self._options.attempts_max or limits.MAX_ATTEMPTS_MAX
         settings = QueueSettings(max_attempts=attempts)
         return QueueConfiguration(settings, rules_of(queue, settings, Defaults()))
@@ -291,7 +295,7 @@ class Tables:
     ) -> list[tuple[Any, ...]]:
         given = parameters(map(Receipt.parse, receipts)) | more
         return await self._connections.run(
-            lambda connection: connection.execute(statement(name, queue), given).fetchall()
+            queue, lambda connection: connection.execute(statement(name, queue), given).fetchall()
         )
 
 

@@ -12,11 +12,10 @@ import anyio
 from forq_trio.model.errors import ForqError, ServiceError, Stopping, TooManyWrongKeys
 from forq_trio.model.extras import needing
 from forq_trio.model.keys import Mode, Offered, OfferOptions
-from forq_trio.model.messages import Delivery, MessageOptions, Produced
-from forq_trio.model.where import Wanted
+from forq_trio.model.messages import MessageOptions, Produced
 from forq_trio.outbox import relay as outbox
+from forq_trio.wire.consuming import Consuming
 from forq_trio.wire.queues import QueueConfiguration
-from forq_trio.wire.receipts import ReceiptResult
 
 if TYPE_CHECKING:
     from forq_trio.broker.broker import Broker
@@ -32,7 +31,7 @@ ANSWER_SECONDS_MAX = 30.0
 """For how long a worker that ends when its queues are empty asks a source that does not answer."""
 
 
-class Source(outbox.Source, Protocol):
+class Source(outbox.Source, Consuming, Protocol):
     """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced: ...
@@ -40,38 +39,6 @@ class Source(outbox.Source, Protocol):
     async def offer(
         self, queue: str, key: str, content: str, *, mode: Mode = ..., **options: Unpack[OfferOptions]
     ) -> Offered: ...
-
-    async def receive(
-        self,
-        queue: str,
-        *,
-        max_messages: int = ...,
-        wait_ms: int = ...,
-        lease_ms: int | None = ...,
-        where: Wanted | None = ...,
-    ) -> list[Delivery]: ...
-
-    async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]: ...
-
-    async def nack(
-        self,
-        queue: str,
-        receipts: list[str],
-        *,
-        delay_ms: int | None = ...,
-        reason: str | None = ...,
-        final: bool = ...,
-    ) -> list[ReceiptResult]: ...
-
-    async def release(
-        self, queue: str, receipts: list[str], *, delay_ms: int = ...
-    ) -> list[ReceiptResult]: ...
-
-    async def discard(self, queue: str, receipts: list[str], *, reason: str) -> list[ReceiptResult]: ...
-
-    async def extend(
-        self, queue: str, receipts: list[str], lease_ms: int | None = ...
-    ) -> list[ReceiptResult]: ...
 
     async def settings(self, queue: str) -> QueueConfiguration: ...
 

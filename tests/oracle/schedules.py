@@ -45,8 +45,9 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule:
     before = tx.state.schedules.get(command.name)
     if before is not None and command.only_new:
         raise ScheduleExists
-    if (refusal := check_all_unbound(command.new.queues, tx.state.settings.get)) is not None:
-        raise refusal
+    bound = check_all_unbound(command.new.queues, tx.state.settings.get)
+    if bound is not None:
+        raise bound
     if (
         before is None
         and (refusal := check_share(schedule_totals(tx.state.schedules.values()), command.by)) is not None

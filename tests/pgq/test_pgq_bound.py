@@ -315,6 +315,18 @@ async def test_counts_are_those_of_the_table(broker, queue, rows) -> None:
     assert queue in [each.queue for each in await broker.queues()]
 
 
+async def test_lists_and_figures_have_the_counts_of_the_last_look(broker, queue, rows) -> None:
+    rows.add({})
+    rows.add({}, locked_until="now() + interval '1 h'")
+    assert broker.known.counts_of(queue).total == 0
+    await broker.queue_stats(queue)
+    (listed,) = [each for each in await broker.queues() if each.queue == queue]
+    assert (listed.ready, listed.processing) == (1, 1)
+    assert broker.known.counts()[queue] == broker.known.counts_of(queue)
+    await broker.unbind(queue)
+    assert broker.known.counts_of(queue).total == broker.known.counts()[queue].total == 0
+
+
 async def test_a_peek_shows_what_comes_next(broker, queue, rows) -> None:
     ids = [rows.add({"n": n}) for n in range(3)]
     first = rows.add({"n": "due"}, scheduled_for="now() - interval '1 s'")

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
+import trio
 
 from forq_trio import ForqClient, Scope
 from forq_trio.model.errors import Forbidden, NoTable, QueueBound, QueueNotBound, WrongTable
 from forq_trio.model.queue_settings import QueueTable
 from forq_trio.pgq import drop_table
+from forq_trio.worker import Job, Worker
 from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import logged_in
 
@@ -74,3 +77,60 @@ def test_its_page_says_so_and_counts_the_rows(server, client, connection, table,
         drop_table(connection, table)
         assert "does not exist" in browser.get("/queue/paged").text
     client.unbind("paged")
+
+
+def test_sasquatchs_endpoints_refuse_it_by_name(server, client, table, rows) -> None:
+    client.bind("lots", table)
+    client.produce("other", "x")
+    rows.add({})
+    asked = {"queue_name": "lots"}
+    with httpx.Client(base_url=server.url, headers={"X-API-Key": SECRET}) as sasquatch:
+        for path, body in (
+            ("/send", asked | {"message_body": "{}"}),
+            ("/receive", asked),
+            ("/receive", asked | {"peek": True, "shuffle": True}),
+            ("/delete_all", asked),
+        ):
+            answer = sasquatch.post(path, json=body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "ValidationError"), path
+            assert "bound to" in answer.json()["error"]["message"]
+        sent = sasquatch.post("/send_batch", json={"messages": [asked | {"message_body": "{}"}]}).json()
+        assert "bound to" in sent["failed"][0]["error"]["message"]
+        peeked = sasquatch.post("/receive", json=asked | {"peek": True}).json()["messages"]
+        assert [each["message_body"] for each in peeked] == ["{}"]
+        assert client.queue_stats("lots").ready == 1
+        length = sasquatch.post("/queue_length", json=asked).json()
+        assert list(length.values()) == ["lots", 1, 0]
+        assert sasquatch.post("/delete_all", json={"queue_name": "*"}).status_code == 200
+        assert client.queue_stats("other").total == 0
+    (row,) = rows.all()
+    assert row["consumed_count"] == 0
+    client.unbind("lots")
+
+
+async def test_a_worker_has_handlers_on_a_bound_queue_and_another(server, client, table, rows) -> None:
+    client.bind("to-table", table)
+    rows.add({"from": "table"}, metadata={"a": "b"})
+    client.produce("plain", '{"from": "queue"}')
+    app = Worker(server.url, secret=SECRET)
+    handled: list[tuple[str, str, dict[str, str]]] = []
+
+    @app.on("to-table", where={"a": "b"})
+    async def of_table(content: str, job: Job) -> None:
+        handled.append((job.queue, content, dict(job.attributes)))
+        await app.send("to-table", "{}")
+
+    @app.on("plain")
+    async def of_queue(content: str, job: Job) -> None:
+        handled.append((job.queue, content, dict(job.attributes)))
+
+    with trio.fail_after(30):
+        await app.serve(stop_when_empty=True)
+    assert sorted(handled) == [
+        ("plain", '{"from": "queue"}', {}),
+        ("to-table", '{"from": "table"}', {"a": "b"}),
+    ]
+    first, sent = rows.all()
+    assert first["processed_at"] is not None
+    assert (sent["consumed_count"], sent["processed_at"]) == (0, None)
+    client.unbind("to-table")

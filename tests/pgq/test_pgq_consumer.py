@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry
 from psycopg import sql
 
 from forq_trio import pgq
+from forq_trio.model import limits
 from forq_trio.pgq import Consumer, Message
 from forq_trio.worker import Job, WorkerSetupError
 from forq_trio.worker.metrics import measure
@@ -204,8 +205,8 @@ class Counted:
         self._run = consumer._tables._connections.run
         consumer._tables._connections.run = self.run  # type: ignore[method-assign]
 
-    async def run(self, work):
-        result = await self._run(work)
+    async def run(self, table, work):
+        result = await self._run(table, work)
         self.number += 1
         self._changed.set()
         self._changed = anyio.Event()
@@ -221,7 +222,12 @@ def run_on(clock: trio.testing.MockClock, main: Callable[[], Awaitable[None]]) -
     trio.run(main, clock=clock)
 
 
-def test_an_idle_consumer_claims_once_in_an_interval(pgq_url, table, monkeypatch) -> None:
+@pytest.mark.parametrize(("looks_a_second", "seconds"), [(limits.PGQ_LOOKS_A_SECOND_MAX, 5), (0.1, 10)])
+def test_an_idle_consumer_claims_once_in_an_interval(
+    pgq_url, table, monkeypatch, looks_a_second, seconds
+) -> None:
+    """Which is longer where many tables share the bound on looks."""
+    monkeypatch.setattr(limits, "PGQ_LOOKS_A_SECOND_MAX", looks_a_second)
     monkeypatch.setattr("forq_trio.pgq.wakes.Wakes.run", never_listening)
     consumer, clock = Consumer(pgq_url, polling=5), trio.testing.MockClock()
 
@@ -233,7 +239,7 @@ def test_an_idle_consumer_claims_once_in_an_interval(pgq_url, table, monkeypatch
         async with consumer:
             await done.until(2)  # the check of the table, and the first claim
             for number in (3, 4):
-                clock.jump(4.9)
+                clock.jump(seconds - 0.1)
                 await done.until(number - 1)
                 assert done.number == number - 1
                 clock.jump(0.2)

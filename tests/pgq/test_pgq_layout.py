@@ -114,3 +114,16 @@ def test_a_role_makes_a_table_beside_those_of_another(connection) -> None:
         connection.execute("SET LOCAL ROLE second")
         pgq.create_table(connection, "of the second")
         pgq.publish(connection, "of the second", pgq.Message({}))
+
+
+def test_a_table_that_the_role_may_not_use_is_told(connection, table, rows) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute("CREATE ROLE stranger")
+        rows.run("GRANT SELECT ON {} TO stranger")
+        connection.execute("SET LOCAL ROLE stranger")
+        with pytest.raises(pgq.WrongTable, match="may not INSERT, UPDATE on the table"):
+            pgq.check_table(connection, table)
+        connection.execute("RESET ROLE")
+        rows.run("GRANT INSERT, UPDATE ON {} TO stranger")
+        connection.execute("SET LOCAL ROLE stranger")
+        pgq.check_table(connection, table)

@@ -47,7 +47,10 @@ CODES = {
     INVALID_REQUEST: Code(
         400, "The body is not the JSON of this endpoint, or a member that has to be there is missing."
     ),
-    VALIDATION_ERROR: Code(400, "A value lies outside its range or has not its form; the message names it."),
+    VALIDATION_ERROR: Code(
+        400,
+        "A value lies outside its range or has not its form, or the queue is bound to a table; the message says it.",
+    ),
     UNAUTHORIZED: Code(401, "The X-API-Key header is missing or wrong."),
     FORBIDDEN: Code(
         403,
@@ -73,6 +76,7 @@ _CODE_BY_STATUS = {
     401: UNAUTHORIZED,
     403: FORBIDDEN,
     404: NOT_FOUND,
+    409: VALIDATION_ERROR,
     415: UNSUPPORTED_ENCODING,
     429: TOO_MANY_REQUESTS,
     503: SERVICE_UNAVAILABLE,

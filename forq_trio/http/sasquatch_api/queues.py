@@ -51,7 +51,9 @@ class QueueEndpoints:
         queue = required("queue_name", self._read(request).queue_name)
         if queue == ALL_QUEUES:
             request.principal.check(Scope.ADMIN)
-            queues = [name for name, counts in self._broker.known.counts().items() if counts.total]
+            bound = self._broker.bound
+            counted = self._broker.known.counts().items()
+            queues = [name for name, counts in counted if counts.total and bound.table_of(name) is None]
         else:
             request.principal.check(Scope.ADMIN, check_queue_name(queue))
             queues = [queue] if self._broker.known.has_queue(queue) else []

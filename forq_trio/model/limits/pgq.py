@@ -2,6 +2,7 @@
 
 from forq_trio.model.limits.messages import PRODUCE_BATCH_MAX
 from forq_trio.model.limits.units import MIB, SECOND_MS
+from forq_trio.model.limits.writer import INBOX_CALLS_MAX
 
 # PostgreSQL cuts longer names off. The longest name of an index is the table's with 22 more bytes.
 PGQ_NAME_BYTES_MAX = 63
@@ -17,7 +18,22 @@ PGQ_STEP_MAX = 10_000  # rows that one statement of a purge or requeue changes
 
 PGQ_COUNTED_MAX = 1_000_000  # messages that the counts of a queue read, of those that are not finished
 
+# Of the tables to which queues are bound: how often all are counted, how much longer than a count is the rest after it,
+# and up to which time a count is so quick that none is remembered.
+TABLES_COUNTED_SECONDS = 10.0
+TABLE_COUNT_REST = 25
+TABLE_COUNT_QUICK_SECONDS = 0.05
+
+PGQ_LOOKS_A_SECOND_MAX = 100  # at tables for which somebody waits, in all: each has so many fewer
+
+# Connections: of a consumer or server; of them at most so many of one queue at a server; and besides, of all tables
+# together whose last statement took longer than PGQ_SLOW_SECONDS. A call waits so long for one of them.
 PGQ_CONNECTIONS_MAX = 4
+PGQ_TABLE_CONNECTIONS_MAX = 2
+PGQ_SLOW_CONNECTIONS_MAX = 2
+PGQ_SLOW_SECONDS = 0.25
+PGQ_TURN_SECONDS_MAX = 5.0
+BOUND_CALLS_MAX = INBOX_CALLS_MAX // 4  # that wait for one bound queue
 PGQ_CONNECT_SECONDS_MAX = 10
 PGQ_STATEMENT_MS_MAX = 30 * SECOND_MS
 PGQ_LOCK_MS_MAX = 2 * SECOND_MS  # for which a statement waits for somebody's lock
@@ -26,4 +42,5 @@ PGQ_ATTEMPTS_MAX_DEFAULT = 3
 PGQ_POLLING_SECONDS_DEFAULT = 5.0
 
 assert PGQ_CLAIM_BYTES_MAX <= PGQ_PUBLISH_BYTES_MAX
+assert PGQ_TABLE_CONNECTIONS_MAX < PGQ_CONNECTIONS_MAX
 assert PGQ_LOCK_MS_MAX < PGQ_STATEMENT_MS_MAX

@@ -108,6 +108,11 @@ DROP TABLE IF EXISTS {table};
 -- The columns of a table.
 SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%(quoted)s) AND attnum > 0 AND NOT attisdropped;
 
+-- name: lacks_rights
+-- What a role needs and may not do with a table.
+SELECT need FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) AS need
+WHERE NOT has_table_privilege(to_regclass(%(quoted)s), need);
+
 -- name: find_indexes
 -- The columns with which the indexes of a table begin.
 SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]

@@ -61,7 +61,6 @@ class QueueFacts:
         self.queue = queue
         self.keys = KeyCount()
         self.table = site.broker.known.settings_of(queue).table
-        self.counts = QueueCounts()
         self.table_problem = ""
         self._counted_at = -inf
         self.range, self.range_default = site.range_of(args)
@@ -72,7 +71,7 @@ class QueueFacts:
         if self.table is not None and trio.current_time() >= self._counted_at + AGE_SECONDS_MAX:
             self._counted_at = trio.current_time()
             try:
-                self.counts = await self.site.broker.bound.counts(self.queue, self.table.table)
+                await self.site.broker.bound.counts(self.queue, self.table.table)
                 self.table_problem = ""
             except ForqError as error:
                 self.table_problem = error.message
@@ -81,7 +80,7 @@ class QueueFacts:
         """What the live part of the page needs."""
         site, queue = self.site, self.queue
         rules = site.broker.known.rules(queue)
-        counts = site.broker.known.counts_of(queue) if self.table is None else self.counts
+        counts = site.broker.known.counts_of(queue)
         health = site.monitor.health(queue)
         now = site.monitor.now(queue)
         takes_dead_letters = site.broker.known.takes_dead_letters(queue)

@@ -115,6 +115,7 @@ BIND_QUEUE = Endpoint(
         errors.InvalidSetting.about("delayMs"),
         errors.TooManyQueues,
         *TABLE_ERRORS,
+        errors.ReadDeadlineExceeded,
         *WRITE_ERRORS,
     ),
 )

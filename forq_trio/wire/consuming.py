@@ -1,0 +1,43 @@
+"""What consumers of messages need of a broker or a client: the methods that both have, alike."""
+
+from typing import Protocol
+
+from forq_trio.model.messages import Delivery
+from forq_trio.model.where import Wanted
+from forq_trio.wire.receipts import ReceiptResult
+
+
+class Consuming(Protocol):
+    """A `Broker`, an `AsyncForqClient`, or tables. What each method does is said there."""
+
+    async def receive(
+        self,
+        queue: str,
+        *,
+        max_messages: int = ...,
+        wait_ms: int = ...,
+        lease_ms: int | None = ...,
+        where: Wanted | None = ...,
+    ) -> list[Delivery]: ...
+
+    async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]: ...
+
+    async def nack(
+        self,
+        queue: str,
+        receipts: list[str],
+        *,
+        delay_ms: int | None = ...,
+        reason: str | None = ...,
+        final: bool = ...,
+    ) -> list[ReceiptResult]: ...
+
+    async def release(
+        self, queue: str, receipts: list[str], *, delay_ms: int = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def discard(self, queue: str, receipts: list[str], *, reason: str) -> list[ReceiptResult]: ...
+
+    async def extend(
+        self, queue: str, receipts: list[str], lease_ms: int | None = ...
+    ) -> list[ReceiptResult]: ...

@@ -1,0 +1,167 @@
+"""Tables that are locked, slow, changed, or another's: their queues learn why, and no other queue waits for them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+import trio
+from psycopg import sql
+
+from forq_trio import pgq
+from forq_trio.model import limits
+from forq_trio.model.errors import ForqError, Overloaded, StorageUnavailable, WrongTable
+from forq_trio.pgq.connections import Connections
+from pgq.conftest import NUMBERS
+
+WAITING = """SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forq pgq' AND wait_event_type = 'Lock'
+    AND datname = current_database()"""
+
+
+@contextmanager
+def locked(url: str, table: str) -> Iterator[None]:
+    with psycopg.connect(url) as connection:
+        connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(table)))
+        yield
+        connection.rollback()
+
+
+async def until_waiting(connection: psycopg.Connection, number: int) -> None:
+    with trio.fail_after(20):
+        while connection.execute(WAITING).fetchone() < (number,):
+            await trio.lowlevel.checkpoint()
+
+
+@pytest.fixture
+async def other(broker, connection) -> str:
+    """Another queue with a table of its own."""
+    name = f"other{next(NUMBERS)}"
+    pgq.create_table(connection, name)
+    await broker.bind(name, name)
+    return name
+
+
+async def test_a_locked_table_delays_no_other_queue(broker, queue, table, other, connection, pgq_url) -> None:
+    failed: list[str] = []
+
+    async def send() -> None:
+        try:
+            await broker.produce(queue, "{}")
+        except StorageUnavailable as error:
+            failed.append(str(error))
+
+    with locked(pgq_url, table):
+        async with trio.open_nursery() as nursery:
+            for _ in range(12):
+                nursery.start_soon(send)
+            await until_waiting(connection, 1)
+            await broker.produce(other, "{}")
+            assert len(await broker.receive(other, wait_ms=0)) == 1
+            await broker.produce("unbound", "x")
+            assert failed == []
+    assert len(failed) == 12
+    assert "somebody has locked" in failed[0]
+    await broker.produce(queue, "{}")
+
+
+async def test_calls_for_one_table_do_not_fill_the_inbox(
+    broker, queue, table, other, pgq_url, monkeypatch
+) -> None:
+    monkeypatch.setattr(limits, "BOUND_CALLS_MAX", 3)
+    outcomes: list[type[ForqError]] = []
+
+    async def send() -> None:
+        with pytest.raises(ForqError) as caught:
+            await broker.produce(queue, "{}")
+        outcomes.append(type(caught.value))
+
+    with locked(pgq_url, table):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(send)
+    assert outcomes == [Overloaded] * 2 + [StorageUnavailable] * 3
+
+
+async def test_a_call_waits_for_a_connection_for_a_bound(pgq_url, table, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "PGQ_TURN_SECONDS_MAX", 0.01)
+    connections = Connections(pgq_url, 1)
+    ends = trio.Event()
+    has_begun = trio.Event()
+    token = trio.lowlevel.current_trio_token()
+
+    def hold(_: object) -> None:
+        token.run_sync_soon(has_begun.set)
+        trio.from_thread.run(ends.wait, trio_token=token)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(connections.run, table, hold)
+        await has_begun.wait()
+        with pytest.raises(StorageUnavailable, match="too many calls wait for the table"):
+            await connections.run(table, lambda connection: None)
+        assert await connections.run("another", lambda connection: 1) == 1
+        ends.set()
+    connections.close()
+
+
+async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", -1.0)
+    connections = Connections(pgq_url, 1)
+    for number in range(limits.PGQ_CONNECTIONS_MAX):
+        await connections.run(f"slow{number}", lambda connection: None)
+    running = 0
+    most = 0
+    token = trio.lowlevel.current_trio_token()
+    is_full = trio.Event()
+    ends = trio.Event()
+
+    def begin() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        if running == limits.PGQ_SLOW_CONNECTIONS_MAX:
+            is_full.set()
+
+    def hold(_: object) -> None:
+        nonlocal running
+        token.run_sync_soon(begin)
+        trio.from_thread.run(ends.wait, trio_token=token)
+        running -= 1
+
+    async with trio.open_nursery() as nursery:
+        for number in range(limits.PGQ_CONNECTIONS_MAX):
+            nursery.start_soon(connections.run, f"slow{number}", hold)
+        await is_full.wait()
+        for number in range(limits.PGQ_CONNECTIONS_MAX):
+            assert await connections.run(f"quick{number}", lambda connection: 1) == 1
+        ends.set()
+    assert most == limits.PGQ_SLOW_CONNECTIONS_MAX
+    connections.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER COLUMN consumed_count SET DEFAULT NULL, ALTER COLUMN consumed_count TYPE text,"
+        " ALTER COLUMN consumed_count SET DEFAULT '0'",
+        "ALTER COLUMN locked_until TYPE text",
+        "DROP COLUMN error_detail",
+    ],
+)
+async def test_a_table_whose_columns_change_is_called_wrong(broker, queue, rows, change) -> None:
+    rows.add({})
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    rows.run(f"ALTER TABLE {{}} {change}")
+    results: list[object] = []
+    for call in (
+        broker.produce(queue, "{}"),
+        broker.receive(queue, wait_ms=0),
+        broker.nack(queue, delivery),
+        broker.queue_stats(queue),
+        broker.peek(queue),
+    ):
+        try:
+            results.append(await call)
+        except WrongTable as error:
+            results.append(error)
+    assert any(isinstance(each, WrongTable) for each in results), results
+    await broker.produce("unbound", "x")
