@@ -124,21 +124,31 @@ class PostgresEngine(SqlEngine):
         self._settlements = [kind for kind in self._order if kind in SETTLEMENTS]
         self._replica: Replica | None = None
         try:
-            ((identity,),) = self._connection.query("identity")
-            if others.listen is not None:
-                check_listened(self._listened, identity)
-            if others.replica is not None:
-                self._replica = Replica(Address(others.replica), identity, lambda: self._last)
-                self._replica.check()
-            self._set_clock()
-            self._load()
-            self._elsewhere = _nothing()
+            try:
+                self._prepare(others)
+            except DatabaseFailed:
+                if not self._connection.lost:
+                    raise
+                self._reopen()  # once: this process may have been stopped for as long as a transaction may be idle
+                self._prepare(others)
         except DatabaseFailed as error:
             self._connection.close()
             raise self._address.refused(error) from None
         except BaseException:
             self._connection.close()
             raise
+
+    def _prepare(self, others: OtherUrls) -> None:
+        """Check the other connections and read what the cache has."""
+        ((identity,),) = self._connection.query("identity")
+        if others.listen is not None:
+            check_listened(self._listened, identity)
+        if others.replica is not None:
+            self._replica = Replica(Address(others.replica), identity, lambda: self._last)
+            self._replica.check()
+        self._set_clock()
+        self._load()
+        self._elsewhere = _nothing()
 
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See storage/engine.py. First takes over what other processes did."""

@@ -5,7 +5,7 @@ import time
 import psycopg
 import pytest
 
-from forq_trio.model.errors import StorageUnavailable
+from forq_trio.model.errors import StorageOpenError, StorageUnavailable
 from forq_trio.storage.engine import Batch, OutcomeLost
 from forq_trio.storage.postgres import connection as connection_module
 from forq_trio.storage.postgres import engine as module
@@ -42,6 +42,27 @@ def test_the_outcome_of_a_batch_whose_place_another_took_is_known(open_one, empt
     with pytest.raises(StorageUnavailable):
         a.commit()
     assert [each.content for each in do(a, claim(most=9))] == ["y"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_process_that_was_stopped_while_it_opened_opens_once_more(
+    open_one, empty_tables, monkeypatch, times
+):
+    do(open_one(), send("x"))
+    query, cuts = module.PgConnection.query, list(range(times))
+
+    def cutting(self: module.PgConnection, name: str, *bindings: object) -> list[object]:
+        if name == "last_batch" and cuts:
+            cuts.pop()
+            cut(empty_tables)
+        return query(self, name, *bindings)
+
+    monkeypatch.setattr(module.PgConnection, "query", cutting)
+    if times == 1:
+        assert [each.content for each in do(open_one(), claim())] == ["x"]
+    else:
+        with pytest.raises(StorageOpenError):
+            open_one()
 
 
 def test_a_process_that_was_stopped_while_it_read_the_clock_reads_it_again(open_one, monkeypatch):
