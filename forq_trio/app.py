@@ -277,7 +277,12 @@ def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admi
         config.auth_secret, system.broker.keys, throttle, trust_proxy_headers=config.trust_proxy_headers
     )
     about = About(_version(), system.engine.facts().name.lower(), system.engine.durability)
-    health = HealthCheck(system.broker, about, replica=lambda: system.engine.facts().replica)
+    health = HealthCheck(
+        system.broker,
+        about,
+        replica=lambda: system.engine.facts().replica,
+        database=lambda: system.database.state,
+    )
     routes = [
         *forq_routes(
             system.broker,

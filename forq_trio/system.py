@@ -34,6 +34,7 @@ from forq_trio.jobs.cleanup import (
     uses_job,
 )
 from forq_trio.jobs.compaction import Compaction
+from forq_trio.jobs.database_watch import DatabaseWatch, database_job
 from forq_trio.jobs.disk_guard import DiskGuard, SendsAgain
 from forq_trio.jobs.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.file_watch import FileWatch
@@ -79,6 +80,7 @@ class System:
     started_at: int
     housekeeping: Housekeeping
     compaction: Compaction
+    database: DatabaseWatch
 
     def facts(self, connections: int | None = None) -> SystemFacts:
         """The server as of now: a few system calls, no query. connections: how many are open to the API."""
@@ -99,6 +101,7 @@ class System:
             log_held=checkpointer is not None and checkpointer.held and not self.backups.runs.running,
             space=None if guard is None else guard.facts(),
             processes=self.broker.known_processes.all() if engine.shared else (),
+            database=self.database.state,
             gate_counts=tuple(self.counters.hour_of_gate_seconds.counts(now_ms)),
         )
 
@@ -151,6 +154,9 @@ async def open_system(
     )
     queue_gauges = QueueGauges(broker.known, ages, counters)
     periodic = _periodic_jobs(writer, broker, queue_gauges, housekeeping, sweep_seconds)
+    database = DatabaseWatch(readers)
+    if engine.listen is not None:
+        periodic.append(database_job(database))
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
     backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
@@ -166,8 +172,9 @@ async def open_system(
         started_at=clock.now_ms(),
         housekeeping=housekeeping,
         compaction=compaction,
+        database=database,
         monitor=monitor,
-        gauges=gauges_of(writer, broker, monitor, queue_gauges, compaction, backups, checkpointer),
+        gauges=gauges_of(writer, broker, monitor, queue_gauges, compaction, backups, checkpointer, database),
     )
     sampler = [Sampler(monitor)] if monitored else []
     async with _running(system, readers, [*guards, backups, compaction, *sampler], periodic):
@@ -304,6 +311,7 @@ def gauges_of(
     compaction: Compaction,
     backups: Backups,
     checkpointer: Checkpointer | None,
+    database: DatabaseWatch,
 ) -> Gauges:
     """Where /metrics reads; the server adds the gauges of what it serves."""
     return Gauges(
@@ -323,6 +331,7 @@ def gauges_of(
         workers=broker.known_workers.gauges,
         processes=broker.known_processes.states,
         process=broker.known_processes.own,
+        database=lambda: database.state,
         quotas=lambda: quotas(writer.snapshot(), broker.redrive_tasks.running_by_key()),
         last_backup_at=lambda: backups.last_made_at,
         backup_failed=lambda: backups.failed,

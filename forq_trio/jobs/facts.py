@@ -13,6 +13,7 @@ from msgspec import Struct
 from forq_trio.jobs.disk_guard import SpaceFacts
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import durations, limits
+from forq_trio.model.database_state import DatabaseState
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
@@ -56,8 +57,8 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     None where none is served. inbox_calls: calls that wait to be taken into a commit. files_problem: None, or which
     file of the database is lost. log_held: a long read keeps the log from being emptied; not reported while a backup
     runs, which is one. space: what the disk guard knows; None without one. processes: those that share the
-    database; none where it is not shared. gate_counts: how long batches of the last hour waited for others', by bucket
-    of DISK_SECONDS.
+    database; none where it is not shared. database: what was last seen of its server; None
+    without one. gate_counts: how long batches of the last hour waited for others', by bucket of DISK_SECONDS.
     """
 
     version: str
@@ -73,6 +74,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     log_held: bool
     space: SpaceFacts | None = None
     processes: Sequence[ProcessInfo] = ()
+    database: DatabaseState | None = None
     gate_counts: tuple[int, ...] = ()
 
 
@@ -126,6 +128,9 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
         return "attention", f"The log grows, checkpoints fail: {words.size(facts.engine.log_bytes)}"
     if facts.log_held:
         return "attention", "The log cannot be emptied: a read holds it"
+    if facts.database is not None and (snapshot := facts.database.old_snapshot) is not None:
+        age = durations.in_words(snapshot.held_ms)
+        return "attention", f"A snapshot is {age} old, vacuum cannot work"
     p99 = facts.commits.recent_p99_seconds
     if p99 is not None and p99 > SLOW_COMMIT_SECONDS:
         return "attention", f"Writes wait for the disk: p99 {durations.in_words(round(p99 * 1_000))}"

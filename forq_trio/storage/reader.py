@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from forq_trio.model.database_state import DatabaseReading
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts
@@ -28,6 +29,10 @@ class Reader(Protocol):
     A page has at most `limit` messages, and fewer if they have more than BROWSE_PAGE_BYTES_MAX together, but at least
     one if there is one.
     """
+
+    def database(self) -> DatabaseReading | None:
+        """What the database's server says of itself; None where it is no server."""
+        ...
 
     def queues(self) -> dict[str, QueueCounts]:
         """The counts of all known queues, by name."""

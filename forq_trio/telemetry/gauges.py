@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from forq_trio.model.consumers import ConsumerGauges
+from forq_trio.model.database_state import DatabaseState
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log
@@ -42,7 +43,8 @@ class Gauges:
     stored. dead_letters: messages in each queue's dead-letter queue; oldest_seconds: for how long the oldest ready
     message could have been claimed (queues without one are left out): both as of the last refresh. health: the level of
     each queue. consumers: of pipelines, the first ones by queue and name. workers: those that are
-    known. processes: on the database, by state. process: this one. quotas: those of which each key has a share.
+    known. processes: on the database, by state. process: this one. database: what was last seen of its
+    server. quotas: those of which each key has a share.
     last_backup_at: when the latest backup that is there was made, epoch ms; backup_failed: the latest did not succeed.
     budgets: what the clients of the API share. ui_connections, ui_loop_seconds: how many are open to the admin UI, and
     what it used of the event loop's time by share.
@@ -64,6 +66,7 @@ class Gauges:
     workers: Callable[[], WorkerGauges] = WorkerGauges
     processes: Callable[[], Mapping[str, int]] = dict
     process: Callable[[], ProcessReport | None] = lambda: None
+    database: Callable[[], DatabaseState | None] = lambda: None
     quotas: Callable[[], Sequence[Quota]] = list
     last_backup_at: Callable[[], int | None] = lambda: None
     backup_failed: Callable[[], bool] = lambda: False

@@ -94,6 +94,12 @@ class LogEvent(StrEnum):
         "The write-ahead log grows, because a long read blocks checkpoints.",
     )
     CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint failed; it is tried again."
+    SNAPSHOT_HELD = (
+        "database.snapshot_held",
+        "warning",
+        "Something in the database keeps a snapshot for a minute or longer: vacuum cannot remove dead rows.",
+    )
+    SNAPSHOT_ENDED = "database.snapshot_ended", "info", "No snapshot in the database is that old any more."
     JOB_FAILED = "job.failed", "error", "A periodic job raised an error; it will be restarted."
     JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
     BACKUP_MADE = "backup.made", "info", "A backup was made, checked and written to the disk."

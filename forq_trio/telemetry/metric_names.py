@@ -132,6 +132,21 @@ PROCESSES = _gauge(
 PROCESS = _gauge(
     "forq_process_info", "1 for the process that answers: its host, its number and version.", *PROCESS_LABELS
 )
+DATABASE_SNAPSHOT = _gauge(
+    "forq_database_oldest_snapshot_seconds",
+    "How long the oldest snapshot keeps vacuum from removing dead rows, refreshed every 30 seconds; PostgreSQL only.",
+)
+DATABASE_DEAD_ROWS = _gauge(
+    "forq_database_dead_rows", "Dead rows of messages, as PostgreSQL estimates them, every 30 seconds."
+)
+DATABASE_CONNECTIONS = _gauge(
+    "forq_database_connections",
+    "Connections to PostgreSQL, every 30 seconds: ours, all, and the limit.",
+    "whose",
+)
+DATABASE_BYTES = _gauge("forq_database_bytes", "Bytes of the PostgreSQL database, every 30 seconds.")
+DATABASE = (DATABASE_SNAPSHOT, DATABASE_DEAD_ROWS, DATABASE_CONNECTIONS, DATABASE_BYTES)
+"""What has no series before the first look, after one that failed, and with other databases."""
 CONSUMER_LAG = _gauge(
     "forq_consumer_lag_messages",
     "Messages that a consumer of a pipeline could lease, now; of the first 100 consumers.",

@@ -62,6 +62,7 @@ class Exposition:
         yield from self._health()
         yield from self._workers()
         yield from self._process()
+        yield from self._database()
         yield from self._consumers()
         yield _one(names.INBOX, gauges.inbox_calls())
         refusal = gauges.sends_refused()
@@ -156,6 +157,23 @@ class Exposition:
         if report is not None:
             labels = ",".join(f'{label}="{getattr(report, label)}"' for label in names.PROCESS.labels)
             yield f"{names.PROCESS.name}{{{labels}}} 1\n"
+
+    def _database(self) -> Iterator[str]:
+        state = self._gauges.database()
+        if state is None:
+            yield from map(_heading, names.DATABASE)
+            return
+        reading = state.reading
+        held_ms = 0 if state.snapshot is None else state.snapshot.held_ms
+        connections = {
+            "ours": reading.connections_ours,
+            "all": reading.connections,
+            "limit": reading.connections_max,
+        }
+        yield _one(names.DATABASE_SNAPSHOT, held_ms / _MS_PER_SECOND)
+        yield _one(names.DATABASE_DEAD_ROWS, reading.dead_rows)
+        yield from _each(names.DATABASE_CONNECTIONS, connections.items())
+        yield _one(names.DATABASE_BYTES, reading.bytes)
 
     def _consumers(self) -> Iterator[str]:
         consumers = self._gauges.consumers()

@@ -10,6 +10,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.consumers import consumer_key
+from forq_trio.model.database_state import DatabaseReading
 from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
@@ -204,6 +205,9 @@ class MemoryReader:
 
     def message_events(self, queue: str, message_id: str) -> bytes:
         return events.of_message(self._committed(), queue, message_id)
+
+    def database(self) -> DatabaseReading | None:
+        return None
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         rows = self._committed().rows

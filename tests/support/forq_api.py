@@ -19,6 +19,7 @@ from forq_trio.http.router import Route, Router
 from forq_trio.http.throttle import Throttle
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.compaction import Compaction
+from forq_trio.jobs.database_watch import DatabaseWatch
 from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
@@ -132,8 +133,16 @@ class Api:
         ages = Ages(self.broker.known, readers, counters, clock)
         self.monitor = Monitor(self.broker.known, counters, ages, self.seconds, clock)
         queue_gauges = QueueGauges(self.broker.known, ages, counters)
+        self.database = DatabaseWatch(readers)
         self.gauges = gauges_of(
-            writer, self.broker, self.monitor, queue_gauges, self.compaction, self.backups, None
+            writer,
+            self.broker,
+            self.monitor,
+            queue_gauges,
+            self.compaction,
+            self.backups,
+            None,
+            self.database,
         )
         self.routes: list[Route] = []
         self.handler = self.serve()
@@ -146,7 +155,7 @@ class Api:
             *forq_routes(
                 self.broker, access, self.monitor, backups=self.backups, require_receipt=require_receipt
             ),
-            *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
+            *HealthCheck(self.broker, ABOUT, self.seconds, database=lambda: self.database.state).routes(),
             *Metrics(self.counters, self.gauges).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)

@@ -34,13 +34,13 @@ class InProcessUi:
 
 
 @contextmanager
-def in_process_ui() -> Iterator[InProcessUi]:
-    """Over a database in memory, until the block ends."""
+def in_process_ui(url: str = MEMORY_URL) -> Iterator[InProcessUi]:
+    """Over a database, until the block ends."""
     started: SimpleQueue[tuple[InProcessUi, trio.Event] | BaseException] = SimpleQueue()
 
     async def serve() -> None:
         config = load(environ=SETTINGS).config
-        engine = open_engine(MEMORY_URL, EngineSettings(), "normal")
+        engine = open_engine(url, EngineSettings(), "normal")
         stop = trio.Event()
         async with open_system(engine, SystemClock()) as system, trio.open_nursery() as nursery:
             listeners = await open_listeners("127.0.0.1", 0)

@@ -8,7 +8,9 @@ import psycopg
 import pytest
 from playwright.sync_api import expect
 
+from forq_trio.model import limits
 from support.browser import PHONE, axe
+from support.in_process_ui import InProcessUi, in_process_ui
 from support.real_server import RealServer, real_server
 from support.ui_http import logged_in
 
@@ -56,6 +58,41 @@ def test_servers_on_one_database_and_one_that_was_killed(two, empty_tables, open
     expect(phone.get_by_role("group", name="Processes").locator(".vd.bad")).to_be_visible()
     for each in (page, phone):
         axe(each)
+
+
+@pytest.fixture
+def here(empty_tables) -> Iterator[InProcessUi]:
+    """The admin UI in this process; its pages are closed before it."""
+    with in_process_ui(empty_tables) as ui:
+        yield ui
+
+
+def test_the_database_is_shown_and_who_holds_a_snapshot(here, empty_tables, open_page, monkeypatch) -> None:
+    page, phone = open_page(here), open_page(here, **PHONE)
+    for each in (page, phone):
+        each.goto("/system")
+    look = page.get_by_role("button", name="Run now: Look at the database")
+    look.click()
+    block = page.locator("section", has=page.get_by_role("heading", name="Database"))
+    expect(block).to_contain_text(re.compile(r"Connections\s*\d+ of 100, \d+ ours"))
+    expect(block).to_contain_text(re.compile(r"Oldest snapshot\s*none"))
+    expect(block).to_contain_text(re.compile(r"Dead rows\s*0"))
+    expect(block).to_contain_text(re.compile(r"Size\s*[0-9.]+ MiB"))
+    expect(page.locator("h1 + .vd")).to_have_text("All is well")
+    monkeypatch.setattr(limits, "SNAPSHOT_HELD_MS", 0)
+    with psycopg.connect(empty_tables, application_name="<i>dumps") as dumps:
+        dumps.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        dumps.execute("SELECT 'not to be shown'")
+        look.click()
+        expect(block.locator(".vd.warn")).to_contain_text("<i>dumps")
+        expect(page.locator("h1 + .vd.warn")).to_contain_text("old, vacuum cannot work")
+        why = f"held by <i>dumps (pid {dumps.info.backend_pid}), idle in transaction."
+        for each in (page, phone):
+            expect(each.locator(".why:visible")).to_contain_text(why)
+            assert "not to be shown" not in each.content()
+            axe(each)
+    look.click()
+    expect(page.locator("h1 + .vd")).to_have_text("All is well")
 
 
 def test_one_server_shows_no_processes(world) -> None:

@@ -15,6 +15,7 @@ from forq_trio.jobs.facts import (
 )
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
+from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotHolder
 from forq_trio.model.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry.counters import Counters
@@ -61,6 +62,12 @@ def process(heard_ms_ago: int) -> ProcessInfo:
     )
 
 
+def held(held_ms: int) -> DatabaseState:
+    """What was seen of a database in which a snapshot is held for so long."""
+    dump = SnapshotHolder("session", "pg_dump", 4711, "active", "7", 0)
+    return DatabaseState(DatabaseReading(1, 1, 100, 0, 0, None, 0, (dump,)), HeldSnapshot(dump, held_ms))
+
+
 BACKUP = job("backup", "Backup", failed=True)
 SWEEP = job("sweep.expired", "Expire messages", failed=True, ago_ms=31_000)
 CHECKPOINT = job("checkpoint", "Checkpoint", failed=True, ago_ms=1_000)
@@ -81,6 +88,7 @@ CAUSES = [
     ({}, [BACKUP], "attention", "The last backup failed, 9 h ago"),
     ({"engine": LONG_LOG}, [CHECKPOINT], "attention", "The log grows, checkpoints fail: 308 MiB"),
     ({"log_held": True}, [], "attention", "The log cannot be emptied: a read holds it"),
+    ({"database": held(252_000)}, [], "attention", "A snapshot is 4 min 12 s old, vacuum cannot work"),
     ({"commits": commits(0.12)}, [], "attention", "Writes wait for the disk: p99 120 ms"),
     ({}, [SWEEP], "attention", "A job failed: Expire messages, 31 s ago"),
     ({}, [], "fine", "All is well"),
@@ -100,7 +108,7 @@ def test_the_first_cause_that_is_true_is_told(first: int) -> None:
 
 
 def test_what_is_close_to_a_cause_is_none() -> None:
-    facts = msgspec.structs.replace(FINE, commits=commits(0.1))
+    facts = msgspec.structs.replace(FINE, commits=commits(0.1), database=held(limits.SNAPSHOT_HELD_MS - 1))
     reports = [job("backup", "Backup", failed=False), job("checkpoint", "Checkpoint", failed=False)]
     assert system_verdict(facts, reports) == ("fine", "All is well")
 

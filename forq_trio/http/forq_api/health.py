@@ -15,6 +15,7 @@ from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import limits
+from forq_trio.model.database_state import DatabaseState
 from forq_trio.model.engine_facts import ReplicaState, SendsRefused
 from forq_trio.model.errors import ServiceError, StorageUnavailable
 from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
@@ -32,6 +33,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     """The verbose answer of a server whose database works. sendsRefused: why sends are refused; null where not.
 
     replica: whether reads go to the replica of the database, which is behind or away else; null where there is none.
+    snapshotHeldSeconds: for how long a snapshot keeps vacuum from working, once that is a minute; else null.
     """
 
     status: Literal["ok"]
@@ -41,6 +43,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     uptime_seconds: int
     sends_refused: SendsRefused | None
     replica: ReplicaState | None = None
+    snapshot_held_seconds: int | None = None
 
 
 class HealthCheck:
@@ -52,10 +55,12 @@ class HealthCheck:
         about: About,
         monotonic: Callable[[], float] = time.monotonic,
         replica: Callable[[], ReplicaState | None] = lambda: None,
+        database: Callable[[], DatabaseState | None] = lambda: None,
     ) -> None:
         self._broker = broker
         self._about = about
         self._replica = replica
+        self._database = database
         self._monotonic = monotonic
         self._started = monotonic()
 
@@ -75,8 +80,17 @@ class HealthCheck:
         about = self._about
         uptime_seconds = int(self._monotonic() - self._started)
         refused = self._broker.known.sends_refused
+        database = self._database()
+        held = None if database is None else database.old_snapshot
         health = Health(
-            "ok", about.version, about.engine, about.durability, uptime_seconds, refused, self._replica()
+            "ok",
+            about.version,
+            about.engine,
+            about.durability,
+            uptime_seconds,
+            refused,
+            self._replica(),
+            None if held is None else held.held_ms // limits.SECOND_MS,
         )
         return Response(200, msgspec.json.encode(health))
 

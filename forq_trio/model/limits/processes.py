@@ -16,6 +16,11 @@ PROCESS_VERSION_LENGTH_MAX = 64
 PROCESS_JOBS_MAX = 20
 PROCESS_JOB_LENGTH_MAX = 40
 
+# How often a process looks at the database, at how many snapshots, and from when on an old one is trouble.
+DATABASE_LOOK_SECONDS = 30
+SNAPSHOT_HOLDERS_MAX = 100
+SNAPSHOT_HELD_MS = MINUTE_MS
+
 assert 2 * PROCESS_REPORT_SECONDS * SECOND_MS < PROCESS_SILENT_MS < PROCESS_LOST_MS < PROCESS_GONE_MS
 # 6 by JSON's escapes; 512 for numbers and names of members.
 assert (

@@ -54,7 +54,7 @@ def _in_dialect() -> Mapping[str, str]:
     assert own.keys() <= shared.keys(), own.keys() - shared.keys()
     for name in UNBOUNDED:
         shared[name] = f"DECLARE unbounded NO SCROLL CURSOR FOR {shared[name]}"
-    statements = shared | own | load("connection", _PACKAGE)
+    statements = shared | own | load("connection", _PACKAGE) | load("watch", _PACKAGE)
     most = str(limits.STEP_BYTES_MAX)
     return {name: _STEP_BYTES.sub(most, statement) for name, statement in statements.items()}
 

@@ -3,6 +3,8 @@
 from collections.abc import Generator
 from typing import Any
 
+from forq_trio.model import limits
+from forq_trio.model.database_state import DatabaseReading, SnapshotHolder
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
 from forq_trio.storage.postgres.dialect import PAGES
@@ -32,11 +34,25 @@ class PgReader(SqlReader):
             self._to_replica = self._replica.current(self._to_replica)
             if self._to_replica is not None:
                 return self._to_replica
+        return self._primary()
+
+    def _primary(self) -> PgConnection:
         if self._to_primary is None:
             self._to_primary = self._address.connect(idle_seconds=30)
         elif self._to_primary.lost:
             self._to_primary.reopen()
         return self._to_primary
+
+    def database(self) -> DatabaseReading:
+        """Of the primary. Never of the replica, whose transactions hold nothing up there by themselves."""
+        try:
+            connection = self._connection = self._primary()
+            (figures,) = connection.query("database_figures")
+            holders = connection.query("snapshot_holders", limits.SNAPSHOT_HOLDERS_MAX)
+        except (DatabaseFailed, StatementFailed) as error:
+            raise StorageUnavailable(str(error)) from error
+        reading: list[Any] = [*figures, tuple(SnapshotHolder(*row) for row in holders)]
+        return DatabaseReading(*reading)
 
     def interrupt(self) -> None:
         self._connection.cancel()

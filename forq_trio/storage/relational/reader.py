@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from forq_trio.model import limits
+from forq_trio.model.database_state import DatabaseReading
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.keys import OnceMore
@@ -54,6 +55,9 @@ _EXCERPT_BYTES = limits.PREVIEW_LENGTH_MAX * _CHARACTER_BYTES_MAX
 
 class SqlReader(ABC):
     """Reader over one connection: each call is one statement, or one transaction, hence one consistent snapshot."""
+
+    def database(self) -> DatabaseReading | None:
+        return None
 
     def queues(self) -> dict[str, QueueCounts]:
         return {queue: QueueCounts(*counts) for queue, *counts in self._query("queues")}

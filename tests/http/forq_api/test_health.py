@@ -80,5 +80,6 @@ async def test_f10_verbose(api: Api):
             "uptimeSeconds": 12,
             "sendsRefused": None,
             "replica": None,
+            "snapshotHeldSeconds": None,
         }
         assert SECRET.encode() not in response.body

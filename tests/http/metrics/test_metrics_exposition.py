@@ -8,11 +8,12 @@ import pytest
 
 from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.model import limits
+from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotHolder
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, Event
 from forq_trio.telemetry.counters import OTHER, Counters
 from forq_trio.telemetry.gauges import Gauges
-from forq_trio.telemetry.metric_names import COUNTERS, STATES
+from forq_trio.telemetry.metric_names import COUNTERS, DATABASE, STATES
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import buckets, of_queue, own_samples, samples_of
 
@@ -182,3 +183,21 @@ def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor
     traced = sys.gettrace() is not None  # a coverage run, several times slower
     assert min(seconds) < (1.0 if traced else 0.1)
     assert len(samples_of(exposition)) > 20_000
+
+
+def test_the_database_has_series_once_it_was_looked_at() -> None:
+    names = [family.name for family in DATABASE]
+    assert not any(name in names for name, _ in own_samples(Counters()))
+    dump = SnapshotHolder("session", "pg_dump", 4711, "active", "7", 0)
+    reading = DatabaseReading(44, 12, 100, 0, 709_882, None, 2_400, (dump,))
+    seen = {"": DatabaseState(reading, HeldSnapshot(dump, 252_500)), "free": DatabaseState(reading, None)}
+    samples = own_samples(Counters(), Gauges(database=lambda: seen[""]))
+    assert samples["forq_database_oldest_snapshot_seconds", ()] == 252.5
+    assert samples["forq_database_dead_rows", ()] == 709_882
+    assert samples["forq_database_bytes", ()] == 2_400
+    connections = {"ours": 12, "all": 44, "limit": 100}
+    assert {
+        whose: samples["forq_database_connections", (("whose", whose),)] for whose in connections
+    } == connections
+    samples = own_samples(Counters(), Gauges(database=lambda: seen["free"]))
+    assert samples["forq_database_oldest_snapshot_seconds", ()] == 0

@@ -6,6 +6,7 @@ from pathlib import Path
 from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.model.budget import Budget
 from forq_trio.model.consumers import ConsumerGauges
+from forq_trio.model.database_state import DatabaseReading, DatabaseState
 from forq_trio.model.holders import OWNER
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.processes import ProcessReport
@@ -62,6 +63,10 @@ OURS = {
     "forq_worker_slots_busy": ("gauge", "queue_name", "queue_type"),
     "forq_processes": ("gauge", "state"),
     "forq_process_info": ("gauge", "name", "process", "version"),
+    "forq_database_oldest_snapshot_seconds": ("gauge",),
+    "forq_database_dead_rows": ("gauge",),
+    "forq_database_connections": ("gauge", "whose"),
+    "forq_database_bytes": ("gauge",),
     "forq_consumer_lag_messages": ("gauge", "queue_name", "consumer"),
     "forq_consumer_open_messages": ("gauge", "queue_name", "consumer"),
     "forq_consumer_seconds_since_use": ("gauge", "queue_name", "consumer"),
@@ -152,6 +157,7 @@ def full_tally() -> tuple[Counters, Gauges]:
         workers=lambda: WorkerGauges(slots={"q": (4, 3)}),
         processes=lambda: {"running": 2, "silent": 1},
         process=lambda: ProcessReport(id="i", name="host", process=7, version="1.0", started_at=0),
+        database=lambda: DatabaseState(DatabaseReading(3, 2, 100, 0, 7, None, 8, ()), None),
         ui_loop_seconds=lambda: {"keyless": 0.5},
         quotas=lambda: [Quota("apps", 3, 9, 2, 4)],
         budgets=lambda: {"bodies": budget},

@@ -1,0 +1,70 @@
+"""Looks at the database's server every 30 s: connections, dead rows, size, and who keeps vacuum from working.
+
+Pages, metrics and health read the latest look. For how long a snapshot is held the server mostly does not tell: it is
+as old as the first look that found it, or as what the server does tell.
+"""
+
+from collections.abc import Callable
+
+import trio
+
+from forq_trio.jobs.periodic import Periodic
+from forq_trio.model import limits
+from forq_trio.model.database_state import DatabaseState, HeldSnapshot, SnapshotHolder
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.telemetry.log import LogEvent, log
+
+_Place = tuple[str, str, int | None, str]
+
+
+class DatabaseWatch:
+    """state: as of the latest look; None before the first one, and after one that failed. now: seconds, never back."""
+
+    def __init__(self, readers: ReaderPool, now: Callable[[], float] = trio.current_time) -> None:
+        self._readers = readers
+        self._now = now
+        self._since: dict[_Place, float] = {}
+        """When each snapshot of the latest look was first seen."""
+        self._told: SnapshotHolder | None = None
+        self.state: DatabaseState | None = None
+
+    async def look(self) -> str | None:
+        """Raises what `ReaderPool.run` does."""
+        try:
+            reading = await self._readers.run(lambda reader: reader.database())
+        except Exception:
+            self.state = None
+            raise
+        if reading is None:
+            return None
+        now = self._now()
+        self._since = {(at := _place(each)): self._since.get(at, now) for each in reading.holders}
+        snapshot = None
+        if reading.holders:
+            oldest = reading.holders[0]
+            seen_ms = round((now - self._since[_place(oldest)]) * 1_000)
+            snapshot = HeldSnapshot(oldest, max(seen_ms, oldest.idle_ms))
+        self.state = DatabaseState(reading, snapshot)
+        self._tell(self.state.old_snapshot)
+        return "no old snapshot" if self._told is None else f"an old snapshot: {self._told.words}"
+
+    def _tell(self, snapshot: HeldSnapshot | None) -> None:
+        """Log an old snapshot, once; and when there is none any more."""
+        if snapshot is None:
+            if self._told is not None:
+                log(LogEvent.SNAPSHOT_ENDED)
+            self._told = None
+        elif self._told is None or _place(self._told) != _place(snapshot.holder):
+            self._told = snapshot.holder
+            log(LogEvent.SNAPSHOT_HELD, by=self._told.words, seconds=snapshot.held_ms // 1_000)
+
+
+def _place(holder: SnapshotHolder) -> _Place:
+    return holder.kind, holder.name, holder.pid, holder.oldest
+
+
+def database_job(watch: DatabaseWatch) -> Periodic:
+    """The job that looks now and every 30 s."""
+    return Periodic(
+        "database", limits.DATABASE_LOOK_SECONDS, watch.look, title="Look at the database", nudged=True
+    )
