@@ -68,10 +68,10 @@ UPDATES_MANY = frozenset(name for name, statement in _MANY.items() if statement.
 SQL = {**_in_dialect(), **{name + MANY_SUFFIX: statement for name, statement in _MANY.items()}}
 BEGINNING = frozenset(name for name, statement in SQL.items() if statement.startswith("BEGIN"))
 """Statements that begin a transaction."""
-_CHANGES = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b")
+_CHANGES = re.compile(r"^ *(INSERT INTO|UPDATE|DELETE FROM)\b", re.MULTILINE)
 _GIVES_ROWS = re.compile(r"\bRETURNING\b")
 CHANGING = frozenset(
-    name for name, statement in SQL.items() if _CHANGES.match(statement) or "RETURNING" in statement
+    name for name, statement in SQL.items() if _CHANGES.search(statement) or "RETURNING" in statement
 )
 """Statements that change something."""
 ADDING = frozenset(name for name in CHANGING if SQL[name].lstrip().startswith("INSERT"))

@@ -425,7 +425,7 @@ class PostgresEngine(SqlEngine):
         self._own = f"{self._name}-{next(self._numbers)}"
         self._connection.query("save_batch", version, self._own, changes)
         if version % BATCHES_FORGOTTEN == 0:
-            self._connection.query("forget_batches", version - BATCHES_STORED)
+            self._connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.woken if tx.ready(queue)]
         if woken:
             self._connection.send("notify", payload(self._name, woken))

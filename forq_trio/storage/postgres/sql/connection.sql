@@ -76,8 +76,8 @@ SELECT version, made_by FROM batches ORDER BY version DESC LIMIT 1;
 INSERT INTO batches (version, made_by, changes) VALUES ($1, $2, $3);
 
 -- name: forget_batches
--- Batches that every process has read, or has to start over.
-DELETE FROM batches WHERE version <= $1;
+-- Batches that every process has read, or has to start over: so many, as those before are gone.
+DELETE FROM batches WHERE version > $1::bigint - $2 AND version <= $1;
 
 -- name: find_batch
 -- Whether a batch of this process was committed, and whether such a batch would be forgotten by now.
@@ -213,7 +213,8 @@ bytes, key, kind, max_attempts;
 -- The next messages of a queue: these ready ones, those behind a place, lower priorities; as many bytes as a step has.
 SELECT $ready FROM (
     SELECT *, sum(bytes) OVER (ORDER BY priority DESC, position, seq ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
-        (SELECT * FROM messages WHERE seq = ANY (translate($2, '[]', '{}')::bigint[]) AND queue = $1 AND status + 0 = 0)
+        (SELECT * FROM messages
+         WHERE seq = ANY (translate($2, '[]', '{}')::bigint[]) AND queue || '' = $1 AND status + 0 = 0)
         UNION ALL
         (SELECT * FROM messages WHERE queue = $1 AND status = 0 AND priority = $3 AND (position, seq) > ($4, $5)
          ORDER BY position, seq LIMIT $6)

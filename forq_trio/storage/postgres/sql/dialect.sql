@@ -19,6 +19,29 @@ SELECT name FROM schedules WHERE $1 IN (definition::json ->> 'queue', definition
 SELECT greatest((SELECT last_seq FROM forgotten_sequence), coalesce((SELECT max(last_seq) FROM queue_counts), 0),
                 coalesce((SELECT max(seq) FROM messages), 0));
 
+-- name: save_counts
+-- Messages by status of one queue, and the last sequence number given out, as of this batch: a row instead of the latest.
+WITH latest AS (
+    SELECT ctid AS place, made_by FROM queue_counts WHERE queue = $1 ORDER BY queue DESC, number DESC LIMIT 1
+), gone AS (
+    DELETE FROM queue_counts USING latest WHERE queue_counts.ctid = place
+)
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, grouped, letting_go, updated_at, last_seq,
+                          made_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT made_by FROM latest));
+
+-- name: queue
+-- One queue.
+SELECT ready, processing, failed, delayed, held, bytes FROM queue_counts WHERE queue = $1 ORDER BY queue DESC, number DESC LIMIT 1;
+
+-- name: save_last_sequence
+-- Keep the highest sequence number ever given out, where the counts of a queue are forgotten: a row instead of the latest.
+WITH gone AS (
+    DELETE FROM forgotten_sequence
+    WHERE ctid = (SELECT ctid FROM forgotten_sequence ORDER BY last_seq DESC LIMIT 1) AND last_seq < $1
+)
+INSERT INTO forgotten_sequence VALUES ($1) ON CONFLICT DO NOTHING;
+
 -- name: save_session
 -- Store a session.
 INSERT INTO ui_sessions (digest, key_name, key_digest, created_at, expires_at, last_used_at, client, agent)
@@ -37,8 +60,8 @@ SELECT max(position) FROM (
 -- name: find_pending
 -- The pending messages of these keys.
 SELECT $row, $pending
-FROM json_array_elements($2::json) AS wanted
-JOIN messages ON queue = $1 AND kind = wanted ->> 0 AND key = wanted ->> 1
+FROM json_array_elements($2::json) AS wanted,
+    LATERAL (SELECT * FROM messages WHERE queue = $1 AND kind = wanted ->> 0 AND key = wanted ->> 1 LIMIT 1) AS found
 JOIN message_keys ON message = seq;
 
 -- name: find_by_id
