@@ -13,6 +13,7 @@ from bench.scenarios.context import Context, Row, figures, merged
 from bench.targets.servers import Server
 
 STAMP_DIGITS = 20
+WAKE_UPS_PER_SECOND = 20
 
 
 class Arrivals:
@@ -62,13 +63,22 @@ def consuming(
         yield Request(api.ack(queue, message), acked)
 
 
-def _measure(context: Context, server: Server, consumers: int, producers: int, rate: float | None) -> Row:
+def _measure(
+    context: Context,
+    server: Server,
+    consumers: int,
+    producers: int,
+    rate: float | None,
+    receiving: Server | None = None,
+) -> Row:
+    """receiving: the server of the consumers, if it is another one than the producers'."""
+    polled = (receiving or server).api
     settings, queue = context.settings, context.queue("handoff")
     sent, received, acked, underway = (Series(name) for name in ("send", "receive", "ack", "handoff"))
     arrivals = Arrivals(rate) if rate else None
     with Load(server.api.address) as load:
         for _ in range(consumers):
-            load.add(consuming(load, server.api, queue, received, acked, underway))
+            load.add(consuming(load, polled, queue, received, acked, underway), polled.address)
         for _ in range(producers):
             if arrivals:
                 load.add(pacing(server.api, queue, context.content, arrivals, sent))
@@ -95,6 +105,11 @@ def one_to_one(context: Context) -> list[Row]:
     """One producer at 100 messages a second, one long-polling consumer: send to received."""
     with context.server() as server:
         return [_measure(context, server, 1, 1, context.settings.producer_rate)]
+
+
+def wake_up(context: Context, sending: Server, receiving: Server) -> Row:
+    """From a send to one server to a consumer that waits at another, or the same: so seldom that it always waits."""
+    return _measure(context, sending, 1, 1, WAKE_UPS_PER_SECOND, receiving)
 
 
 def ten_to_ten(context: Context) -> list[Row]:

@@ -1,18 +1,69 @@
-"""Two servers on one PostgreSQL database beside one: what a second machine in front of the database brings.
+"""Servers on a PostgreSQL database: one beside a server on SQLite, one beside two, and messages from one to another.
 
-Both servers run all the time; the connections go to one of them, or to both in turn. All of them share one queue.
+All of them run all the time; the connections go to those that are measured, in turns. All of them share one queue.
 """
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from bench.load.generator import Load, Series
-from bench.scenarios.closed import cycling
+from bench.scenarios.closed import cycling, measure_cycle, measure_produce
 from bench.scenarios.context import Context, Row, figures, merged, spread
+from bench.scenarios.handoff import wake_up
 from bench.scenarios.postgres import database_beside, postgres_url, promise
 from bench.targets.servers import Server, forq_server_on
 
 SERVERS = 2
+
+
+@contextmanager
+def _servers(context: Context, url: str, count: int) -> Iterator[tuple[list[Server], Row]]:
+    """So many servers on a new database, and what a commit there survives."""
+    with ExitStack() as stack:
+        database = stack.enter_context(database_beside(url))
+        servers = [stack.enter_context(forq_server_on(database, context.durability)) for _ in range(count)]
+        yield servers, promise(database)
+
+
+def postgres_ratio(context: Context) -> list[Row]:
+    """Send and cycle over HTTP on PostgreSQL as a part of what SQLite does, in interleaved rounds; medians."""
+    url = postgres_url(context)
+    if url is None:
+        return []
+    rows = []
+    with _servers(context, url, 1) as ((postgres,), promised), context.server() as sqlite:
+        engines = {"sqlite": sqlite, "postgres": postgres}
+        for connections in context.settings.connections:
+            rates: dict[str, dict[str, list[float]]] = {"send": {}, "cycle": {}}
+            for _ in range(context.settings.rounds):
+                for engine, server in engines.items():
+                    series, seconds = measure_produce(context, server, connections)
+                    rates["send"].setdefault(engine, []).append(series.latency.count / seconds)
+                    steps, seconds = measure_cycle(context, server, connections)
+                    answers = sum(step.latency.count for step in steps)
+                    rates["cycle"].setdefault(engine, []).append(answers / seconds)
+            for work, by_engine in rates.items():
+                medians = {
+                    f"{engine}_per_second": round(spread(by_engine[engine])["median"], 1)
+                    for engine in engines
+                }
+                of_sqlite = _parts(by_engine["postgres"], by_engine["sqlite"])
+                rows.append(
+                    {"connections": connections, "work": work, **medians, "of_sqlite": of_sqlite, **promised}
+                )
+    return rows
+
+
+def postgres_wake_up(context: Context) -> list[Row]:
+    """From a send to a long poll that waits, on the same server and on another one of the database."""
+    url = postgres_url(context)
+    if url is None:
+        return []
+    with _servers(context, url, SERVERS) as (servers, promised):
+        return [
+            {"servers": used, **wake_up(context, servers[0], servers[used - 1]), **promised}
+            for used in range(1, SERVERS + 1)
+        ]
 
 
 def postgres_servers(context: Context) -> list[Row]:
@@ -21,9 +72,7 @@ def postgres_servers(context: Context) -> list[Row]:
     if url is None:
         return []
     rows = []
-    with ExitStack() as stack:
-        database = stack.enter_context(database_beside(url))
-        servers = [stack.enter_context(forq_server_on(database, context.durability)) for _ in range(SERVERS)]
+    with _servers(context, url, SERVERS) as (servers, promised):
         for connections in context.settings.connections:
             rates: dict[int, list[float]] = {}
             figured = {}
@@ -33,19 +82,18 @@ def postgres_servers(context: Context) -> list[Row]:
                     rates.setdefault(used, []).append(series.latency.count / seconds)
                     figured[used] = figures(series, seconds)
             for used, row in figured.items():
-                ratio = spread([one / alone for one, alone in zip(rates[used], rates[1], strict=True)])
-                of_one = f"{ratio['median']:.2f} ({ratio['min']:.2f}-{ratio['max']:.2f})"
                 row["per_second"] = round(spread(rates[used])["median"], 1)
+                of_one = _parts(rates[used], rates[1])
                 rows.append(
-                    {
-                        "servers": used,
-                        "connections": connections,
-                        "of_one": of_one,
-                        **row,
-                        **promise(database),
-                    }
+                    {"servers": used, "connections": connections, "of_one": of_one, **row, **promised}
                 )
     return rows
+
+
+def _parts(rates: Sequence[float], others: Sequence[float]) -> str:
+    """What rates are of others, round by round: the median, and the least and the greatest."""
+    parts = spread([rate / other for rate, other in zip(rates, others, strict=True)])
+    return f"{parts['median']:.2f} ({parts['min']:.2f}-{parts['max']:.2f})"
 
 
 def _measure(context: Context, servers: Sequence[Server], connections: int) -> tuple[Series, float]:

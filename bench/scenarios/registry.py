@@ -18,6 +18,7 @@ from bench.scenarios import (
     peers,
     pipelines,
     postgres,
+    postgres_backlog,
     postgres_servers,
     protocols,
     restart,
@@ -81,6 +82,15 @@ SCENARIOS: dict[str, Scenario] = {
     "postgres-peers": Scenario(postgres.postgres_peers, needs_own=True, durability=BY_PEER),
     "postgres-servers": Scenario(
         postgres_servers.postgres_servers, needs_own=True, durability="synchronous_commit=on"
+    ),
+    "postgres-ratio": Scenario(
+        postgres_servers.postgres_ratio, needs_own=True, durability="fsync=full, synchronous_commit=on"
+    ),
+    "postgres-wake-up": Scenario(
+        postgres_servers.postgres_wake_up, needs_own=True, durability="synchronous_commit=on"
+    ),
+    "postgres-backlog": Scenario(
+        postgres_backlog.postgres_backlog, needs_own=True, durability="synchronous_commit=on"
     ),
     "postgres-held-snapshot": Scenario(
         snapshot.held_snapshot, needs_own=True, durability="synchronous_commit=on"

@@ -1,11 +1,11 @@
 """The engine on PostgreSQL while another transaction of the database stays open: no row that is gone can be removed.
 
 Each slice is as long as the set says; 3,000 messages a second, of which a tenth comes later and a tenth is nacked.
-What a batch of claims takes must not grow with what is dead. `select` is the claim's one statement that reads, with
+What a batch of claims takes must not grow with what is dead: `to_first` is the median beside that of the first slice.
+`select` is the claim's one statement that reads, with
 the network; `claim` is its whole batch.
 """
 
-import os
 import random
 from collections.abc import Sequence
 from time import perf_counter, sleep
@@ -15,7 +15,7 @@ import psycopg
 
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
-from bench.scenarios.postgres import URL
+from bench.scenarios.postgres import postgres_url, promise, time_statements
 from forq_trio.model.commands import Ack, Claim, Command, Nack, Produce
 from forq_trio.model.messages import Delivery, NewMessage, Receipt
 from forq_trio.storage.engine import Batch, EngineSettings
@@ -23,6 +23,7 @@ from forq_trio.storage.open import open_engine
 
 SLICES = 10
 RATE = 3_000
+RATE_REACHED = 0.98
 BATCH = 64
 LEASE_MS = 30_000
 DELAY_MS_MAX = 20_000
@@ -32,11 +33,11 @@ DEAD_ROWS = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE schemaname = 'forq
 
 def held_snapshot(context: Context) -> list[Row]:
     """Claims, sends and settlements on PostgreSQL in ten slices of time, while a transaction elsewhere stays open."""
-    url = os.environ.get(URL)
+    url = postgres_url(context)
     if url is None:
-        context.say(f"postgres-held-snapshot is left out: {URL} names no database")
         return []
     rows: list[Row] = []
+    server = promise(url)
     traffic = Traffic(url, context.queue("held"), context.content)
     try:
         with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as looker:
@@ -46,19 +47,24 @@ def held_snapshot(context: Context) -> list[Row]:
             for number in range(SLICES):
                 rate, taken = traffic.run(context.settings.seconds, context.settings.answers_max)
                 found = looker.execute(DEAD_ROWS).fetchone()
-                rows.append(
-                    {
-                        "slice": number + 1,
-                        "messages_per_second": round(rate),
-                        "dead_rows": found[0] if found else 0,
-                        **{
-                            f"{name}_{point}_ms": round(each.percentile_ns(at) / 1e6, 2)
-                            for name, each in taken.items()
-                            for point, at in (("p50", 50.0), ("p99", 99.0))
-                        },
-                    }
-                )
-                context.say(str(rows[-1]))
+                row: Row = {
+                    "slice": number + 1,
+                    "messages_per_second": round(rate),
+                    "dead_rows": found[0] if found else 0,
+                    **{
+                        f"{name}_{point}_ms": round(each.percentile_ns(at) / 1e6, 2)
+                        for name, each in taken.items()
+                        for point, at in (("p50", 50.0), ("p99", 99.0))
+                    },
+                }
+                for kind in ("claim", "select"):
+                    row[f"{kind}_to_first"] = round(
+                        row[f"{kind}_p50_ms"] / (rows or [row])[0][f"{kind}_p50_ms"], 2
+                    )
+                rows.append({**row, **server})
+                context.say(str(row))
+                if rate < RATE_REACHED * RATE:
+                    context.say(f"slice {number + 1}: {RATE} messages a second were not reached")
     finally:
         traffic.close()
     return rows
@@ -75,16 +81,7 @@ class Traffic:
         self._random = random.Random(1)
         self._held: Sequence[Delivery] = ()
         self._taken: dict[str, Histogram] = {}
-        self._query = self._engine._connection.query
-        self._engine._connection.query = self._timed
-
-    def _timed(self, name: str, *bindings: Any) -> Any:
-        began = perf_counter()
-        rows = self._query(name, *bindings)
-        kind = _TIMED.get(name)
-        if kind is not None:
-            self._taken[kind].record(round((perf_counter() - began) * 1e9))
-        return rows
+        time_statements(self._engine, lambda name, ns: self._taken[_TIMED[name]].record(ns), _TIMED)
 
     def run(self, seconds: float, cycles_max: int) -> tuple[float, dict[str, Histogram]]:
         """Messages a second, and how long each kind of batch took."""

@@ -50,6 +50,9 @@ ROWS = {
     "postgres": 6,
     "postgres-peers": None,
     "postgres-servers": 2,
+    "postgres-ratio": 2,
+    "postgres-wake-up": 2,
+    "postgres-backlog": 2,
     "postgres-held-snapshot": 10,
     "peers": None,
 }
