@@ -102,6 +102,7 @@ class System:
             space=None if guard is None else guard.facts(),
             processes=self.broker.known_processes.all() if engine.shared else (),
             database=self.database.state,
+            set_aside=self.gauges.set_aside(),
             gate_counts=tuple(self.counters.hour_of_gate_seconds.counts(now_ms)),
         )
 
@@ -152,7 +153,9 @@ async def open_system(
     monitor = Monitor(
         broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue
     )
-    queue_gauges = QueueGauges(broker.known, ages, counters)
+    queue_gauges = QueueGauges(
+        broker.known, ages, counters, broker.lists.count_set_aside if engine.listen is not None else None
+    )
     periodic = _periodic_jobs(writer, broker, queue_gauges, housekeeping, sweep_seconds)
     database = DatabaseWatch(readers)
     if engine.listen is not None:
@@ -326,6 +329,7 @@ def gauges_of(
         history=lambda: writer.snapshot().history_of(None),
         dead_letters=lambda: queue_gauges.dead_letters,
         oldest_seconds=lambda: queue_gauges.oldest_seconds,
+        set_aside=lambda: queue_gauges.set_aside,
         health=monitor.levels,
         consumers=broker.leases.gauges,
         workers=broker.known_workers.gauges,

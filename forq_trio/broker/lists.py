@@ -164,6 +164,10 @@ class Lists:
             lambda reader: reader.find_finished(queue, wanted, outcome, before, limit, scan_max), long=True
         )
 
+    async def count_set_aside(self) -> tuple[int, int]:
+        """How many messages of forq.send were set aside, SENT_SET_ASIDE_MAX at most; and the highest id, 0 for none."""
+        return await self._readers.run(lambda reader: reader.count_set_aside())
+
     async def count_keys(self, queue: str) -> Mapping[str, int]:
         """How many pending messages with a key a queue has, by kind; KEYS_COUNTED_MAX are counted at most."""
         check_queue_name(queue)

@@ -1,4 +1,4 @@
-"""Relays of outboxes. A part of `Broker`."""
+"""Relays of outboxes, and messages that were set aside. A part of `Broker`."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, Forbidden, InvalidContent, OutOfRange
-from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
+from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage, SetAside
 from forq_trio.model.publishing import check_pipeline_name
 
 
@@ -57,6 +57,45 @@ class Outboxes(Sends):
         """
         check_pipeline_name(outbox, "outbox")
         return await self._writer.execute(commands.RelayMessages(outbox, 0, (), key))
+
+    async def set_aside(
+        self, *, after: int = 0, limit: int = limits.SET_ASIDE_PAGE_DEFAULT
+    ) -> list[SetAside]:
+        """Messages of forq.send that were refused for good, by id, behind `after`. None with a file.
+
+        limit: 1 to 1,000; a page is shorter where they have many bytes, and empty only at the end. Raises OutOfRange.
+        """
+        check_range("after", after, 0, limits.SEQUENCE_MAX)
+        check_range("limit", limit, 1, limits.SET_ASIDE_PAGE_MAX)
+        return await self._readers.run(lambda reader: reader.set_aside(after, limit))
+
+    async def put_back(self, ids: Sequence[int]) -> int:
+        """Send messages that were set aside again, behind all others; returns how many there were of these.
+
+        ids: at most 1,000. Raises OutOfRange. A call that fails, or is cancelled, may have done it for the first ones.
+        """
+        return await self._take_set_aside(ids, again=True)
+
+    async def delete_set_aside(self, ids: Sequence[int]) -> int:
+        """Delete messages that were set aside, for good; returns how many there were of these.
+
+        Raises like `put_back`.
+        """
+        return await self._take_set_aside(ids, again=False)
+
+    async def _take_set_aside(self, ids: Sequence[int], *, again: bool) -> int:
+        check_range("number of ids", len(ids), 0, limits.SET_ASIDE_PAGE_MAX, "ids")
+        left = sorted(set(ids))
+        for each in left:
+            check_range("id", each, 0, limits.SEQUENCE_MAX, "ids")
+        count = 0
+        while left:
+            taken = await self._writer.execute(commands.TakeSetAside(tuple(left), again))
+            if not taken:
+                break
+            count += len(taken)
+            left = [each for each in left if each > taken[-1]]
+        return count
 
     def _accepted(
         self, messages: Sequence[RelayedMessage], key: Key

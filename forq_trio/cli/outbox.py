@@ -53,7 +53,7 @@ def refused(as_json: bool, database: str) -> None:
         found = _all(connection)
     if as_json:
         for each in found:
-            print_json(each._asdict())
+            print_json(each)
         return
     print_list(found, False, _COLUMNS, _row, "No message was set aside.")
 

@@ -58,7 +58,8 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     file of the database is lost. log_held: a long read keeps the log from being emptied; not reported while a backup
     runs, which is one. space: what the disk guard knows; None without one. processes: those that share the
     database; none where it is not shared. database: what was last seen of its server; None
-    without one. gate_counts: how long batches of the last hour waited for others', by bucket of DISK_SECONDS.
+    without one. set_aside: messages of forq.send, as of the last refresh of the gauges.
+    gate_counts: how long batches of the last hour waited for others', by bucket of DISK_SECONDS.
     """
 
     version: str
@@ -75,6 +76,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     space: SpaceFacts | None = None
     processes: Sequence[ProcessInfo] = ()
     database: DatabaseState | None = None
+    set_aside: int = 0
     gate_counts: tuple[int, ...] = ()
 
 
@@ -121,6 +123,8 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
         do = "does" if len(silent) == 1 else "do"
         sentence = f"{len(silent)} of {len(facts.processes)} processes {do} not answer"
         return "broken" if lost else "attention", sentence
+    if facts.set_aside:
+        return "attention", f"{words.counted(facts.set_aside, 'message')} of forq.send set aside"
     failed = {report.name: report for report in reports if report.failed}
     if "backup" in failed:
         return "attention", f"The last backup failed{_ago(failed['backup'], facts.now_ms)}"

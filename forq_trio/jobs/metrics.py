@@ -1,9 +1,11 @@
 """The gauges of the queues (F13), every 30 s, so that a scrape never touches the database; samples of the monitor.
 
 Depths come from the cache. The age of the oldest ready message has to be read (monitor/ages.py): for queues that have
-ready messages, a few queues at a time, and only after a commit. An idle server runs no query for it.
+ready messages, a few queues at a time, and only after a commit. An idle server runs no query for it; on PostgreSQL one,
+which counts what was set aside.
 """
 
+from collections.abc import Awaitable, Callable
 from math import floor
 
 import trio
@@ -22,16 +24,25 @@ GAUGES_INTERVAL_SECONDS = 30.0
 class QueueGauges:
     """Refreshes the counts of `counters`, and the ages that the monitor and the UI read.
 
-    dead_letters, oldest_seconds: see `Gauges`; as of the last refresh.
+    dead_letters, oldest_seconds, set_aside: see `Gauges`; as of the last refresh. count_set_aside: counts them; None
+    where there are none.
     """
 
-    def __init__(self, known: Known, ages: Ages, counters: Counters) -> None:
+    def __init__(
+        self,
+        known: Known,
+        ages: Ages,
+        counters: Counters,
+        count_set_aside: Callable[[], Awaitable[tuple[int, int]]] | None = None,
+    ) -> None:
         self._known = known
         self._ages = ages
         self._counters = counters
         self._commits_seen = -1
         self.dead_letters: dict[QueueKey, int] = {}
         self.oldest_seconds: dict[QueueKey, float] = {}
+        self.set_aside = 0
+        self._count_set_aside = count_set_aside
 
     async def refresh(self) -> str:
         """Refresh all gauges, those from the cache first; says of how many queues.
@@ -54,6 +65,8 @@ class QueueGauges:
             self._commits_seen = commits
         ages = ((key, self._ages.age_ms(queue)) for key, queue in named)
         self.oldest_seconds = {key: age / 1_000 for key, age in ages if age is not None}
+        if self._count_set_aside is not None:
+            self.set_aside, _ = await self._count_set_aside()
         return counted(len(counts), "queue", "queues")
 
 

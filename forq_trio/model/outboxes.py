@@ -39,3 +39,16 @@ class OutboxPosition(Struct, frozen=True, gc=False, omit_defaults=True):
 
     position: int
     refused: OutboxRefusal | None = None
+
+
+class SetAside(Struct, frozen=True, gc=False):
+    """A message of an outbox, or of forq.send, that was refused for good.
+
+    id: by which it is sent again or deleted; ids grow. code, reason: of the error that a send of it would raise.
+    """
+
+    id: int
+    queue: str
+    message: NewMessage
+    code: str
+    reason: str

@@ -1,10 +1,10 @@
 """Messages in the transaction of an application's own database, and the relay that sends them (docs/outbox.md)."""
 
+from forq_trio.model.outboxes import SetAside as SetAside
 from forq_trio.outbox.errors import NoOutbox as NoOutbox
 from forq_trio.outbox.errors import OutboxOlder as OutboxOlder
 from forq_trio.outbox.postgres import statement as statement
 from forq_trio.outbox.relay import Relay as Relay
-from forq_trio.outbox.table import SetAside as SetAside
 from forq_trio.outbox.table import create_table as create_table
 from forq_trio.outbox.table import delete_set_aside as delete_set_aside
 from forq_trio.outbox.table import new_identity as new_identity

@@ -6,7 +6,7 @@ SQLite has one writer at a time, and an id is given while the write lock is held
 import functools
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages import MessageOptions, NewMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.outbox import postgres
 from forq_trio.outbox.statements import load
 
@@ -24,16 +25,6 @@ _decode = msgspec.json.Decoder(NewMessage).decode
 
 Run = Callable[[str, Sequence[Any]], Any]
 """Runs a statement of the application's connection and returns its cursor or result."""
-
-
-class SetAside(NamedTuple):
-    """A message that the server refused for good. code, reason: of the error that a send of it would raise."""
-
-    id: int
-    queue: str
-    message: NewMessage
-    code: str
-    reason: str
 
 
 SQL = load("outbox")

@@ -7,6 +7,7 @@ from forq_trio.model.database_state import DatabaseReading
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts
+from forq_trio.model.outboxes import SetAside
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
 from forq_trio.model.searches import (
@@ -170,6 +171,14 @@ class Reader(Protocol):
         ...
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None: ...
+
+    def set_aside(self, after: int, limit: int) -> list[SetAside]:
+        """Messages of forq.send that were set aside, by id, those behind `after`; none on a file."""
+        ...
+
+    def count_set_aside(self) -> tuple[int, int]:
+        """How many there are, and the highest id; 0 for none."""
+        ...
 
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
         """The lines of these pages of a consumer's lease, in order, as far as they are there.

@@ -193,6 +193,10 @@ PUBLICATIONS = _counter("forq_publications_total", "Publications of stages.")
 SENT_SET_ASIDE = _counter(
     "forq_sent_set_aside_total", "Messages of forq.send that were refused for good and set aside."
 )
+SET_ASIDE = _gauge(
+    "forq_sent_set_aside",
+    "Messages of forq.send that were refused and wait for somebody to decide, refreshed every 30 seconds.",
+)
 RUNS = _counter(
     "forq_schedule_runs_total", "Runs of schedules whose time came, by what became of them.", "result"
 )

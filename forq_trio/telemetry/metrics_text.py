@@ -82,6 +82,7 @@ class Exposition:
         yield from _counted(names.OFFERS, by_kind[names.OFFERS.kind])
         yield _one(names.PUBLICATIONS, counters.publications)
         yield _one(names.SENT_SET_ASIDE, counters.sent_set_aside)
+        yield _one(names.SET_ASIDE, gauges.set_aside())
         yield from _each(names.RUNS, counters.runs.items())
         yield _one(names.UI_CONNECTIONS, gauges.ui_connections())
         yield from _each(

@@ -1,4 +1,4 @@
-"""Relays of outboxes."""
+"""Relays of outboxes, and messages that were set aside."""
 
 from typing import Annotated
 
@@ -8,6 +8,7 @@ from forq_trio.model import limits
 from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
 from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
 from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
+from forq_trio.model.outboxes import SetAside as SetAside
 from forq_trio.model.values import bounded, up_to
 
 
@@ -18,3 +19,21 @@ class RelayRequest(Struct, frozen=True, forbid_unknown_fields=True):
         int, bounded(0, limits.SEQUENCE_MAX, "The position that is stored; nothing is done if it is another.")
     ]
     messages: Annotated[list[RelayedMessage], up_to(limits.OUTBOX_PAGE_MAX, "By growing ids.")]
+
+
+class SetAsidePage(Struct, frozen=True):
+    """Messages that were set aside; none: there are no more."""
+
+    messages: list[SetAside]
+
+
+class SetAsideIds(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which of them."""
+
+    ids: Annotated[list[int], up_to(limits.SET_ASIDE_PAGE_MAX, "Ids of messages that were set aside.")]
+
+
+class SetAsideCount(Struct, frozen=True):
+    """How many of them there were."""
+
+    count: int

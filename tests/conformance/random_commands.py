@@ -70,6 +70,7 @@ from forq_trio.model.commands import (
     StagePage,
     Sweep,
     SweepKind,
+    TakeSetAside,
     TrimEvents,
     TrimHistory,
 )
@@ -224,6 +225,7 @@ sending = st.one_of(
         st.lists(st.tuples(queues, messages), min_size=1, max_size=4).map(tuple),
         st.sampled_from((None, None, 3)),
     ),
+    st.builds(TakeSetAside, st.lists(st.integers(0, 3), max_size=3).map(tuple), st.booleans()),
     st.builds(
         lambda outbox, after, some, key: RelayMessages(
             outbox, after, tuple(RelayedMessage(after + 1 + i, *each) for i, each in enumerate(some)), key

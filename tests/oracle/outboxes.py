@@ -1,6 +1,6 @@
 """The reference engine: outboxes."""
 
-from forq_trio.model.commands import RelayMessages
+from forq_trio.model.commands import RelayMessages, TakeSetAside
 from forq_trio.model.errors import ForqError
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal
 from forq_trio.storage.engine import DEFERRED, Deferred
@@ -42,3 +42,9 @@ def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | Deferred:
     if position != command.after:
         outboxes[command.outbox] = position, made_by
     return OutboxPosition(position, refused)
+
+
+@operation(TakeSetAside)
+def take(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:
+    """There are none: nobody can send beside the engine."""
+    return ()

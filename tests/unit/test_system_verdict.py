@@ -87,6 +87,7 @@ CAUSES = [
     ({"processes": (OTHER, SILENT, SILENT)}, [], "attention", "2 of 3 processes do not answer"),
     ({}, [BACKUP], "attention", "The last backup failed, 9 h ago"),
     ({"engine": LONG_LOG}, [CHECKPOINT], "attention", "The log grows, checkpoints fail: 308 MiB"),
+    ({"set_aside": 1}, [], "attention", "1 message of forq.send set aside"),
     ({"log_held": True}, [], "attention", "The log cannot be emptied: a read holds it"),
     ({"database": held(252_000)}, [], "attention", "A snapshot is 4 min 12 s old, vacuum cannot work"),
     ({"commits": commits(0.12)}, [], "attention", "Writes wait for the disk: p99 120 ms"),

@@ -50,6 +50,10 @@ def _weight(command: "RelayMessages") -> int:
     return limits.LONE_SEND_WEIGHT * len(command.messages)
 
 
+def _ids(command: "TakeSetAside") -> int:
+    return len(command.ids)
+
+
 class Produce(Command[Produced], frozen=True, gc=False):
     """Store one message, or fail with QueueFull."""
 
@@ -113,3 +117,15 @@ class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
     after: int
     messages: tuple[RelayedMessage, ...]
     key: Key = SECRET
+
+
+class TakeSetAside(Command[tuple[int, ...]], frozen=True, gc=False):
+    """Remove messages of forq.send that were set aside; again: send them anew, behind all others.
+
+    Only the first by id that have OUTBOX_PAGE_BYTES_MAX together, but at least one. Outcome: their ids, growing.
+    """
+
+    traits = Traits(Order.SEND, Effect.LASTS, weighs=_ids)
+
+    ids: tuple[int, ...]
+    again: bool

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model.clock import AheadClock, Clock
-from forq_trio.model.commands import Command, Compact, Compacted, Optimize
+from forq_trio.model.commands import Command, Compact, Compacted, Optimize, TakeSetAside
 from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.model.errors import FeatureUnavailable, ForqError, StorageUnavailable, ZeroCharacter
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
@@ -42,7 +42,7 @@ from forq_trio.storage.postgres.listener import PgListener, check_listened, payl
 from forq_trio.storage.postgres.open import Address, open_writer
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
-from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent
+from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
 from forq_trio.storage.postgres.zero import cannot_be_stored
 from forq_trio.storage.relational import operations
@@ -83,6 +83,9 @@ def _optimize(_: Transaction, __: Optimize) -> None:
 def _compact(_: Transaction, __: Compact) -> Compacted:
     """It has no pages of ours; who asks for it is refused before."""
     return Compacted(0, 0)
+
+
+operation_on_each(TakeSetAside, OPERATIONS)(take_set_aside)
 
 
 class PostgresEngine(SqlEngine):

@@ -3,9 +3,13 @@
 from collections.abc import Generator
 from typing import Any
 
+import msgspec
+
 from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseReading, SnapshotHolder
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
+from forq_trio.model.new_message import NewMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
 from forq_trio.storage.postgres.dialect import PAGES
 from forq_trio.storage.postgres.open import Address
@@ -13,6 +17,7 @@ from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.relational.reader import SqlReader
 
 _CANCELED = "57014"
+_decode = msgspec.json.Decoder(NewMessage).decode
 
 
 class PgReader(SqlReader):
@@ -53,6 +58,14 @@ class PgReader(SqlReader):
             raise StorageUnavailable(str(error)) from error
         reading: list[Any] = [*figures, tuple(SnapshotHolder(*row) for row in holders)]
         return DatabaseReading(*reading)
+
+    def set_aside(self, after: int, limit: int) -> list[SetAside]:
+        rows = self._query("list_set_aside", after, limit, limits.BROWSE_PAGE_BYTES_MAX)
+        return [SetAside(id, queue, _decode(message), *why) for id, queue, message, *why in rows]
+
+    def count_set_aside(self) -> tuple[int, int]:
+        ((count, newest),) = self._query("count_set_aside")
+        return count, newest
 
     def interrupt(self) -> None:
         self._connection.cancel()

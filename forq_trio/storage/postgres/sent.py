@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.checks import check_message, check_producible
+from forq_trio.model.commands import TakeSetAside
 from forq_trio.model.errors import CommandRefused, ForqError, ServiceError
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueRules
@@ -114,6 +115,12 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     if set_aside:
         tx.query("bound_set_aside", limits.SENT_SET_ASIDE_MAX)
     return Moved(deferred or len(page) == bounds[0] or size >= bounds[1], set_aside)
+
+
+def take_set_aside(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:
+    """Remove messages that were set aside, and send them again if asked; returns which."""
+    taken = tx.query("take_set_aside", array(command.ids), limits.OUTBOX_PAGE_BYTES_MAX, int(command.again))
+    return tuple(id for id, _ in taken)
 
 
 def _store(tx: Transaction, queue: str, text: str, newest: int) -> ForqError | Deferred | None:

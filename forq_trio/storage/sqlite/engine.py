@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import closing
 
-from forq_trio.model.commands import Optimize
+from forq_trio.model.commands import Optimize, TakeSetAside
 from forq_trio.model.errors import StorageLost, StorageUnavailable
 from forq_trio.storage.engine import EngineFacts, EngineSettings
 from forq_trio.storage.relational.engine import SqlEngine
@@ -24,6 +24,12 @@ from forq_trio.storage.sqlite.reader import SqliteReader
 @operation_on_each(Optimize, OPERATIONS)
 def _optimize(tx: Transaction, _: Optimize) -> None:
     tx.query("optimize")
+
+
+@operation_on_each(TakeSetAside, OPERATIONS)
+def _take_set_aside(_: Transaction, __: TakeSetAside) -> tuple[int, ...]:
+    """There are none: applications cannot send in a file of ours."""
+    return ()
 
 
 class SqliteEngine(SqlEngine):

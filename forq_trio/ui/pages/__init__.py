@@ -14,6 +14,7 @@ from forq_trio.ui.pages.schedule import schedule_routes
 from forq_trio.ui.pages.schedule_edit import schedule_edit_routes
 from forq_trio.ui.pages.schedules import schedules_routes
 from forq_trio.ui.pages.sending import sending_routes
+from forq_trio.ui.pages.set_aside import set_aside_routes
 from forq_trio.ui.pages.settings import settings_routes
 from forq_trio.ui.pages.system import system_routes
 from forq_trio.ui.pages.tokens import token_routes
@@ -39,5 +40,6 @@ ALL_PAGES = (
     workers_routes,
     jump_routes,
     system_routes,
+    set_aside_routes,
     token_routes,
 )

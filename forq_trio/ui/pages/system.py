@@ -15,11 +15,13 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
+from forq_trio.model.outboxes import SetAside
 from forq_trio.model.processes import is_newer
 from forq_trio.telemetry.histogram import DISK_SECONDS, quantile
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui.freeing import what_frees_space
 from forq_trio.ui.live.page_view import PageView
+from forq_trio.ui.pages.set_aside import SHOWN
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -184,9 +186,10 @@ class SystemContext:
         """What changes by actions alone; nothing for who may not administer."""
         site, viewer = self._site, self._viewer
         if not viewer.may(Scope.ADMIN):
-            return {"tokens": None, "sessions": None, "settings": None}
+            return {"tokens": None, "sessions": None, "settings": None, "set_aside": None}
         config = site.config
         return {
+            "set_aside": await self._set_aside(),
             "tokens": await site.broker.tokens(),
             "sessions": sorted(
                 site.broker.sessions.all(), key=lambda session: session.last_used_at or 0, reverse=True
@@ -195,6 +198,15 @@ class SystemContext:
                 (setting, shown_value(setting, getattr(config, name))) for name, setting in SETTINGS.items()
             ],
         }
+
+    async def _set_aside(self) -> Sequence[SetAside]:
+        """The first ones, where a database is shared; none while it cannot be read."""
+        if not self._site.system.engine.facts().shared:
+            return ()
+        try:
+            return await self._site.broker.set_aside(limit=SHOWN)
+        except ServiceError:
+            return ()
 
 
 def system_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:

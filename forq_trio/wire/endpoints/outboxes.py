@@ -1,9 +1,17 @@
-"""Endpoints for outboxes: relay messages, and ask how far an outbox was relayed."""
+"""Endpoints for outboxes: relay messages, ask how far an outbox was relayed; and messages that were set aside."""
 
-from forq_trio.model import errors
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.wire import outboxes as wire
-from forq_trio.wire.endpoints.endpoint import STORE_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.endpoint import (
+    READ_ERRORS,
+    STORE_ERRORS,
+    WRITE_ERRORS,
+    Answer,
+    Endpoint,
+    Parameter,
+    limit_parameter,
+)
 
 _TAG = "Outboxes"
 RELAY_OUTBOX = Endpoint(
@@ -30,4 +38,43 @@ SHOW_OUTBOX = Endpoint(
     summary="How far an outbox was relayed",
     answers=(Answer(200, "The position; 0 for an outbox that is not known.", wire.OutboxPosition),),
     errors=STORE_ERRORS,
+)
+LIST_SET_ASIDE = Endpoint(
+    "GET",
+    "/set-aside",
+    Scope.ADMIN,
+    name="listSetAside",
+    tag=_TAG,
+    summary="Messages of forq.send that were refused for good",
+    description="With a file there are none: there the application's database has them.",
+    parameters=(
+        Parameter.number("after", "Only messages with ids above this.", 0, limits.SEQUENCE_MAX, 0),
+        limit_parameter("messages", limits.SET_ASIDE_PAGE_MAX, limits.SET_ASIDE_PAGE_DEFAULT),
+    ),
+    answers=(
+        Answer(200, "A page by id, shorter where they have many bytes; empty at the end.", wire.SetAsidePage),
+    ),
+    errors=READ_ERRORS,
+)
+PUT_BACK = Endpoint(
+    "POST",
+    "/set-aside/retry",
+    Scope.ADMIN,
+    name="putBack",
+    tag=_TAG,
+    summary="Send messages that were set aside again, behind all others",
+    body=wire.SetAsideIds,
+    answers=(Answer(200, "How many of them there were.", wire.SetAsideCount),),
+    errors=WRITE_ERRORS,
+)
+DELETE_SET_ASIDE = Endpoint(
+    "POST",
+    "/set-aside/delete",
+    Scope.ADMIN,
+    name="deleteSetAside",
+    tag=_TAG,
+    summary="Delete messages that were set aside, for good",
+    body=wire.SetAsideIds,
+    answers=(Answer(200, "How many of them there were.", wire.SetAsideCount),),
+    errors=WRITE_ERRORS,
 )

@@ -26,12 +26,16 @@ BODIES = {
     "nextRuns": b'{"every": "1h"}',
     "reportWorker": b"""{"name": "w", "host": "", "version": "", "process": 1, "startedAt": 0,
         "queues": [{"queue": "q", "slots": 1}]}""",
+    "putBack": b'{"ids": []}',
+    "deleteSetAside": b'{"ids": []}',
     "relayOutbox": b'{"after": 0, "messages": []}',
     "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
 }
-OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"} | {
-    f"/api/v1/admin/compaction{end}" for end in ("", "/pause", "/stop")
-}
+OF_ALL_QUEUES = (
+    {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"}
+    | {f"/api/v1/admin/compaction{end}" for end in ("", "/pause", "/stop")}
+    | {f"/api/v1/set-aside{end}" for end in ("", "/retry", "/delete")}
+)
 OF_NO_QUEUE = {"/api/v1/publications/{app}"} | {
     f"/api/v1/schedules/{{schedule}}{end}" for end in ("", "/pause", "/resume", "/run")
 }

@@ -85,6 +85,7 @@ OURS = {
     "forq_messages_offered_total": ("counter", "queue_name", "reason"),
     "forq_publications_total": ("counter",),
     "forq_sent_set_aside_total": ("counter",),
+    "forq_sent_set_aside": ("gauge",),
     "forq_schedule_runs_total": ("counter", "result"),
     "forq_ui_connections": ("gauge",),
     "forq_ui_loop_seconds_total": ("counter", "share"),

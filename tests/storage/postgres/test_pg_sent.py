@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -10,10 +11,10 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Claim, Configure, Ping
+from forq_trio.model.commands import Claim, Configure, Ping, TakeSetAside
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.new_message import OPTIONS
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queue_settings import Rate, SettingsChange
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support.actors import T0
@@ -265,6 +266,70 @@ def test_the_latest_that_were_set_aside_are_stored(engine, shop, monkeypatch):
         shop.commit()
         run(engine)
     assert [decode(str(row[1]))["priority"] for row in set_aside(shop)] == [5_002, 5_003]
+
+
+@pytest.fixture
+def refused(engine, shop) -> list[int]:
+    """The ids of three messages that were set aside."""
+    for content in ("a", "b", "c"):
+        row = f'{{"content": "{content}", "priority": 5000}}'
+        shop.execute("INSERT INTO forq.sent (queue, message) VALUES ('q', %s)", (row,))
+    shop.commit()
+    assert run(engine).sent_set_aside == 3
+    return [id for (id,) in shop.execute("SELECT id FROM forq.sent_set_aside ORDER BY id").fetchall()]
+
+
+def test_pages_of_what_was_set_aside(engine, refused, monkeypatch):
+    with closing(engine.open_reader()) as reader:
+        page = reader.set_aside(0, 2)
+        assert [(each.id, each.queue, each.message.content) for each in page] == [
+            (refused[0], "q", "a"),
+            (refused[1], "q", "b"),
+        ]
+        assert page[0].code.startswith("bad_request.")
+        assert "5000" in page[0].reason
+        assert [each.id for each in reader.set_aside(refused[1], 2)] == [refused[2]]
+        assert reader.set_aside(refused[2], 2) == []
+        assert reader.count_set_aside() == (3, refused[2])
+        monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 1)
+        assert [each.id for each in reader.set_aside(0, 100)] == [refused[0]]
+
+
+def test_what_was_set_aside_is_sent_again_and_refused_again(engine, refused, shop):
+    shop.execute(
+        'UPDATE forq.sent_set_aside SET message = \'{"content": "mended"}\' WHERE id = %s', refused[1:2]
+    )
+    shop.commit()
+    assert do(engine, TakeSetAside((refused[1], refused[0], 999_999), again=True)) == tuple(refused[:2])
+    assert contents(engine) == ["mended"]
+    with closing(engine.open_reader()) as reader:
+        assert [each.message.content for each in reader.set_aside(0, 100)] == ["c", "a"]
+        again = reader.set_aside(refused[2], 1)[0].id
+    assert again > refused[2]
+
+
+def test_what_was_set_aside_is_deleted(engine, refused):
+    assert do(engine, TakeSetAside(tuple(refused[:2]), again=False)) == tuple(refused[:2])
+    assert do(engine, TakeSetAside(tuple(refused[:2]), again=False)) == ()
+    assert contents(engine) == []
+    with closing(engine.open_reader()) as reader:
+        assert [each.id for each in reader.set_aside(0, 100)] == refused[2:]
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_batch_takes_no_more_bytes_of_it_than_a_page(engine, refused, monkeypatch, again):
+    monkeypatch.setattr(limits, "OUTBOX_PAGE_BYTES_MAX", 1)
+    assert do(engine, TakeSetAside(tuple(refused), again)) == (refused[0],)
+
+
+def test_a_rate_of_the_queue_holds(engine, shop):
+    do(engine, Configure("q", SettingsChange(rate=Rate(1, 60_000))))
+    for content in ("a", "b"):
+        sends(shop, content)
+    shop.commit()
+    assert contents(engine) == ["a"]
+    assert contents(engine) == []
+    assert [each.content for each in do(engine, claim(most=100), now_ms=T0 + 60_000)] == ["b"]
 
 
 def test_another_transaction_that_is_open_holds_nothing_up_and_loses_nothing(engine, shop, empty_tables):

@@ -63,6 +63,31 @@ INSERT INTO sent_set_aside SELECT id, queue, message, $2, $3 FROM sent WHERE id 
 -- Only the latest ones are stored.
 DELETE FROM sent_set_aside WHERE id <= (SELECT id FROM sent_set_aside ORDER BY id DESC OFFSET $1 LIMIT 1);
 
+-- name: list_set_aside
+-- Messages that were set aside, behind an id: at most so many, and not many more bytes; at least one.
+SELECT id, queue, message, code, reason FROM (
+    SELECT *, sum(octet_length(message)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - octet_length(message) AS before
+    FROM (SELECT * FROM sent_set_aside WHERE id > $1 ORDER BY id LIMIT $2) AS first
+) AS summed WHERE before < $3 ORDER BY id;
+
+-- name: count_set_aside
+-- How many there are, and the highest id.
+SELECT count(*), coalesce(max(id), 0) FROM sent_set_aside;
+
+-- name: take_set_aside
+-- Remove the first of these that have so many bytes, but at least one; and send them again where $3 is 1.
+WITH taken AS (
+    DELETE FROM sent_set_aside WHERE id IN (
+        SELECT id FROM (
+            SELECT id, sum(octet_length(message)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - octet_length(message)
+                AS before
+            FROM sent_set_aside WHERE id = ANY ($1::bigint[])
+        ) AS summed WHERE before < $2)
+    RETURNING id, queue, message
+),
+again AS (INSERT INTO sent (queue, message) SELECT queue, message FROM taken WHERE $3 = 1 ORDER BY id)
+SELECT id, CASE WHEN $3 = 1 THEN pg_notify('forq', 'sent ' || queue) END FROM taken ORDER BY id;
+
 -- name: forget_sent
 -- Remove messages that are in their queues, or set aside.
 DELETE FROM sent WHERE id = ANY (translate($1, '[]', '{}')::bigint[]);

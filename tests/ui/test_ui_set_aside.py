@@ -1,0 +1,125 @@
+"""Messages of forq.send that were set aside: the System page, the clients and the metrics of a server on PostgreSQL."""
+
+import re
+
+import httpx
+import psycopg
+import pytest
+from playwright.sync_api import expect
+
+from forq_trio import ForqClient
+from support.browser import PHONE, axe
+from support.real_server import SECRET, real_server
+from support.ui_http import Markup, logged_in
+
+METRICS_SECRET = "metrics-" + SECRET
+ROWS = [
+    (
+        number,
+        "orders",
+        f'{{"content": "<b>order {number}</b>"}}',
+        "conflict.queues_full",
+        "no new queue is made",
+    )
+    for number in range(1, 31)
+]
+
+
+@pytest.fixture
+def server(empty_tables):
+    more = {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": METRICS_SECRET, "FORQ_ENV": "local"}
+    with real_server(empty_tables, **more) as server:
+        with psycopg.connect(empty_tables) as connection:
+            connection.cursor().executemany(
+                "INSERT INTO forq.sent_set_aside VALUES (%s, %s, %s, %s, %s)", ROWS
+            )
+            connection.execute("ALTER SEQUENCE forq.sent_id_seq RESTART 1000")
+        with logged_in(server.ui_url) as browser:  # counts at once what is counted every 30 seconds
+            count_now(browser, server.ui_url)
+        yield server
+
+
+def count_now(browser: httpx.Client, ui_url: str) -> None:
+    headers = {"Origin": ui_url, "X-CSRF-Token": Markup(browser.get("/system").text).hidden["csrf"]}
+    assert browser.post("/system/jobs/metrics.depth/run", headers=headers).status_code in (204, 303)
+
+
+def gauge(server) -> str:
+    text = httpx.get(f"{server.url}/metrics", headers={"X-API-Key": METRICS_SECRET}).text
+    return re.findall(r"^forq_sent_set_aside (\S+)$", text, re.MULTILINE)[0]
+
+
+def test_they_are_shown_sent_again_and_deleted(server, open_page):
+    assert gauge(server) == "30"
+    page, phone = open_page(server), open_page(server, **PHONE)
+    for each in (page, phone):
+        each.goto("/system")
+        axe(each)
+    expect(page.locator("h1 + .vd.warn")).to_have_text("30 messages of forq.send set aside")
+    section = page.get_by_role("group", name="Set aside")
+    expect(section.locator("tbody tr")).to_have_count(20)
+    expect(section).to_contain_text("<b>order 1</b>")
+    expect(section).to_contain_text("no new queue is made")
+    dialog = page.locator("#dialog")
+    section.get_by_role("button", name="Send again: 1", exact=True).click()
+    expect(dialog).to_contain_text("Send message 1 again?")
+    axe(page)
+    dialog.get_by_role("button", name="Send again").click()
+    expect(page.locator("#toast")).to_have_text("1 message sent again")
+    expect(page.locator("h1 + .vd.warn")).to_have_text("29 messages of forq.send set aside")
+    section.get_by_role("button", name="Delete 2", exact=True).click()
+    dialog.get_by_role("button", name="Keep it").click()
+    section.get_by_role("button", name="Delete 2", exact=True).click()
+    dialog.get_by_role("button", name="Delete message 2").click()
+    expect(page.locator("#toast")).to_have_text("1 message deleted")
+    with ForqClient(server.url, SECRET) as client:
+        (sent,) = client.receive("orders", wait_ms=30_000)
+        assert sent.content == "<b>order 1</b>"
+        assert [each.id for each in client.set_aside(limit=2)] == [3, 4]
+        assert [each.id for each in client.set_aside(after=29)] == [30]
+        assert client.put_back([3, 3, 99]) == 1
+        assert client.delete_set_aside([4, 5]) == 2
+    page.goto("/system")
+    section.get_by_role("button", name="Send all again").click()
+    expect(dialog).to_contain_text("Send 25 messages again?")
+    dialog.get_by_role("button", name="Send again").click()
+    expect(page.locator("#toast")).to_have_text("25 messages sent again")
+    expect(page.locator("h1 + .vd")).to_have_text("All is well")
+    expect(section).to_have_count(0)
+    assert gauge(server) == "0"
+
+
+def test_all_are_deleted_but_those_that_came_after_the_question(server, empty_tables):
+    with logged_in(server.ui_url) as browser:
+        asked = Markup(browser.get("/system/set-aside/delete").text)
+        with psycopg.connect(empty_tables) as connection:
+            connection.execute(
+                "INSERT INTO forq.sent_set_aside SELECT 31, queue, message, code, reason FROM forq.sent_set_aside"
+                " WHERE id = 30"
+            )
+        fields = {"csrf": asked.hidden["csrf"], "newest": asked.hidden["newest"]}
+        answer = browser.post("/system/set-aside/delete", data=fields, headers={"Origin": server.ui_url})
+        assert answer.status_code == 303
+        for wrong in ({}, {"newest": "x"}, {"id": "-1"}, {"id": "9" * 30}):
+            answer = browser.post(
+                "/system/set-aside/delete",
+                data=wrong | {"csrf": fields["csrf"]},
+                headers={"Origin": server.ui_url},
+            )
+            assert answer.status_code == 400
+    with ForqClient(server.url, SECRET) as client:
+        assert [each.id for each in client.set_aside()] == [31]
+
+
+def test_who_may_not_administer_sees_that_there_are_some_but_not_which(server):
+    with ForqClient(server.url, SECRET) as client:
+        key = client.create_token("one", ["browse", "redrive"]).token
+    with logged_in(server.ui_url, key) as browser:
+        text = browser.get("/system").text
+        assert "30 messages of forq.send set aside" in text
+        assert "order 1" not in text
+        headers = {"Origin": server.ui_url, "X-CSRF-Token": Markup(text).hidden["csrf"]}
+        for path in ("retry", "delete"):
+            assert browser.get(f"/system/set-aside/{path}").status_code == 403
+            answer = browser.post(f"/system/set-aside/{path}", data={"id": "1"}, headers=headers)
+            assert answer.status_code == 403
