@@ -49,6 +49,7 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import SweepKind
+from forq_trio.model.database_urls import OtherUrls
 from forq_trio.model.logs import LogName
 from forq_trio.model.version import installed_version
 from forq_trio.monitor.ages import Ages
@@ -380,6 +381,8 @@ async def open_broker(
     events_hours: int = limits.RETENTION_HOURS_DEFAULT,
     events_max_mib: int = limits.RETENTION_MIB_DEFAULT,
     outbox: str | os.PathLike[str] | None = None,
+    listen_url: str | None = None,
+    replica_url: str | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
@@ -391,7 +394,9 @@ async def open_broker(
     beside the database, so that all other calls work when the disk is full; 0 for neither. history: keep finished
     messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep lifecycle events for
     `events_hours`, and `events_max_mib` MiB of them. outbox: an application's database, whose outbox is relayed into
-    this queue (docs/outbox.md). clock: the wall clock for messages, None for the system's.
+    this queue (docs/outbox.md). listen_url, replica_url: of the same PostgreSQL database, where `url` names a pool of
+    connections, and a streaming replica for reads (docs/postgres.md). clock: the wall clock for messages, None for
+    the system's.
 
     Raises StorageOpenError, OutOfRange; NoOutbox and OutboxOlder, which cancel the body; RuntimeError where neither
     trio nor asyncio runs. Leaving the block finishes what was sent. Cancelled under trio, it finishes the running
@@ -422,7 +427,7 @@ async def open_broker(
             check_range("disk_reserve_mb with history", reserve_mib, least, limits.DISK_RESERVE_MIB_MAX)
     opening = partial(
         _open_in_trio,
-        partial(open_engine, url, settings, durability),
+        partial(open_engine, url, settings, durability, OtherUrls(listen_url, replica_url)),
         clock,
         disk_reserve_bytes=reserve_mib * limits.MIB,
         history=of_history,

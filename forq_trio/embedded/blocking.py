@@ -45,6 +45,8 @@ class BrokerOptions(TypedDict, total=False):
     events_hours: int
     events_max_mib: int
     outbox: str | os.PathLike[str] | None
+    listen_url: str | None
+    replica_url: str | None
     clock: Clock | None
 
 

@@ -28,9 +28,11 @@ def open_engine(
     of `postgresql://<user>@<host>/<database>`.
 
     `memory:` is a temporary database: it is removed when it is closed, or when the next one is opened after its process
-    was killed, and ignores `durability`. others: of PostgreSQL only. Blocks on the disk. Raises
+    was killed, and ignores `durability`. others: refused unless it is PostgreSQL. Blocks on the disk. Raises
     StorageOpenError, with one sentence that says why.
     """
+    if others != NO_OTHER_URLS and not url.startswith(POSTGRES_PREFIXES):
+        raise StorageOpenError("a URL to listen at, or of a replica, is for a database of PostgreSQL")
     if url.startswith(SQLITE_PREFIX) and len(url) > len(SQLITE_PREFIX):
         from forq_trio.storage.sqlite.engine import SqliteEngine
 

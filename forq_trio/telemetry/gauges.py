@@ -43,10 +43,11 @@ class Gauges:
     stored. dead_letters: messages in each queue's dead-letter queue; oldest_seconds: for how long the oldest ready
     message could have been claimed (queues without one are left out); set_aside: messages of forq.send: all as of
     the last refresh. health: the level of each queue. consumers: of pipelines, the first ones by queue and name.
-    workers: those that are known. processes: on the database, by state. process: this one. database: what was
-    last seen of its server. quotas: those of which each key has a share. last_backup_at: when the latest backup that is there was made, epoch ms; backup_failed:
-    the latest did not succeed. budgets: what the clients of the API share. ui_connections, ui_loop_seconds: how
-    many are open to the admin UI, and what it used of the event loop's time by share.
+    workers: those that are known. processes: on the database, by state. process: this one. database: what was last
+    seen of its server. quotas: those of which each key has a share. last_backup_at: when the latest backup that is
+    there was made, epoch ms; backup_failed: the latest did not succeed. budgets: what the clients of the API share.
+    ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of the event loop's time by
+    share.
     """
 
     parked: Mapping[str, Sized] = field(default_factory=dict)

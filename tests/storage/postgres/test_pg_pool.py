@@ -3,12 +3,15 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from forq_trio import open_blocking_broker
+from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
@@ -61,6 +64,35 @@ def test_a_pool_of_statements_is_refused(postgres, database):
     with postgres.pool("statement") as pool, pytest.raises(StorageOpenError) as raised:
         open_engine(through(pool, database), EngineSettings(), "full")
     assert "cannot be used: its pool needs pool_mode = transaction or session" in str(raised.value)
+
+
+def test_an_embedded_broker_listens_beside_the_pool(postgres, database, monkeypatch):
+    """A looks once an hour, so only what is heard wakes its consumer."""
+    for name in ("PEERS_LOOK_SECONDS", "PEERS_LOOK_SECONDS_POOLED"):
+        monkeypatch.setattr(limits, name, 3_600.0)
+    with (
+        postgres.pool("transaction") as pool,
+        open_blocking_broker(through(pool, database), listen_url=database) as a,
+        open_blocking_broker(database) as b,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        a.configure("q", max_attempts=9)  # so it is known
+        received = threads.submit(a.receive, "q", wait_ms=30_000)
+        while not a.queue_stats("q").waiting:
+            a.healthcheck()
+        b.produce("q", "x")
+        assert [each.content for each in received.result()] == ["x"]
+
+
+@pytest.mark.parametrize("option", ["listen_url", "replica_url"])
+def test_another_url_that_is_no_database_of_this_one_is_refused(postgres, database, option):
+    other = postgres.new_database()
+    options = {option: other}
+    with pytest.raises(StorageOpenError), open_blocking_broker(database, **options):
+        raise AssertionError
+    postgres.drop_database(other)
+    with pytest.raises(StorageOpenError, match="is for a database of PostgreSQL"):
+        open_blocking_broker("memory:", **options)
 
 
 @pytest.mark.tier2
