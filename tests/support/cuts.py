@@ -17,6 +17,15 @@ def cut(database: str) -> None:
         )
 
 
+def cut_one(database: str, engine: PostgresEngine) -> None:
+    """End the write connection of this engine; returns when its process is gone."""
+    number = engine._connection._pg.backend_pid
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s)", [number])
+        while connection.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [number]).rowcount:
+            pass
+
+
 def before_the_flush(
     monkeypatch: pytest.MonkeyPatch, engine: PostgresEngine, happens: Callable[[], None]
 ) -> None:

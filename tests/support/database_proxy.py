@@ -58,8 +58,8 @@ class Link:
 class DatabaseProxy:
     """url: of the database through the proxy. faults: those that come. hit: how many came.
 
-    refuses: new connections end at once. accepts: called with each new connection, in a thread; False has the proxy
-    hold it without a word.
+    refuses: new connections end at once; refuses_after_hit: from the next fault on. accepts: called with each new
+    connection, in a thread; False has the proxy hold it without a word.
     """
 
     def __init__(self, url: str, directory: Path) -> None:
@@ -68,7 +68,7 @@ class DatabaseProxy:
         self._server = f"{host}/{SOCKET}"
         self.faults: deque[Fault] = deque()
         self.hit = 0
-        self.refuses = False
+        self.refuses = self.refuses_after_hit = False
         self.accepts: Callable[[], bool] = lambda: True
         self._lock = threading.Lock()
         self._marked: int | None = None
@@ -149,8 +149,16 @@ class DatabaseProxy:
         self.faults.popleft()
         self._marked = None
         self.hit += 1
+        self.refuses = self.refuses_after_hit
         link.is_silent = True
         return data[:stop], not fault.silent
+
+    def calm(self) -> None:
+        """No fault comes any more, and connections are taken again."""
+        with self._lock:
+            self.faults.clear()
+            self._marked = None
+            self.refuses = self.refuses_after_hit = False
 
     def release(self) -> None:
         """End the connections that were held."""

@@ -8,22 +8,14 @@ from forq_trio.storage.engine import Batch, BatchResult, Snapshot
 
 
 class Dealt:
-    """An engine whose batches are dealt to others. Its snapshot is that of the one that ran the latest batch.
+    """An engine whose batches are dealt to others. Its snapshot is that of the one that ran the latest batch."""
 
-    undone: the part of the batches that another one runs before, and rolls back.
-    """
-
-    def __init__(self, engines: Sequence[Any], random: Random, undone: float = 0.0) -> None:
-        self._undone = undone
+    def __init__(self, engines: Sequence[Any], random: Random) -> None:
         self._engines = engines
         self._random = random
         self.latest = engines[0]
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        if self._undone and self._random.random() < self._undone:
-            other = self._random.choice(self._engines)
-            other.execute_batch(batch)
-            other._rollback()
         self.latest = self._random.choice(self._engines)
         if batch.receivers:  # they began to wait after what the others did: that wakes none of them
             self.latest._look()

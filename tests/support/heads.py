@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 
 import psycopg
+import pytest
 
+from forq_trio.model import limits
+from forq_trio.storage.postgres import engine as module
 from forq_trio.storage.postgres.engine import PostgresEngine
 
 READY = "SELECT queue, -priority, position, seq FROM forq.messages WHERE status = 0"
@@ -28,3 +31,11 @@ def check_heads(engines: Iterable[PostgresEngine], url: str) -> int:
             ((first,),) = connection.execute(FIRST_DUE, (list(cache.set_aside),))
             assert first is None or cache.due_from_ms <= first
     return found
+
+
+def small_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads of few messages, few heads, and processes that fall behind."""
+    monkeypatch.setattr(limits, "HEAD_MESSAGES_MAX", 6)
+    monkeypatch.setattr(limits, "HEADS_MAX", 2)
+    monkeypatch.setattr(module, "HEADS_WHOLE_EVERY", 4)
+    monkeypatch.setattr(module, "BATCHES_READ_MAX", 9)

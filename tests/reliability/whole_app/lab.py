@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import OutcomeUnknown, StorageFull, StorageUnavailable
 from reliability.whole_app.books import Books
 from reliability.whole_app.replay import run_seeded
-from reliability.whole_app.stores import memory_store, sqlite_store
+from reliability.whole_app.stores import Store, memory_store, postgres_store, sqlite_store
 from reliability.whole_app.trial import Trial
 from reliability.whole_app.violations import Clause, hold
 
@@ -35,17 +35,22 @@ class Failure(NamedTuple):
     what: str
 
 
-def run_trial(seed: int) -> Books:
-    """The trial of this seed; raises what it found, with the seed."""
-    make_store = sqlite_store if seed % SQLITE_SHARE == 0 else memory_store
+def run_trial(seed: int, url: str | None = None) -> Books:
+    """The trial of this seed; raises what it found, with the seed. url: of a PostgreSQL database."""
     try:
-        with make_store() as store, quick() as failed_jobs:
+        with _store(seed, url) as store, quick() as failed_jobs:
             books = run_seeded(seed, lambda rng: Trial(rng, store).run())
         hold(Clause.CRASHED, not failed_jobs, "{}", failed_jobs)
         return books
     except BaseException as error:
         error.add_note(f"to repeat this trial: FORQ_SEED={seed}")
         raise
+
+
+def _store(seed: int, url: str | None) -> AbstractContextManager[Store]:
+    if url is not None:
+        return postgres_store(url, seed)
+    return sqlite_store() if seed % SQLITE_SHARE == 0 else memory_store()
 
 
 @contextmanager

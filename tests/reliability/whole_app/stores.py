@@ -4,21 +4,26 @@ The table is read beside the engine, from its state or through a connection of i
 whether it is right.
 """
 
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import apsw
+import psycopg
 
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.storage.engine import Engine, EngineSettings
+from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.storage.rules import NO_GROUP
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
+from support.postgres import empty
+from support.rough import Rough
 
 
 class Stored(NamedTuple):
@@ -164,11 +169,15 @@ def key_name(kind: str, key: str) -> str:
 _TABLE = """
     SELECT seq, id, queue, content, status, attempts, priority, position, process_after, expires_after, lease_until,
            receipt, nullif(group_id, ''), max_attempts, dead_letter_queue, source_queue,
-           octet_length(content) + coalesce((SELECT sum(octet_length(key) + octet_length(value))
+           octet_length(content) + coalesce((SELECT CAST(sum(octet_length(key) + octet_length(value)) AS INTEGER)
                                              FROM json_each(attributes)), 0) + coalesce(waiting_bytes, 0),
-           kind || '/' || key, CAST(waiting AS TEXT) ->> '$.offering.content'
+           kind || '/' || key, {waiting}
     FROM messages LEFT JOIN message_keys ON message = seq
 """
+_SQLITE_TABLE = _TABLE.format(waiting="CAST(waiting AS TEXT) ->> '$.offering.content'")
+_POSTGRES_TABLE = _TABLE.format(
+    waiting="CAST(convert_from(waiting, 'UTF8') AS json) #>> '{offering,content}'"
+)
 
 
 class SqliteStore:
@@ -190,7 +199,7 @@ class SqliteStore:
 
     def table(self) -> Table:
         assert self._connection is not None
-        return {row[0]: Stored._make(row) for row in self._connection.execute(_TABLE)}
+        return {row[0]: Stored._make(row) for row in self._connection.execute(_SQLITE_TABLE)}
 
     def roll_back(self) -> None:
         assert self._engine is not None
@@ -208,6 +217,41 @@ class SqliteStore:
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
+
+
+class _Alone(Rough):
+    """The batches of one process: what others would be told and asked is left out, it would take real time."""
+
+    listen = tables_url = None
+
+
+class PostgresStore:
+    """A database; batches are dealt over three engines. `rng` draws how rough it is with them."""
+
+    def __init__(self, url: str, rng: random.Random) -> None:
+        self._url = url
+        self._rng = rng
+        self._engine: _Alone | None = None
+        empty(url)
+        self._connection = psycopg.connect(url, autocommit=True, options="-c search_path=forq")
+
+    def open(self) -> Engine:
+        engines = [PostgresEngine(self._url, EngineSettings(), "normal") for _ in range(3)]
+        self._engine = _Alone(engines, self._rng, self._url)
+        return cast("Engine", self._engine)
+
+    def table(self) -> Table:
+        return {row[0]: Stored._make(row) for row in self._connection.execute(_POSTGRES_TABLE)}
+
+    def roll_back(self) -> None:
+        assert self._engine is not None
+        self._engine.latest._rollback()
+
+    def crash(self) -> None:
+        """The database rolls back what was not committed, when the connections end."""
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 @cache
@@ -234,3 +278,12 @@ def sqlite_store() -> Iterator[Store]:
             yield store
         finally:
             store.close()
+
+
+@contextmanager
+def postgres_store(url: str, seed: int) -> Iterator[Store]:
+    store = PostgresStore(url, random.Random(seed))
+    try:
+        yield store
+    finally:
+        store.close()

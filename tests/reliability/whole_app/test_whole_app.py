@@ -41,6 +41,15 @@ def test_promises_hold_in_random_trials(seed, part) -> None:
     assert trials < 1_000 or [what for what in REACHED if not seen[what]] == []
 
 
+@pytest.mark.tier2
+@many_trials
+def test_promises_hold_in_random_trials_on_postgres(seed, shared_database) -> None:
+    """Each batch on one of three engines, whose database is rough with them (support/rough.py)."""
+    first = seed if SEED is None else int(SEED)
+    for each in range(first, first + (count("postgres_app_trials") if SEED is None else 1)):
+        run_trial(each, shared_database)
+
+
 @pytest.mark.soak
 def test_promises_hold_in_many_random_trials(seed) -> None:
     seen, failures = run_in_processes(seed, None, soak_seconds())

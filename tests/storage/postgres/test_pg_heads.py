@@ -10,12 +10,11 @@ from forq_trio.model.commands import Configure, Extend, Purge
 from forq_trio.model.messages import Delivery
 from forq_trio.model.queue_settings import Order, SettingsChange
 from forq_trio.storage.engine import Batch
-from forq_trio.storage.postgres import engine as module
 from forq_trio.storage.relational.heads import Heads
 from support.actors import T0
 from support.batches import do, run
 from support.effort import EFFORT
-from support.heads import check_heads
+from support.heads import check_heads, small_heads
 from support.words import ack, claim, contents, nack, receipts, send
 
 TRIALS = 3 if EFFORT.times is None else round(30 * EFFORT.times)
@@ -24,11 +23,7 @@ STEPS = 60
 
 @pytest.fixture
 def small(monkeypatch) -> None:
-    """Heads of few messages, few heads, and processes that fall behind."""
-    monkeypatch.setattr(limits, "HEAD_MESSAGES_MAX", 6)
-    monkeypatch.setattr(limits, "HEADS_MAX", 2)
-    monkeypatch.setattr(module, "HEADS_WHOLE_EVERY", 4)
-    monkeypatch.setattr(module, "BATCHES_READ_MAX", 9)
+    small_heads(monkeypatch)
 
 
 def command(draw: random.Random, queue: str, held: list[Delivery]):
