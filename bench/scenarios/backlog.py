@@ -49,7 +49,8 @@ def backlog(context: Context) -> list[Row]:
     return rows
 
 
-def _cycles(api: Api, queue: str, content: str, steps: dict[str, Series], count: int) -> Conversation:
+def cycles(api: Api, queue: str, content: str, steps: dict[str, Series], count: int) -> Conversation:
+    """So many cycles of STEPS."""
     for _ in range(count):
         yield Request(api.send(queue, content), steps["send"])
         response = yield Request(api.receive(queue), steps["claim"])
@@ -61,7 +62,7 @@ def measure_steps(context: Context, server: Server, queue: str) -> dict[str, flo
     """p50 in milliseconds of each of STEPS, over one connection."""
     steps = {name: Series(name) for name in STEPS}
     with Load(server.api.address) as load:
-        load.add(_cycles(server.api, queue, context.content, steps, context.settings.backlog_samples))
+        load.add(cycles(server.api, queue, context.content, steps, context.settings.backlog_samples))
         load.run(STORE_SECONDS_MAX)
     for name, series in steps.items():
         if series.errors or not series.latency.count:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bench.scenarios import (
     backlog,
+    checkouts,
     client,
     closed,
     dashboards,
@@ -54,6 +55,7 @@ SCENARIOS: dict[str, Scenario] = {
     "produce": Scenario(closed.produce),
     "cycle": Scenario(closed.cycle),
     "ratio": Scenario(closed.ratio),
+    "checkouts": Scenario(checkouts.checkouts, needs_own=True),
     "tail": Scenario(tail.tail),
     "paced": Scenario(handoff.paced),
     "1c1p": Scenario(handoff.one_to_one),

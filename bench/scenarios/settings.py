@@ -53,6 +53,7 @@ class Settings:
     writes_commits: int = 500
     peer_messages: int = 10_000
     peer_seconds: float = 4.0
+    checkout_cycles: int = 3_000
     fsync_probes: int = 200
 
 
@@ -88,6 +89,7 @@ QUICK = Settings(
     writes_commits=100,
     peer_messages=1_000,
     peer_seconds=0.4,
+    checkout_cycles=1_000,
 )
 
 TINY = Settings(
@@ -128,6 +130,7 @@ TINY = Settings(
     writes_commits=10,
     peer_messages=50,
     peer_seconds=2.0,
+    checkout_cycles=300,
     fsync_probes=10,
 )
 

@@ -48,12 +48,16 @@ class _Process:
     """A child process whose output is read to the end by a thread, so that it never blocks on writing."""
 
     def __init__(
-        self, command: list[str], environment: Mapping[str, str], output: Literal["stdout", "stderr"]
+        self,
+        command: list[str],
+        environment: Mapping[str, str],
+        output: Literal["stdout", "stderr"],
+        directory: Path = ROOT,
     ) -> None:
         stdout = subprocess.PIPE if output == "stdout" else subprocess.DEVNULL
         stderr = subprocess.PIPE if output == "stderr" else None
         self.child = subprocess.Popen(
-            command, cwd=ROOT, env=environment, text=True, stdout=stdout, stderr=stderr
+            command, cwd=directory, env=environment, text=True, stdout=stdout, stderr=stderr
         )
         self.lines: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         self._stream = self.child.stdout if output == "stdout" else self.child.stderr
@@ -153,26 +157,34 @@ def forq_environment(database: Path | str, durability: str) -> dict[str, str]:
 
 @contextmanager
 def forq_server(
-    data_dir: Path, durability: str, settings: Mapping[str, str] | None = None
+    data_dir: Path, durability: str, settings: Mapping[str, str] | None = None, checkout: Path = ROOT
 ) -> Iterator[Server]:
-    """`forq serve` of this checkout on a new database in a directory of its own below `data_dir`.
+    """`forq serve` of a checkout on a new database in a directory of its own below `data_dir`.
 
     settings: more of its environment.
     """
     with (
         tempfile.TemporaryDirectory(prefix="forq-bench-", dir=data_dir) as directory,
-        forq_server_on(Path(directory) / "forq.db", durability, settings=settings) as server,
+        forq_server_on(
+            Path(directory) / "forq.db", durability, settings=settings, checkout=checkout
+        ) as server,
     ):
         yield server
 
 
 @contextmanager
 def forq_server_on(
-    database: Path | str, durability: str, *, kill: bool = False, settings: Mapping[str, str] | None = None
+    database: Path | str,
+    durability: str,
+    *,
+    kill: bool = False,
+    settings: Mapping[str, str] | None = None,
+    checkout: Path = ROOT,
 ) -> Iterator[Server]:
-    """`forq serve` of this checkout on this database, healthy. kill: end it by kill -9 instead of asking it to stop."""
+    """`forq serve` of a checkout on this database, healthy. kill: end it by kill -9 instead of asking it to stop."""
     command = [sys.executable, "-m", "forq_trio.cli", "serve"]
-    process = _Process(command, {**forq_environment(database, durability), **(settings or {})}, "stderr")
+    environment = {**forq_environment(database, durability), **(settings or {})}
+    process = _Process(command, environment, "stderr", checkout)
     try:
         api = Api(f"http://{process.address()}", KEY)
         said = check_health(api) or durability

@@ -14,7 +14,7 @@ from bench.__main__ import main
 from bench.scenarios.context import Context
 from bench.scenarios.registry import SCENARIOS
 from bench.scenarios.settings import TINY
-from bench.targets.servers import KEY, ServerError, forq_server, running_server
+from bench.targets.servers import KEY, ROOT, ServerError, forq_server, running_server
 
 pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
@@ -23,6 +23,7 @@ ROWS = {
     "produce": 1,
     "cycle": 4,
     "ratio": 1,
+    "checkouts": 2,
     "tail": 2,
     "paced": 1,
     "1c1p": 1,
@@ -62,6 +63,8 @@ ROWS = {
 def test_a_scenario_measures_something_and_meets_no_errors(name, tmp_path, request, monkeypatch):
     if name.startswith("postgres"):
         monkeypatch.setenv("FORQ_BENCH_DB_URL", request.getfixturevalue("empty_tables"))
+    if name == "checkouts":
+        monkeypatch.setenv("FORQ_BENCH_CHECKOUT", str(ROOT))
     said = []
     rows = SCENARIOS[name].run(Context(TINY, tmp_path, say=said.append))
     assert ROWS[name] in (None, len(rows))
