@@ -14,6 +14,7 @@ from support.dealt import Dealt
 THREE = "three on postgres"
 IN_TIER_1 = {
     "test_claim.py",
+    "test_claim_at_once.py",
     "test_ack.py",
     "test_nack.py",
     "test_produce.py",

@@ -13,8 +13,9 @@ the server's process: it tells its clients another one than the process itself d
 import json
 import select
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from struct import Struct
 from time import monotonic
 from typing import Any
 
@@ -31,6 +32,7 @@ from forq_trio.storage.postgres.dialect import (
     CHANGING,
     MANY,
     MANY_SUFFIX,
+    NAMING,
     SILENT,
     SQL,
     UNBOUNDED,
@@ -197,23 +199,25 @@ class PgConnection:
             self._planned_until = monotonic() + PLANNED_SECONDS
             self.send("forget_plans")
             self.wait()
-        values = [None if each is None else _text(each) for each in bindings]
+        values = [None if each is None else _encoded(each) for each in bindings]
+        formats = [type(each) is bytes for each in bindings]  # bytes are in the binary format already
         try:
             if self.pooled:
-                self._send_pooled(name, values)
+                self._send_pooled(name, values, formats)
             else:
                 if name not in self._prepared:
                     self._pg.send_prepare(name.encode(), SQL[name].encode())
                     self._sent.append(name)
                     self._prepared.add(name)
-                self._pg.send_query_prepared(name.encode(), values)
+                self._pg.send_query_prepared(name.encode(), values, formats)
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error
         self._sent.append(None)
         if name in CHANGING:
             self.wrote = True
-            if self._ahead and name not in ADDING:
-                self._ahead.clear()
+            if self._ahead:
+                adds = name in ADDING
+                self._ahead = {key: rows for key, rows in self._ahead.items() if adds and key[0] in NAMING}
 
     def begin(self) -> None:
         """Begin a batch, with the next statement that is waited for."""
@@ -226,10 +230,10 @@ class PgConnection:
         self.send(name, *bindings)
         self._sent[-1] = self._ahead[name, *bindings] = []
 
-    def _send_pooled(self, name: str, values: Sequence[bytes | None]) -> None:
+    def _send_pooled(self, name: str, values: Sequence[bytes | None], formats: Sequence[int]) -> None:
         if name not in BEGINNING and not self._sent and not self.in_transaction:
             self._send_settings()  # all that is sent up to the next wait is one transaction
-        self._pg.send_query_params(SQL[name].encode(), values)
+        self._pg.send_query_params(SQL[name].encode(), values, param_formats=formats)
         if name in BEGINNING:
             self._sent.append(None)
             self._send_settings()
@@ -370,14 +374,14 @@ def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def _text(value: Any) -> bytes:
-    """A binding in the text format."""
+def _encoded(value: Any) -> bytes:
+    """A binding: bytes as they are, another one in the text format."""
     if isinstance(value, str):
         if "\0" in value:
             raise ZeroCharacter
         return value.encode()
     if isinstance(value, bytes):
-        return b"\\x" + value.hex().encode()
+        return value
     return b"%d" % value
 
 
@@ -385,17 +389,31 @@ def _differ(values: Sequence[Any]) -> bool:
     return len(set(values)) == len(values)
 
 
-def array(values: Iterable[Any]) -> str:
-    """An array of numbers or texts, as PostgreSQL reads it."""
-    return "{" + ",".join([_element(value) for value in values]) + "}"
+def array(values: Sequence[Any]) -> bytes | str:
+    """An array of numbers or texts: in the binary format, where it says of what it is."""
+    kinds = {type(value) for value in values} - {type(None)}
+    if not kinds:
+        return "{" + ",".join(["NULL"] * len(values)) + "}"
+    if kinds == {str}:
+        element, parts = _TEXT, [_NULL if value is None else _element(value) for value in values]
+    else:
+        element, parts = _INT8, [_NULL if value is None else _number(8, value) for value in values]
+    return _array(1, _NULL in parts, element, len(values), 1) + b"".join(parts)
 
 
-def _element(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return str(int(value))
+def _element(value: str) -> bytes:
+    if "\0" in value:
+        raise ZeroCharacter
+    text = value.encode()
+    return _length(len(text)) + text
+
+
+_array = Struct(">5i").pack
+"""How many dimensions; whether there is a NULL; of what it is; how many; from what on they are counted."""
+_INT8, _TEXT = 20, 25
+"""The types of elements, by number."""
+_length, _number = Struct(">i").pack, Struct(">iq").pack
+_NULL = _length(-1)
 
 
 def _error(result: pq.abc.PGresult) -> Exception:

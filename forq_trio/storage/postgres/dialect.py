@@ -76,5 +76,7 @@ CHANGING = frozenset(
 """Statements that change something."""
 ADDING = frozenset(name for name in CHANGING if SQL[name].lstrip().startswith("INSERT"))
 """Those of them that change no message that is there."""
+NAMING = frozenset({"find_by_sequence", "find_one_by_sequence"})
+"""Statements that read messages which are named: what others add changes nothing of it."""
 SILENT = frozenset(name for name in CHANGING if not _GIVES_ROWS.search(SQL[name]))
 """Statements that change something and return no rows: nobody has to wait for them."""

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model.clock import AheadClock, Clock
-from forq_trio.model.commands import Command, Compact, Compacted, Optimize, TakeSetAside
+from forq_trio.model.commands import Claim, Command, Compact, Compacted, Optimize, TakeSetAside
 from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.model.errors import FeatureUnavailable, ForqError, StorageUnavailable, ZeroCharacter
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
@@ -51,6 +51,7 @@ from forq_trio.storage.relational.engine import SqlEngine
 from forq_trio.storage.relational.heads import Head, Heads
 from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import Operations, operation_on_each
+from forq_trio.storage.relational.operations.claim import first_ready
 from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -122,7 +123,7 @@ class PostgresEngine(SqlEngine):
         self._gate_seconds: float | None = None
         self._lag_seconds: float | None = None
         self._clock = AheadClock()
-        self._reads: Sequence[tuple[str, str | int]] = ()
+        self._reads: tuple[Any, ...] = ()
         super().__init__(self._connection, Cache(settings), OPERATIONS)
         self._settlements = [kind for kind in self._order if kind in SETTLEMENTS]
         self._replica: Replica | None = None
@@ -403,8 +404,8 @@ class PostgresEngine(SqlEngine):
         """Begin a transaction behind the gate; returns `_news`."""
         self._connection.begin()
         self._connection.send("gate")
-        for statement, names in self._reads:
-            self._connection.read_ahead(statement, names)
+        if self._reads:
+            self._connection.read_ahead(*self._reads)
         return self._news()
 
     def _end_stopped(self) -> bool:
@@ -439,13 +440,18 @@ class PostgresEngine(SqlEngine):
         self._running = batch, result
         return result
 
-    def _first_reads(self, batch: Batch) -> Sequence[tuple[str, str | int]]:
-        """The statement by which a batch's first settlements find their messages; little changes those before."""
+    def _first_reads(self, batch: Batch) -> tuple[Any, ...]:
+        """The statement, with its bindings, by which a batch reads its first messages, if nothing is changed before.
+
+        Its first settlements find theirs; a batch of claims reads what is ready, if it is as this process knows it.
+        """
         kinds = {type(command) for command in batch.commands}
         first = next((kind for kind in self._settlements if kind in kinds), None)
-        if first is None:
-            return ()
-        return (named_by([command for command in batch.commands if type(command) is first])[:2],)
+        if first is not None:
+            return named_by([command for command in batch.commands if type(command) is first])[:2]
+        if kinds == {Claim}:
+            return first_ready(self._cache, [each for each in batch.commands if isinstance(each, Claim)])
+        return ()
 
     def _rollback(self) -> None:
         self._open_transaction = None

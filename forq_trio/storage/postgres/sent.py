@@ -88,7 +88,7 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     if len(full) >= limits.SENT_FULL_QUEUES_MAX:
         return Moved()
     bounds = tx.allowances.step(limits.OUTBOX_PAGE_MAX), limits.OUTBOX_PAGE_BYTES_MAX
-    page = tx.query("sent_page_but", *bounds, array(full)) if full else tx.query("sent_page", *bounds)
+    page = tx.query("sent_page_but", *bounds, array([*full])) if full else tx.query("sent_page", *bounds)
     newest = tx.last_seq
     moved: list[int] = []
     deferred = False

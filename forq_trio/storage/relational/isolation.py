@@ -1,6 +1,6 @@
-"""The part of a Transaction that undoes: savepoints, and messages that are set aside because they are damaged."""
+"""The part of a Transaction that runs statements, and undoes: savepoints, and damaged messages that are set aside."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from forq_trio.model import limits
@@ -9,25 +9,53 @@ from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.changes import Changes
 from forq_trio.storage.relational.connection import Connection
 from forq_trio.storage.relational.heads import Heads
+from forq_trio.storage.relational.inserts import Inserts
 
 
 class Isolation:
     """What a batch needs to go on where a part of it fails.
 
-    query, run: of the connection. isolated: each command and each due message runs in a savepoint of its own
-    (`attempt`). set_aside: messages that
-    failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
+    isolated: each command and each due message runs in a savepoint of its own (`attempt`). inserts: rows that are yet
+    to be written. set_aside: messages that failed there. retry_later: the due messages that are left are tried again
+    after DUE_RETRY_MS, not at once.
     """
 
     def __init__(self, connection: Connection, cache: Cache, now_ms: int, *, isolated: bool) -> None:
         self.connection = connection
-        self.query = connection.query
-        self.run = connection.run
         self._cache = cache
         self.now_ms = now_ms
         self.isolated = isolated
+        self.inserts = Inserts()
         self.set_aside: list[SetAside] = []
         self.retry_later = False
+
+    def query(self, name: str, *bindings: Any) -> list[Any]:
+        """Run a named statement and return its rows."""
+        if self.inserts.waiting:
+            self.write_inserts()
+        return self.connection.query(name, *bindings)
+
+    def query_written(self, name: str, *bindings: Any) -> list[Any]:
+        """`query`, for messages that were claimed or read before: others may wait to be written."""
+        return self.connection.query(name, *bindings)
+
+    def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a named statement once for each tuple of bindings."""
+        if rows:
+            if self.inserts.waiting:
+                self.write_inserts()
+            self.connection.run(name, rows)
+
+    def write_inserts(self) -> None:
+        """Write the rows of sent messages that are not written yet."""
+        self.inserts.write(self.connection.run)
+
+    def leave_inserts(self) -> None:
+        """Have them written when something needs them: perhaps they are claimed before."""
+        if self.isolated:
+            self.write_inserts()
+        else:
+            self.inserts.let_wait()
 
     def attempt(self, work: Callable[[], None]) -> Exception | None:
         """Run `work` in a savepoint; what it raises is returned, and then nothing of it is left.
@@ -73,13 +101,13 @@ class Isolation:
         vars(self).update(state)
 
 
-_SHARED = ("connection", "query", "run", "ids", "allowances", "_cache")
+_SHARED = ("connection", "ids", "allowances", "_cache")
 
 
 def _copy(value: Any) -> Any:
-    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts, `Changes` and `Heads` of them."""
+    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts, `Changes`, `Heads` and `Inserts`."""
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in value.items()}
-    if isinstance(value, set | list | Changes | Heads):
+    if isinstance(value, set | list | Changes | Heads | Inserts):
         return value.copy()
     return value

@@ -46,7 +46,7 @@ class Transaction(Isolation, Counts):
     due_ms: the earliest due time of the messages that this batch changed.
     due_settled: due messages were settled, so the next due time has to be read from the index. next_due_ms: that time,
     once the batch has run. failed: messages that failed, by sequence; failed_queued: some of them are left for a sweep.
-    inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
+    freed: groups that may be below their limit again.
     wake_next: queues that the next batch counts as woken. has_buckets: tokens were taken, now or before. limited:
     groups whose messages may be held for want of a token. rates_full_at: by queue, see Snapshot. allowances: what its
     steps may still do. changed: how many changes of messages it made. waiting: offers that waited behind messages
@@ -85,8 +85,6 @@ class Transaction(Isolation, Counts):
         self.next_due_ms: int | None = None
         self.failed: list[int] = []
         self.failed_queued = False
-        self.inserts: list[tuple[Any, ...]] = []
-        self.plain_inserts: list[tuple[Any, ...]] = []
         self.allowances = Allowances(shared=shared)
         self.changed = 0
         self.waiting: list[tuple[str, tuple[str, str], Waiting]] = []
@@ -135,16 +133,11 @@ class Transaction(Isolation, Counts):
     def rows_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> Rows:
         """`query_but_set_aside`, for rows that are read one by one."""
         aside = self.sequences_set_aside()
+        if self.inserts.waiting:
+            self.write_inserts()
         if aside:
             return self.connection.rows(name_but, *bindings, str(aside), limit)
         return self.connection.rows(name, *bindings, limit)
-
-    def write_inserts(self) -> None:
-        """Write the rows of sent messages that are not written yet."""
-        self.run("insert_plain", self.plain_inserts)
-        self.plain_inserts.clear()
-        self.run("insert_message", self.inserts)
-        self.inserts.clear()
 
     def next_revision(self) -> int:
         """A new revision of a key."""
@@ -155,9 +148,9 @@ class Transaction(Isolation, Counts):
     def delete(self, seqs: list[int]) -> None:
         """Remove these messages."""
         if len(seqs) == 1:
-            self.query("delete_message", seqs[0])
+            self.query_written("delete_message", seqs[0])
         elif seqs:
-            self.query("delete_messages", str(seqs))
+            self.query_written("delete_messages", str(seqs))
 
     # Queues
 
@@ -395,6 +388,7 @@ class Transaction(Isolation, Counts):
 
     def save(self) -> None:
         """Write the events of this batch, and the changed counts of queues with the last sequence number."""
+        self.write_inserts()
         if self._lifecycle:
             self.event_log = write(self.run, self._lifecycle, self.event_log)
         if not self._changes and not self._forgotten and not self.revised:

@@ -62,6 +62,7 @@ EXPECTED = {
     "read_pages": "(queue=? AND consumer=? AND number=? AND page>?)",
     "insert_message": "",
     "insert_plain": "",
+    "insert_leased": "",
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
     "save_dedup": "",
     "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",

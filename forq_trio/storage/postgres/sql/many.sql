@@ -9,6 +9,14 @@ SELECT a, b, c, d, e, f, f, g, h, a, i, j
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
             $9::bigint[], $10::text[]) AS given (a, b, c, d, e, f, g, h, i, j);
 
+-- name: insert_leased
+-- Store messages with the plain columns only that are claimed in the batch that sends them.
+INSERT INTO messages (seq, id, queue, status, attempts, process_after, received_at, updated_at, first_received_at,
+                      processing_started_at, expires_after, priority, position, bytes, lease_until, receipt, content)
+SELECT a, b, c, 1, 1, d, e, e, e, e, f, g, a, h, i, j, k
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+            $9::bigint[], $10::bigint[], $11::text[]) AS given (a, b, c, d, e, f, g, h, i, j, k);
+
 -- name: insert_message
 -- Store new messages.
 INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, bytes, expires_after,

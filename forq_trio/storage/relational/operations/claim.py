@@ -1,7 +1,8 @@
 """Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first.
 
 Splitting the claim into a SELECT and an UPDATE by key is safe because there is no other writer, and costs half of one
-UPDATE ... RETURNING, which builds two temporary tables.
+UPDATE ... RETURNING, which builds two temporary tables. Neither runs where the batch itself sent all that is ready:
+those messages are stored leased (inserts.py).
 
 Where not every ready message may be handed out (claim_filter.py), the SELECT is repeated for the messages that are
 still wanted: those that were filtered out are no longer ready then.
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from random import getrandbits
+from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
@@ -18,9 +20,12 @@ from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
 from forq_trio.model.where import Where
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
+from forq_trio.storage.relational.cache import Cache
+from forq_trio.storage.relational.heads import Heads
 from forq_trio.storage.relational.operations.claim_filter import (
     Terms,
     attempts_of,
+    behind_head,
     bytes_of,
     select_allowed,
     select_ready,
@@ -138,6 +143,21 @@ def _scan_steps(tx: Transaction, claims: Sequence[Claim]) -> dict[Where, Allowan
     return {where: Allowance(most if index < look else 0, bytes_max) for index, where in enumerate(wheres)}
 
 
+def first_ready(cache: Cache, claims: Sequence[Claim]) -> tuple[Any, ...]:
+    """The statement, with its bindings, by which a batch of these claims reads messages; none where that depends."""
+    first = claims[0]
+    rules, counts = cache.rules(first.queue), cache.counts.get(first.queue)
+    terms = Terms(*_terms(first), where=first.where)
+    alike = all(each.queue == first.queue and _terms(each) == _terms(first) for each in claims)
+    if counts is None or not alike or not terms.takes_anything:
+        return ()
+    count = min(counts.ready, sum([command.max_messages for command in claims]))
+    if not count or rules.in_flight_max is not None or rules.rate is not None:
+        return ()
+    heads = Heads(cache.heads or {})
+    return behind_head(heads, first.queue, heads.first(first.queue, count, frozenset()), count)
+
+
 def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:
     return command.lease_ms, command.shuffle, command.redrive_policy
 
@@ -233,7 +253,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
             max_attempts,
         )
         deliveries.append(delivery)
-    tx.run("lease", leases)
+    tx.run("lease", tx.inserts.lease(queue, leases))
     tx.transition(CONSUMED, queue, READY, PROCESSING, rows, due_ms=lease_until)
     spend(tx, queue, rows)
     return deliveries

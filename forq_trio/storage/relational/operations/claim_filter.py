@@ -4,7 +4,7 @@
 deleted) and no longer ready, so the next call continues after them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -106,6 +106,10 @@ def _candidates(
 
 def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:
     """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
+    if just_sent := tx.inserts.first(queue, count, tx.ready(queue)):
+        if tx.heads is not None:
+            tx.heads.read(queue, just_sent)
+        return _up_to(just_sent, bytes_max)
     if tx.heads is not None:
         return _up_to(_read_behind_head(tx, tx.heads, queue, count), bytes_max)
     rows = tx.rows_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
@@ -120,9 +124,7 @@ def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> 
     found: list[ReadyRow] = []
     first = heads.first(queue, count, aside)
     while True:
-        priority, position, seq = heads.frontier(queue)
-        most = count - len(found)
-        rows = tx.query("select_ready_behind", queue, str(first), -priority, position, seq, most)
+        rows = tx.query(*behind_head(heads, queue, first, count - len(found)))
         if [row[SEQ] for row in rows[: len(first)]] != first[: len(rows)] or (first and not rows):
             heads.forget(queue)
             return _read_behind_head(tx, heads, queue, count)
@@ -135,6 +137,12 @@ def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> 
     if not found and tx.ready(queue) > len(aside) and heads.mistaken(queue):
         return _read_behind_head(tx, heads, queue, count)
     return found
+
+
+def behind_head(heads: Heads, queue: str, first: Sequence[int], most: int) -> tuple[Any, ...]:
+    """The statement, with its bindings, that reads these messages of a head and then those behind it."""
+    priority, position, seq = heads.frontier(queue)
+    return "select_ready_behind", queue, str(first), -priority, position, seq, most
 
 
 def _up_to(rows: Any, bytes_max: int) -> list[ReadyRow]:

@@ -30,7 +30,7 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for queue, group in groupby(commands, key=attrgetter("queue")):
         outcomes += _send_each(tx, queue, [command.message for command in group])
-    tx.write_inserts()
+    tx.leave_inserts()
     return outcomes
 
 
@@ -42,7 +42,7 @@ def produce_many(
     for command in commands:
         stored = send(tx, command.queue, command.messages)
         outcomes.append(tuple(stored) if isinstance(stored, list) else stored)
-    tx.write_inserts()
+    tx.leave_inserts()
     return outcomes
 
 
@@ -51,7 +51,7 @@ def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
 ) -> list[tuple[Produced | ServiceError, ...] | Deferred]:
     outcomes = [_send_across(tx, command) for command in commands]
-    tx.write_inserts()
+    tx.leave_inserts()
     return outcomes
 
 
@@ -143,7 +143,7 @@ def store(
             message_size = len(content) if content.isascii() else len(content.encode())
             columns = (seq, message_id, queue, status, due_ms, now_ms, expires_after)
             row = (*columns, message.priority, message_size, content)
-            tx.plain_inserts.append(row)
+            tx.inserts.plain.append(row)
         else:
             message_size = message_bytes(content, message.attributes)
             position, group_id = position_and_group(
@@ -152,7 +152,7 @@ def store(
             in_order = in_order and group_id is None
             arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, message_size)
             row = (*arrival, expires_after, message.priority, position, *_own(message, group_id, key))
-            tx.inserts.append(row)
+            tx.inserts.others.append(row)
             if message.dead_letter_queue:
                 tx.make_known(message.dead_letter_queue)
         if status not in arrivals:

@@ -54,7 +54,7 @@ class _Messages:
     def __init__(self, tx: Transaction, kind: type, statement: str, names: str | int, count: int) -> None:
         """names: what the statement takes: a JSON list of `count` sequences or ids, or the one sequence."""
         self._tx = tx
-        self._found = {row.seq: row for row in rows_of(tx.query(statement, names))}
+        self._found = {row.seq: row for row in rows_of(tx.query_written(statement, names))}
         self.returned: list[tuple[Any, ...]] = []
         self._allowance: Allowance | None = None
         most_bytes = count * max([found.bytes for found in self._found.values()], default=0)

@@ -109,6 +109,12 @@ INSERT INTO messages (seq, id, queue, status, process_after, received_at, update
                       bytes, content)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?1, ?9, ?10);
 
+-- name: insert_leased
+-- Store a message with the plain columns only that is claimed in the batch that sends it.
+INSERT INTO messages (seq, id, queue, status, attempts, process_after, received_at, updated_at, first_received_at,
+                      processing_started_at, expires_after, priority, position, bytes, lease_until, receipt, content)
+VALUES (?1, ?2, ?3, 1, 1, ?4, ?5, ?5, ?5, ?5, ?6, ?7, ?1, ?8, ?9, ?10, ?11);
+
 -- name: insert_message
 -- Store a new message.
 INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, bytes, expires_after,

@@ -1,0 +1,92 @@
+"""The rows of sent messages that are yet to be written.
+
+They may wait for the claims of their batch: a message with the plain columns only that is claimed at once is stored
+leased, by one statement instead of three. Before anything else is read or changed, all of them are written
+(`Transaction.query`).
+"""
+
+from collections.abc import Callable, Sequence
+from heapq import nsmallest
+from typing import Any, Self
+
+from forq_trio.storage.relational.row import ReadyRow
+from forq_trio.storage.transitions import READY
+
+Bindings = tuple[Any, ...]
+_SEQ, _QUEUE, _STATUS, _PRIORITY = 0, 2, 3, 7
+"""Places in the bindings of `insert_plain`."""
+
+
+class Inserts:
+    """plain, others: the bindings of `insert_plain` and `insert_message`. waiting: they wait for what needs them."""
+
+    def __init__(self) -> None:
+        self.plain: list[Bindings] = []
+        self.others: list[Bindings] = []
+        self.waiting = False
+        self._ready: dict[str, dict[int, Bindings]] = {}
+        """Those of `insert_plain` that may be claimed before they are written, by queue and sequence."""
+        self._leased: list[Bindings] = []
+
+    def copy(self) -> Self:
+        """The same as it is now, for a savepoint."""
+        same = type(self)()
+        same.plain, same.others, same._leased = self.plain.copy(), self.others.copy(), self._leased.copy()
+        same.waiting = self.waiting
+        same._ready = {queue: rows.copy() for queue, rows in self._ready.items()}
+        return same
+
+    def let_wait(self) -> None:
+        """They are written at the end of the batch, if nothing needs them before."""
+        self.waiting = True
+        delayed = []
+        for row in self.plain:
+            if row[_STATUS] == READY:
+                self._ready.setdefault(row[_QUEUE], {})[row[_SEQ]] = row
+            else:
+                delayed.append(row)
+        self.plain = delayed
+
+    def first(self, queue: str, most: int, ready: int) -> list[ReadyRow]:
+        """The first messages of a queue in claim order; none if others are among its so many ready ones."""
+        rows = self._ready.get(queue, ())
+        if len(rows) != ready:
+            return []
+        first = nsmallest(most, rows.values(), key=_first_claimed) if rows else []
+        return [
+            (seq, id, content, 0, now, priority, None, None, None, due, seq, size, None, None, None)
+            for seq, id, _, _, due, now, _, priority, size, content in first
+        ]
+
+    def lease(self, queue: str, leases: list[Bindings]) -> list[Bindings]:
+        """Messages are claimed; returns the bindings of `lease` for those that are written."""
+        waiting = self._ready.get(queue)
+        if not waiting:
+            return leases
+        written = []
+        for lease in leases:
+            row = waiting.pop(lease[-1], None)
+            if row is None:
+                written.append(lease)
+            else:
+                seq, id, _, _, due, now, expires_after, priority, size, content = row
+                *_, lease_until, token, _ = lease
+                self._leased.append(
+                    (seq, id, queue, due, now, expires_after, priority, size, lease_until, token, content)
+                )
+        return written
+
+    def write(self, run: Callable[[str, Sequence[Bindings]], None]) -> None:
+        """Write them all."""
+        for rows in self._ready.values():
+            self.plain += rows.values()
+        run("insert_plain", self.plain)
+        run("insert_message", self.others)
+        run("insert_leased", self._leased)
+        for each in (self.plain, self.others, self._ready, self._leased):
+            each.clear()
+        self.waiting = False
+
+
+def _first_claimed(row: Bindings) -> tuple[int, int]:
+    return -row[_PRIORITY], row[_SEQ]
