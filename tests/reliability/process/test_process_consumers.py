@@ -95,10 +95,9 @@ def killed_round(database, pipeline: Pipeline, rng: random.Random) -> None:
         server.process.wait()
 
 
-def killed_again_and_again(tmp_path, rng: random.Random, rounds: int, seconds: float = 0.0) -> Pipeline:
-    database = tmp_path / "forq.db"
+def killed_again_and_again(place, rng: random.Random, rounds: int, seconds: float = 0.0) -> Pipeline:
     pipeline = Pipeline()
-    with real_server(database) as server, ForqClient(server.url, SECRET) as client:
+    with real_server(place) as server, ForqClient(server.url, SECRET) as client:
         for _ in range(MESSAGES // AT_ONCE):
             pipeline.send(client, AT_ONCE)
         server.process.kill()
@@ -106,9 +105,9 @@ def killed_again_and_again(tmp_path, rng: random.Random, rounds: int, seconds: f
     end = monotonic() + seconds
     done = 0
     while done < rounds or monotonic() < end:
-        killed_round(database, pipeline, rng)
+        killed_round(place, pipeline, rng)
         done += 1
-    with real_server(database) as server, ForqClient(server.url, SECRET) as client:
+    with real_server(place) as server, ForqClient(server.url, SECRET) as client:
         pipeline.run(client)
         pipeline.check(client)
     print(f"{done} kills: {len(pipeline.sent)} sends answered, {len(pipeline.sink)} leases")
@@ -116,11 +115,11 @@ def killed_again_and_again(tmp_path, rng: random.Random, rounds: int, seconds: f
 
 
 @many_trials
-def test_killed_at_random_moments_each_message_is_in_one_lease(tmp_path, rng) -> None:
+def test_killed_at_random_moments_each_message_is_in_one_lease(place, rng) -> None:
     rounds = 2 * count("kills")
-    assert killed_again_and_again(tmp_path, rng, rounds).interrupted == rounds
+    assert killed_again_and_again(place, rng, rounds).interrupted == rounds
 
 
 @pytest.mark.soak
-def test_killed_for_long_each_message_is_in_one_lease(tmp_path, rng) -> None:
-    assert killed_again_and_again(tmp_path, rng, 3, soak_seconds()).interrupted >= 3
+def test_killed_for_long_each_message_is_in_one_lease(place, rng) -> None:
+    assert killed_again_and_again(place, rng, 3, soak_seconds()).interrupted >= 3

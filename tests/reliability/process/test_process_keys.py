@@ -14,6 +14,7 @@ import pytest
 from forq_trio import ForqClient, Offering
 from forq_trio.model.keys import Mode
 from reliability.process import key_client
+from reliability.process.conftest import ENGINES
 from reliability.process.key_client import Batch, Consume, Done, Offers, Task, Tasks
 from support.processes import killed_after
 from support.real_server import SECRET, environment, real_server
@@ -68,9 +69,13 @@ def started(url: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=paths, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-@pytest.fixture(scope="module")
-def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    with real_server(tmp_path_factory.mktemp("keys") / "forq.db") as server, ExitStack() as stack:
+@pytest.fixture(scope="module", params=ENGINES)
+def clients(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
+    if request.param == "sqlite":
+        place: Path | str = tmp_path_factory.mktemp("keys") / "forq.db"
+    else:
+        place = request.getfixturevalue("postgres").new_database()
+    with real_server(place) as server, ExitStack() as stack:
         yield Clients(server.url, stack)
 
 

@@ -44,10 +44,10 @@ def exported(client: ForqClient) -> list[str]:
 
 
 @many_trials
-def test_every_version_is_in_the_queue_once_and_whole(tmp_path) -> None:
+def test_every_version_is_in_the_queue_once_and_whole(place) -> None:
     version = 1
     for kill in range(KILLS + 1):
-        with real_server(tmp_path / "forq.db") as server:
+        with real_server(place) as server:
             with ForqClient(server.url, SECRET, retry_seconds=0) as client:
                 if kill == KILLS:
                     publish(client, version)

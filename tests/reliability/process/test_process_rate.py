@@ -15,11 +15,11 @@ ROUNDS = 3
 
 
 @pytest.mark.parametrize("per", RatePer)
-def test_kills_give_no_token_back(tmp_path, per):
+def test_kills_give_no_token_back(place, per):
     """The times are the server's own: a lease ends so long after its delivery as the client asked for."""
     delivered: list[int] = []
     for number in range(ROUNDS):
-        with real_server(tmp_path / "forq.db") as server, ForqClient(server.url, SECRET) as client:
+        with real_server(place) as server, ForqClient(server.url, SECRET) as client:
             if number == 0:
                 client.configure("q", rate=Rate(RATE.count, RATE.period_ms, per))
                 client.produce_many("q", [NewMessage(str(each), group="g") for each in range(40)])

@@ -1,5 +1,7 @@
 """A server that is killed while runs are due sends no message twice, and none too few."""
 
+from pathlib import Path
+
 import pytest
 import trio
 
@@ -40,12 +42,11 @@ async def check(url: str) -> int:
         return len(contents)
 
 
-def test_kills_while_runs_are_due_send_each_once(tmp_path):
-    path = tmp_path / "forq.db"
-    url = f"sqlite:///{path}"
+def test_kills_while_runs_are_due_send_each_once(place):
+    url = f"sqlite:///{place}" if isinstance(place, Path) else place
     trio.run(prepare, url)
     for number in range(ROUNDS):
-        with real_server(path) as server, ForqClient(server.url, SECRET) as client:
+        with real_server(place) as server, ForqClient(server.url, SECRET) as client:
             seen = 0
             while seen < SCHEDULES + number * SCHEDULES // 3:
                 seen += len(client.receive("q", max_messages=10, lease_ms=3_600_000))

@@ -116,12 +116,12 @@ async def send(url: str, sent: set[str], prefix: str) -> None:
             sent.add(content)
 
 
-def work_and_kill(tmp_path: Path, rng, rounds: int, seconds: float = 0.0) -> Books:
+def work_and_kill(place: Path | str, rng, rounds: int, seconds: float = 0.0) -> Books:
     """Each round kills a worker or the server while they work, and starts it again."""
     books, sent = Books(), set()
     address, end, done, number = "127.0.0.1:0", monotonic() + seconds, 0, WORKERS
     with ExitStack() as workers, ExitStack() as servers:
-        server: RealServer = servers.enter_context(real_server(tmp_path / "forq.db", address))
+        server: RealServer = servers.enter_context(real_server(place, address))
         address = server.url.removeprefix("http://")
         running = [workers.enter_context(working_process(server.url, each, books)) for each in range(WORKERS)]
         while done < rounds or monotonic() < end:
@@ -129,7 +129,7 @@ def work_and_kill(tmp_path: Path, rng, rounds: int, seconds: float = 0.0) -> Boo
             if done % 2:
                 server.process.kill()
                 servers.close()
-                server = servers.enter_context(real_server(tmp_path / "forq.db", address))
+                server = servers.enter_context(real_server(place, address))
             else:
                 which = rng.randrange(WORKERS)
                 running[which].kill()
@@ -146,13 +146,13 @@ def work_and_kill(tmp_path: Path, rng, rounds: int, seconds: float = 0.0) -> Boo
 
 
 @many_trials
-def test_killed_again_and_again_every_message_is_handled(tmp_path, rng) -> None:
-    work_and_kill(tmp_path, rng, ROUNDS)
+def test_killed_again_and_again_every_message_is_handled(place, rng) -> None:
+    work_and_kill(place, rng, ROUNDS)
 
 
 @pytest.mark.soak
-def test_killed_for_long_every_message_is_handled(tmp_path, rng) -> None:
-    work_and_kill(tmp_path, rng, 4, soak_seconds())
+def test_killed_for_long_every_message_is_handled(place, rng) -> None:
+    work_and_kill(place, rng, 4, soak_seconds())
 
 
 @pytest.mark.parametrize(
