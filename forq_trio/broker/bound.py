@@ -83,6 +83,11 @@ class BoundQueues:
         self._has_work = trio.Event()
         self._is_used = trio.Event()
 
+    @property
+    def possible(self) -> bool:
+        """Whether the database has tables of applications."""
+        return self._tables is not None
+
     def table_of(self, queue: str) -> str | None:
         """The table to which a queue is bound, as of the last commit; None for one that is not."""
         if self._tables is None:

@@ -16,6 +16,7 @@ from forq_trio.model.errors import CallerError
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import (
     NO_DEAD_LETTERS,
+    OF_TABLES,
     SETTINGS,
     BackOff,
     Defaults,
@@ -119,6 +120,12 @@ SECTIONS = {
     for section in Section
 }
 """The fields of the form by the title of their section."""
+SECTIONS_OF_TABLES = {
+    title: found
+    for title, fields in SECTIONS.items()
+    if (found := [each for each in fields if each.name in OF_TABLES])
+}
+"""Those of a queue that is bound to a table."""
 _PARTS = {Kind.BACK_OFF: ("_list", "_initial", "_factor", "_max", "_jitter"), Kind.QUEUE: ("_none",)}
 """The endings of further fields that a setting of this kind has."""
 NAMES = tuple(

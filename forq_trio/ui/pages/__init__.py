@@ -1,5 +1,6 @@
 """The pages. Each module has the routes of one place, and its live view."""
 
+from forq_trio.ui.pages.binding import binding_routes
 from forq_trio.ui.pages.consumers import consumer_routes
 from forq_trio.ui.pages.dead import dead_routes
 from forq_trio.ui.pages.emptying import emptying_routes
@@ -30,6 +31,7 @@ ALL_PAGES = (
     settings_routes,
     sending_routes,
     emptying_routes,
+    binding_routes,
     consumer_routes,
     history_routes,
     dead_routes,

@@ -118,6 +118,7 @@ class QueueFacts:
             "finished": site.broker.known.history_of(queue).messages,
             "keeps_history": site.broker.known.log("history").enabled,
             "may_administer": self.viewer.may(Scope.ADMIN, queue),
+            "may_bind": self.table is None and not takes_dead_letters and may_bind(site, self.viewer),
         }
 
     @property
@@ -259,7 +260,15 @@ def queue_routes(site: Site) -> Routes:
 
 async def _unknown(site: Site, queue: str) -> Response:
     may_send = site.viewer.may(Scope.PRODUCE, queue) and not is_dead_letter_queue(queue)
-    return await site.page("queue/unknown.html", "queues", status=404, queue=queue, may_send=may_send)
+    may_be_bound = may_bind(site, site.viewer) and not is_dead_letter_queue(queue)
+    return await site.page(
+        "queue/unknown.html", "queues", status=404, queue=queue, may_send=may_send, may_bind=may_be_bound
+    )
+
+
+def may_bind(site: Site, viewer: Viewer) -> bool:
+    """Whether queues can be bound to tables here, and by this viewer."""
+    return site.broker.bound.possible and viewer.may(Scope.ADMIN)
 
 
 def back_to(site: Site, queue: str) -> str:

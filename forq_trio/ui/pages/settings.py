@@ -17,6 +17,7 @@ def settings_routes(site: Site) -> Routes:
 
     async def form(queue: str, texts: dict[str, str], status: int = 200, **context: Any) -> Response:
         defaults = settings_form.default_rules(queue, site.config)
+        is_bound = site.broker.known.settings_of(queue).table is not None
         values: dict[str, Any] = {"errors": {}, "losses": [], "at": ""} | context
         return await site.dialog(
             "queue/settings.html",
@@ -25,7 +26,8 @@ def settings_routes(site: Site) -> Routes:
             queue=queue,
             texts=texts,
             placeholders=settings_form.placeholders(defaults),
-            sections=settings_form.SECTIONS,
+            sections=settings_form.SECTIONS_OF_TABLES if is_bound else settings_form.SECTIONS,
+            is_bound=is_bound,
             back_offs=settings_form.BACK_OFFS,
             **values,
         )
