@@ -18,7 +18,7 @@ from psycopg import conninfo, errors, pq
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, OutcomeUnknown, StorageUnavailable
-from forq_trio.pgq.errors import DatabaseRefused, InvalidDatabaseUrl, NoTable, WrongTable
+from forq_trio.pgq.errors import DatabaseRefused, InvalidDatabaseUrl, NoTable, TableBusy, WrongTable
 from forq_trio.pgq.statements import SQL
 
 ResultT = TypeVar("ResultT")
@@ -49,16 +49,20 @@ class Connections:
         self._each = each
         self._shares: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
         self._quick = anyio.Semaphore(limits.PGQ_CONNECTIONS_MAX)
+        self._claims = anyio.Semaphore(limits.PGQ_CLAIM_CONNECTIONS_MAX)
         self._slow = anyio.Semaphore(limits.PGQ_SLOW_CONNECTIONS_MAX)
         self._slow_tables: set[str] = set()
 
-    async def run(self, table: str, work: Callable[[Connection], ResultT]) -> ResultT:
+    async def run(
+        self, table: str, work: Callable[[Connection], ResultT], *, claims: bool = False
+    ) -> ResultT:
         """Run `work` with a connection in a thread; each of its statements is a transaction, if it says nothing else.
 
+        claims: whether it is a claim, of which only some run at the same time.
         Raises StorageUnavailable where nothing was changed and a later try may succeed, OutcomeUnknown where that is
         not known, NoTable and WrongTable, DatabaseRefused. Cancelled while it runs, it ends first, and returns.
         """
-        async with self._turn(table):
+        async with self._turn(table, claims=claims):
             began = anyio.current_time()
             try:
                 return await anyio.to_thread.run_sync(self._run, work, limiter=self._limiter)
@@ -69,16 +73,22 @@ class Connections:
                     self._slow_tables.discard(table)
 
     @asynccontextmanager
-    async def _turn(self, table: str) -> AsyncIterator[None]:
-        """Wait for a connection of the table's share. Raises StorageUnavailable where that takes too long."""
+    async def _turn(self, table: str, *, claims: bool) -> AsyncIterator[None]:
+        """Wait for a connection of the table's share. Raises TableBusy where that takes too long."""
         share = self._shares.setdefault(table, anyio.Semaphore(self._each))
         async with AsyncExitStack() as held:
             try:
-                with anyio.fail_after(limits.PGQ_TURN_SECONDS_MAX):
+                with anyio.fail_after(limits.PGQ_SHARE_SECONDS_MAX):
                     await held.enter_async_context(share)
-                    await held.enter_async_context(self._slow if table in self._slow_tables else self._quick)
+                with anyio.fail_after(limits.PGQ_TURN_SECONDS_MAX):
+                    if table in self._slow_tables:
+                        await held.enter_async_context(self._slow)
+                    else:
+                        if claims:
+                            await held.enter_async_context(self._claims)
+                        await held.enter_async_context(self._quick)
             except TimeoutError:
-                raise StorageUnavailable(f"too many calls wait for the table {table!r}") from None
+                raise TableBusy(f"too many calls wait for the table {table!r}") from None
             yield
 
     def close(self) -> None:
@@ -176,9 +186,9 @@ def error_of(problem: psycopg.Error, connection: Connection) -> ForqError:
         case errors.UndefinedColumn() | errors.DatatypeMismatch() | errors.UndefinedFunction():
             return WrongTable(words)
         case errors.LockNotAvailable():
-            return StorageUnavailable(f"somebody has locked what a call needs: {words}")
+            return TableBusy(f"somebody has locked what a call needs: {words}")
         case errors.QueryCanceled():
-            return StorageUnavailable(f"it took too long, does the table have its indexes? {words}")
+            return TableBusy(f"it took too long, does the table have its indexes? {words}")
         case _ if connection.closed:
             return OutcomeUnknown(f"the connection to the database was lost: {words}")
         case psycopg.OperationalError() | errors.ReadOnlySqlTransaction():

@@ -1,6 +1,6 @@
-"""What is wrong with a table or a database; none of it mends itself, so a consumer ends with it."""
+"""What is wrong with a table or a database. None of it mends itself, so a consumer ends with it, but for TableBusy."""
 
-from forq_trio.model.errors import CallerError
+from forq_trio.model.errors import CallerError, StorageUnavailable
 from forq_trio.model.errors import DatabaseRefused as DatabaseRefused
 from forq_trio.model.errors import InvalidPayload as InvalidPayload
 from forq_trio.model.errors import InvalidTableName as InvalidTableName
@@ -12,3 +12,9 @@ class InvalidDatabaseUrl(CallerError):
     """The URL of the database is not of the form postgresql://user@host:port/database"""
 
     code = "pgq.database_url"
+
+
+class TableBusy(StorageUnavailable):
+    """The table is locked, or what is asked of it takes too long; nothing was changed"""
+
+    told = True

@@ -14,7 +14,7 @@ INDEXES = ("created_at", "processed_at_null", "scheduled_for", "metadata", "forq
 """Of each table, by the end of their names."""
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=limits.PGQ_STATEMENTS_CACHED_MAX)
 def statement(name: str, table: str) -> sql.Composed:
     """A statement of pgq.sql on a table."""
     quoted = {f"{each}_idx": sql.Identifier(f"{table}_{each}_idx") for each in INDEXES}

@@ -128,7 +128,7 @@ class Tables:
         while True:
             woken = self._wakes.event(queue)
             claimed, invalid, pause_seconds = await self._connections.run(
-                queue, lambda connection: claim(connection, queue, asked)
+                queue, lambda connection: claim(connection, queue, asked), claims=True
             )
             for row in invalid:
                 logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)
@@ -139,7 +139,9 @@ class Tables:
             left = ends_at - anyio.current_time()
             if claimed or (pause_seconds and left <= 0):
                 return claimed
-            polling_seconds = max(options.polling_seconds, len(self._turns) / limits.PGQ_LOOKS_A_SECOND_MAX)
+            polling_seconds = max(
+                options.polling_seconds, (len(self._turns) - 1) / limits.PGQ_LOOKS_A_SECOND_MAX
+            )
             with anyio.move_on_after(min(left, pause_seconds, polling_seconds)):
                 await woken.wait()
 

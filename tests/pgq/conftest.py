@@ -1,10 +1,12 @@
 """A database for the tests of pgq's tables, in which each test has a table of its own."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from itertools import count
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from forq_trio import Broker, open_broker, pgq
 from forq_trio.pgq.tables import TableOptions, Tables
@@ -12,6 +14,15 @@ from pgq.rows import Rows
 from pgq.theirs import Theirs
 
 NUMBERS = count(1)
+
+
+@contextmanager
+def locked(url: str, table: str) -> Iterator[None]:
+    """Somebody has the table for itself while the body runs."""
+    with psycopg.connect(url) as connection:
+        connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(table)))
+        yield
+        connection.rollback()
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,18 @@ import pytest
 import trio
 
 from forq_trio import ForqClient, Scope
-from forq_trio.model.errors import Forbidden, NoTable, QueueBound, QueueNotBound, WrongTable
+from forq_trio.model.errors import (
+    Forbidden,
+    NoTable,
+    QueueBound,
+    QueueNotBound,
+    StorageUnavailable,
+    WrongTable,
+)
 from forq_trio.model.queue_settings import QueueTable
 from forq_trio.pgq import drop_table
 from forq_trio.worker import Job, Worker
+from pgq.conftest import locked
 from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import logged_in
 
@@ -134,3 +142,10 @@ async def test_a_worker_has_handlers_on_a_bound_queue_and_another(server, client
     assert first["processed_at"] is not None
     assert (sent["consumed_count"], sent["processed_at"]) == (0, None)
     client.unbind("to-table")
+
+
+def test_who_sends_to_a_locked_table_is_told(client, table, pgq_url) -> None:
+    client.bind("shut", table)
+    with locked(pgq_url, table), pytest.raises(StorageUnavailable, match="somebody has locked"):
+        client.produce("shut", "{}")
+    client.unbind("shut")

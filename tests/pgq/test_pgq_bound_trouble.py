@@ -1,29 +1,21 @@
 """Tables that are locked, slow, changed, or another's: their queues learn why, and no other queue waits for them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
 import psycopg
 import pytest
 import trio
-from psycopg import sql
+import trio.testing
 
 from forq_trio import pgq
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, Overloaded, StorageUnavailable, WrongTable
 from forq_trio.pgq.connections import Connections
-from pgq.conftest import NUMBERS
+from forq_trio.pgq.errors import TableBusy
+from pgq.conftest import NUMBERS, locked
 
 WAITING = """SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forq pgq' AND wait_event_type = 'Lock'
     AND datname = current_database()"""
-
-
-@contextmanager
-def locked(url: str, table: str) -> Iterator[None]:
-    with psycopg.connect(url) as connection:
-        connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(table)))
-        yield
-        connection.rollback()
 
 
 async def until_waiting(connection: psycopg.Connection, number: int) -> None:
@@ -79,11 +71,11 @@ async def test_calls_for_one_table_do_not_fill_the_inbox(
         async with trio.open_nursery() as nursery:
             for _ in range(5):
                 nursery.start_soon(send)
-    assert outcomes == [Overloaded] * 2 + [StorageUnavailable] * 3
+    assert outcomes == [Overloaded] * 2 + [TableBusy] * 3
 
 
 async def test_a_call_waits_for_a_connection_for_a_bound(pgq_url, table, monkeypatch) -> None:
-    monkeypatch.setattr(limits, "PGQ_TURN_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(limits, "PGQ_SHARE_SECONDS_MAX", 0.01)
     connections = Connections(pgq_url, 1)
     ends = trio.Event()
     has_begun = trio.Event()
@@ -135,6 +127,33 @@ async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -
             assert await connections.run(f"quick{number}", lambda connection: 1) == 1
         ends.set()
     assert most == limits.PGQ_SLOW_CONNECTIONS_MAX
+    connections.close()
+
+
+async def test_however_many_claims_wait_a_send_does_not(pgq_url) -> None:
+    connections = Connections(pgq_url, 1)
+    running = 0
+    token = trio.lowlevel.current_trio_token()
+    is_full = trio.Event()
+    ends = trio.Event()
+
+    def begin() -> None:
+        nonlocal running
+        running += 1
+        if running == limits.PGQ_CLAIM_CONNECTIONS_MAX:
+            is_full.set()
+
+    def claim(_: object) -> None:
+        token.run_sync_soon(begin)
+        trio.from_thread.run(ends.wait, trio_token=token)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(2 * limits.PGQ_CONNECTIONS_MAX):
+            nursery.start_soon(partial(connections.run, f"claimed{number}", claim, claims=True))
+        await is_full.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        assert await connections.run("sent", lambda connection: 1) == 1
+        ends.set()
     connections.close()
 
 

@@ -205,8 +205,8 @@ class Counted:
         self._run = consumer._tables._connections.run
         consumer._tables._connections.run = self.run  # type: ignore[method-assign]
 
-    async def run(self, table, work):
-        result = await self._run(table, work)
+    async def run(self, table, work, *, claims=False):
+        result = await self._run(table, work, claims=claims)
         self.number += 1
         self._changed.set()
         self._changed = anyio.Event()
@@ -236,6 +236,7 @@ def test_an_idle_consumer_claims_once_in_an_interval(
 
     async def main() -> None:
         done = Counted(consumer)
+        another = consumer._tables._turns.setdefault(("another",), anyio.Lock())
         async with consumer:
             await done.until(2)  # the check of the table, and the first claim
             for number in (3, 4):
@@ -244,6 +245,7 @@ def test_an_idle_consumer_claims_once_in_an_interval(
                 assert done.number == number - 1
                 clock.jump(0.2)
                 await done.until(number)
+        assert not another.locked()
 
     run_on(clock, main)
 

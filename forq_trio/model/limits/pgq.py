@@ -24,15 +24,19 @@ TABLES_COUNTED_SECONDS = 10.0
 TABLE_COUNT_REST = 25
 TABLE_COUNT_QUICK_SECONDS = 0.05
 
-PGQ_LOOKS_A_SECOND_MAX = 100  # at tables for which somebody waits, in all: each has so many fewer
+PGQ_STATEMENTS_CACHED_MAX = 8_192  # of a process: some of each table
+PGQ_LOOKS_A_SECOND_MAX = 20  # at tables for which somebody waits, in all: each has so many fewer
 
 # Connections: of a consumer or server; of them at most so many of one queue at a server; and besides, of all tables
-# together whose last statement took longer than PGQ_SLOW_SECONDS. A call waits so long for one of them.
+# together whose last statement took longer than PGQ_SLOW_SECONDS. A call waits PGQ_SHARE_SECONDS_MAX for one of its
+# table's, and then PGQ_TURN_SECONDS_MAX for one of all.
 PGQ_CONNECTIONS_MAX = 4
 PGQ_TABLE_CONNECTIONS_MAX = 2
+PGQ_CLAIM_CONNECTIONS_MAX = 3  # for claims: however many receivers wait, sends and settlements go on
 PGQ_SLOW_CONNECTIONS_MAX = 2
 PGQ_SLOW_SECONDS = 0.25
-PGQ_TURN_SECONDS_MAX = 5.0
+PGQ_SHARE_SECONDS_MAX = 5.0
+PGQ_TURN_SECONDS_MAX = 30.0
 BOUND_CALLS_MAX = INBOX_CALLS_MAX // 4  # that wait for one bound queue
 PGQ_CONNECT_SECONDS_MAX = 10
 PGQ_STATEMENT_MS_MAX = 30 * SECOND_MS
@@ -42,5 +46,6 @@ PGQ_ATTEMPTS_MAX_DEFAULT = 3
 PGQ_POLLING_SECONDS_DEFAULT = 5.0
 
 assert PGQ_CLAIM_BYTES_MAX <= PGQ_PUBLISH_BYTES_MAX
+assert PGQ_CLAIM_CONNECTIONS_MAX < PGQ_CONNECTIONS_MAX
 assert PGQ_TABLE_CONNECTIONS_MAX < PGQ_CONNECTIONS_MAX
 assert PGQ_LOCK_MS_MAX < PGQ_STATEMENT_MS_MAX
