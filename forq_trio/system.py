@@ -159,8 +159,7 @@ async def open_system(
     )
     periodic = _periodic_jobs(writer, broker, queue_gauges, housekeeping, sweep_seconds)
     database = DatabaseWatch(readers)
-    if engine.listen is not None:
-        periodic.append(database_job(database))
+    periodic += [] if engine.listen is None else [database_job(database)]
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
     backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
