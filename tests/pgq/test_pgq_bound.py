@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 from forq_trio import pgq
+from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
 from forq_trio.model.errors import (
     FeatureUnavailable,
@@ -24,8 +25,10 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import QueueTable
 from forq_trio.model.schedules import NewSchedule
+from forq_trio.monitor.ages import Ages
 from forq_trio.pgq import history
 from forq_trio.system import open_broker
+from forq_trio.telemetry.counters import Counters
 from pgq.conftest import NUMBERS
 from pgq.rows import Rows
 from pgq.theirs import Theirs
@@ -323,6 +326,10 @@ async def test_lists_and_figures_have_the_counts_of_the_last_look(broker, queue,
     (listed,) = [each for each in await broker.queues() if each.queue == queue]
     assert (listed.ready, listed.processing) == (1, 1)
     assert broker.known.counts()[queue] == broker.known.counts_of(queue)
+    counters = Counters()
+    ages = Ages(broker.known, broker._readers, counters, broker._clock)
+    await QueueGauges(broker.known, ages, counters).refresh()
+    assert (counters.counts[counters.key(queue)].ready, counters.depths[counters.key(queue)]) == (1, 2)
     await broker.unbind(queue)
     assert broker.known.counts_of(queue).total == broker.known.counts()[queue].total == 0
 
