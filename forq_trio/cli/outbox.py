@@ -14,6 +14,7 @@ from forq_trio.cli.options import CommandT, json_option, yes_option
 from forq_trio.cli.output import one_line, print_json
 from forq_trio.cli.pgq import connected
 from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.model.database_urls import shown
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
@@ -128,4 +129,4 @@ def _opened(database: str) -> Iterator[Any]:
         with closing(sqlite3.connect(uri, uri=True)) as file, file:
             yield file
     except sqlite3.Error as problem:
-        raise Failure(f"{database}: {problem}") from None
+        raise Failure(f"{shown(database)}: {problem}") from None

@@ -11,3 +11,10 @@ class OtherUrls(NamedTuple):
 
 
 NO_OTHER_URLS = OtherUrls()
+
+
+def shown(text: str) -> str:
+    """What can be shown of a text that is no URL of a database: it may be one with a typo, and have a password."""
+    if "@" in text or "password" in text.lower():
+        return f"{text.partition('://')[0]}://…" if "://" in text else "…"
+    return text

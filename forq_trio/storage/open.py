@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
-from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
+from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls, shown
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.migrate import Migrated
@@ -98,9 +98,8 @@ def _postgres_side(url: str, *, target: bool) -> "PgSide":
 def _postgres(url: str) -> Iterator[None]:
     """Import in the body what opens this URL. Raises StorageOpenError."""
     if not url.startswith(POSTGRES_PREFIXES):
-        shown = url.partition("://")[0] + "://…" if "@" in url else url
         raise StorageOpenError(
-            f"{shown!r} is not a database URL; use sqlite:///<path>, memory: or postgresql://…"
+            f"{shown(url)!r} is not a database URL; use sqlite:///<path>, memory: or postgresql://…"
         )
     try:
         yield

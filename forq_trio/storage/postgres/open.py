@@ -2,7 +2,7 @@
 
 import re
 from contextlib import closing
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -94,12 +94,14 @@ class Address:
 
 
 def _without(url: str, message: str) -> str:
-    """A message without the URL, which may have a password."""
-    secret = urlsplit(url).netloc.rpartition("@")[0].partition(":")[2]
+    """A message without the URL, which may have a password: before the host, or in a parameter."""
     message = " ".join(message.split()).replace(url, "the URL")
+    address, _, query = url.partition("://")[2].partition("?")
+    secret = address.rpartition("@")[0].partition(":")[2]
     for each in filter(None, (secret, unquote(secret))):
         message = message.replace(each, "***")
-    return message
+    behind = query.partition("password=")[2]
+    return re.sub('"([^"]{2,})"', lambda quoted: '"***"' if quoted[1] in behind else quoted[0], message)
 
 
 def open_writer(address: Address, *, half_filled: bool = False) -> PgConnection:
