@@ -17,12 +17,11 @@ import trio
 
 from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.broker import Broker
-from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.broker.quotas import quotas
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.embedded.guest import in_asyncio
 from forq_trio.jobs.backup import Backups, BackupSettings
-from forq_trio.jobs.board import JobBoard, RunNow
+from forq_trio.jobs.board import REDRIVES, JobBoard, RunNow, of_all, own_runs
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import (
     INTERVAL_SECONDS,
@@ -43,7 +42,7 @@ from forq_trio.jobs.metrics import QueueGauges, Sampler, gauges_job
 from forq_trio.jobs.peers import Peers
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
-from forq_trio.jobs.runs import Runs
+from forq_trio.jobs.runs import JobReport, Runs
 from forq_trio.jobs.supervisor import Job, supervise
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
@@ -82,6 +81,10 @@ class System:
     housekeeping: Housekeeping
     compaction: Compaction
     database: DatabaseWatch
+
+    def reports(self) -> list[JobReport]:
+        """The latest run of each job, of whichever process."""
+        return of_all(self.jobs.reports(), self.broker.known_processes.all() if self.engine.listen else ())
 
     def facts(self, connections: int | None = None) -> SystemFacts:
         """The server as of now: a few system calls, no query. connections: how many are open to the API."""
@@ -163,7 +166,7 @@ async def open_system(
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
     backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
-    _report(broker.known_processes, counters, board, clock)
+    _report(broker, counters, board, clock)
     system = System(
         engine=engine,
         writer=writer,
@@ -184,12 +187,16 @@ async def open_system(
         yield system
 
 
-def _report(processes: KnownProcesses, counters: Counters, board: JobBoard, clock: Clock) -> None:
-    """Where `processes` reads what this one says of itself."""
+def _report(broker: Broker, counters: Counters, board: JobBoard, clock: Clock) -> None:
+    """Where `known_processes` reads what this one says of itself."""
+    processes, tasks = broker.known_processes, broker.redrive_tasks
     processes.last_batch_at = lambda: counters.last_commit_at
     processes.gate_wait_ms = lambda: milliseconds_p99(counters.hour_of_gate_seconds, clock.now_ms())
     processes.lag_ms = lambda: milliseconds_p99(counters.hour_of_lag_seconds, clock.now_ms())
-    processes.running = lambda: [each.title for each in board.reports() if each.running]
+    processes.running = lambda: [
+        each.title for each in board.reports() if each.running and (each.name != REDRIVES or tasks.walks_here)
+    ]
+    processes.ran = lambda: own_runs(board.reports())
 
 
 @asynccontextmanager

@@ -6,11 +6,14 @@ Whether a process is silent is judged by that time, too: one that cannot reach t
 import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from secrets import token_hex
+
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.processes import HeardProcess, ProcessInfo, ProcessReport
+from forq_trio.model.processes import HeardProcess, JobRun, ProcessInfo, ProcessReport
 from forq_trio.model.values import seen
 from forq_trio.model.version import installed_version
 
@@ -18,7 +21,7 @@ from forq_trio.model.version import installed_version
 class KnownProcesses:
     """This process, and the others.
 
-    waiting, last_batch_at, running, connections, gate_wait_ms, lag_ms: what this process says of itself, see
+    waiting, last_batch_at, running, connections, gate_wait_ms, lag_ms, ran: what this process says of itself, see
     `ProcessReport`.
     """
 
@@ -37,6 +40,7 @@ class KnownProcesses:
         self.connections: Callable[[], int | None] = lambda: None
         self.gate_wait_ms: Callable[[], float | None] = lambda: None
         self.lag_ms: Callable[[], float | None] = lambda: None
+        self.ran: Callable[[], Iterable[JobRun]] = tuple
         self._heard: Sequence[HeardProcess] = ()
 
     @property
@@ -56,6 +60,7 @@ class KnownProcesses:
             running=tuple(running[: limits.PROCESS_JOBS_MAX]),
             gate_wait_ms=self.gate_wait_ms(),
             lag_ms=self.lag_ms(),
+            ran=tuple(_shortened(run) for run in islice(self.ran(), limits.PROCESS_JOBS_MAX)),
         )
 
     def heard(self, processes: Sequence[HeardProcess]) -> None:
@@ -82,6 +87,11 @@ class KnownProcesses:
         every = self.all()
         silent = sum(each.silent for each in every)
         return {"running": len(every) - silent, "silent": silent}
+
+
+def _shortened(run: JobRun) -> JobRun:
+    result = "".join(each if each.isprintable() else " " for each in run.result)
+    return replace(run, result=result[: limits.PROCESS_RESULT_LENGTH_MAX])
 
 
 def _info(each: HeardProcess, now_ms: int) -> ProcessInfo:

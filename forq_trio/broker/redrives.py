@@ -264,6 +264,11 @@ class Redrives:
             await self._writer.execute(Ping())  # its batch first takes over what other processes changed
         return self.get(redrive_id)
 
+    @property
+    def walks_here(self) -> bool:
+        """This process walks a task."""
+        return bool(self._here)
+
     def _stored(self) -> Mapping[str, RedriveTask]:
         return self._writer.snapshot().redrives
 

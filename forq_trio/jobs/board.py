@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import trio
+from msgspec.structs import replace
 
 from forq_trio.jobs.runs import NOTHING_TO_DO, JobReport, Runs, counted
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import NotFound
+from forq_trio.model.processes import JobRun, ProcessInfo
 from forq_trio.model.redrives import RedriveTask
 
 
@@ -14,6 +16,8 @@ class JobNotFound(NotFound):
     """There is no such job, or it cannot be run at will"""
 
 
+REDRIVES = "redrives"
+"""The name of the tasks over dead letters: all processes know them, and one walks each."""
 RunNow = Callable[[], Awaitable[None]]
 
 
@@ -59,9 +63,54 @@ class JobBoard:
             runs.close()
 
 
+def own_runs(reports: Sequence[JobReport]) -> list[JobRun]:
+    """The latest runs of this process that have ended, for the others."""
+    return [
+        JobRun(each.name, each.last_run_at, round(each.took_seconds * 1_000, 1), each.result, each.failed)
+        for each in reports
+        if each.name != REDRIVES and each.last_run_at is not None and each.took_seconds is not None
+    ]
+
+
+def of_all(reports: Sequence[JobReport], processes: Sequence[ProcessInfo]) -> list[JobReport]:
+    """The reports of this process, each with the latest run of whichever process, and on which that was."""
+    latest: dict[str, tuple[JobRun, ProcessInfo]] = {}
+    for each in processes:
+        for run in each.ran:
+            if run.job not in latest or latest[run.job][0].at < run.at:
+                latest[run.job] = run, each
+    return [_with_latest(report, processes, latest.get(report.name)) for report in reports]
+
+
+def _with_latest(
+    report: JobReport, processes: Sequence[ProcessInfo], latest: tuple[JobRun, ProcessInfo] | None
+) -> JobReport:
+    if report.name == REDRIVES:
+        return replace(
+            report, ran_on=", ".join(_named(each) for each in processes if report.title in each.running)
+        )
+    if latest is None:
+        return report
+    run, process = latest
+    if process.here:
+        return replace(report, ran_on=_named(process))
+    return replace(
+        report,
+        last_run_at=run.at,
+        took_seconds=run.took_ms / 1_000,
+        result=run.result,
+        failed=run.failed,
+        ran_on=_named(process),
+    )
+
+
+def _named(process: ProcessInfo) -> str:
+    return f"{process.name} {process.process}"
+
+
 def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
     """The report on redrives: of running ones, else of the one that ended last. tasks: the latest first."""
-    name, title, when = "redrives", "Redrive dead letters", "when somebody starts one"
+    name, title, when = REDRIVES, "Redrive dead letters", "when somebody starts one"
     running = [task for task in tasks if task.state == "running"]
     if running:
         moved = counted(sum(task.moved for task in running), "message moved", "messages moved")

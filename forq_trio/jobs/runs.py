@@ -19,6 +19,7 @@ class JobReport(Struct, frozen=True, kw_only=True):
     last_run_at: when its latest run began, epoch ms; None before the first. took_seconds: how long that took.
     result: in words, or why it failed; a failure stays until a run succeeds. next_run_at: epoch ms;
     None while it runs, and where that is no moment but `next_when`, in words. runnable: `JobBoard.run_now` takes it.
+    ran_on: the processes of that run; "" where that is not known.
     """
 
     name: str
@@ -31,6 +32,7 @@ class JobReport(Struct, frozen=True, kw_only=True):
     next_run_at: int | None = None
     next_when: str | None = None
     runnable: bool = True
+    ran_on: str = ""
 
 
 class RunOutcome:

@@ -7,6 +7,19 @@ from msgspec import Struct
 from forq_trio.model.values import Count, EpochMs
 
 
+class JobRun(Struct, frozen=True, rename="camel"):
+    """The latest run of a job at a process that has ended.
+
+    job: its name. at: when it began. result: in words, or why it failed; cut off after PROCESS_RESULT_LENGTH_MAX.
+    """
+
+    job: str
+    at: EpochMs
+    took_ms: float
+    result: str
+    failed: bool = False
+
+
 class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a process says of itself.
 
@@ -14,7 +27,7 @@ class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
     the database. connections: open to its API; None where it serves none. waiting: consumers that wait at it. running:
     the jobs that run now, by their titles. gateWaitMs: how long its batches waited until no other process ran one;
     lagMs: how old the batches of others were when it learned of them: each the 99th percentile of five minutes, None
-    without any.
+    without any. ran: its jobs that have run.
     """
 
     id: str
@@ -28,6 +41,7 @@ class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
     running: tuple[str, ...] = ()
     gate_wait_ms: float | None = None
     lag_ms: float | None = None
+    ran: tuple[JobRun, ...] = ()
 
 
 class HeardProcess(Struct, frozen=True, gc=False):

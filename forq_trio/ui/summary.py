@@ -72,7 +72,7 @@ class Summaries:
         """The verdict of the System page, at most a second old."""
         if trio.current_time() - self._verdict_at >= 1.0:
             facts = self._system.facts()
-            level, sentence = system_verdict(facts, self._system.jobs.reports())
+            level, sentence = system_verdict(facts, self._system.reports())
             self._verdict = SystemVerdict(level, sentence, self._broker.known.sends_refused, facts.space)
             self._verdict_at = trio.current_time()
         return self._verdict

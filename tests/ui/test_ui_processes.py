@@ -8,11 +8,12 @@ import psycopg
 import pytest
 from playwright.sync_api import expect
 
+from forq_trio import ForqClient
 from forq_trio.model import limits
 from support.browser import PHONE, axe
 from support.in_process_ui import InProcessUi, in_process_ui
-from support.real_server import RealServer, real_server
-from support.ui_http import logged_in
+from support.real_server import SECRET, RealServer, real_server
+from support.ui_http import crawl, is_stream, logged_in
 
 SAY_NOTHING_FOR = """
 UPDATE forq.processes
@@ -45,6 +46,17 @@ def test_servers_on_one_database_and_one_that_was_killed(two, empty_tables, open
     expect(page.locator("footer")).to_contain_text("those of this process, one of 2")
     expect(page.get_by_role("heading", name="Gate")).to_be_visible()
     expect(page.get_by_text("Write-ahead log")).to_have_count(0)
+    jobs = page.get_by_role("group", name="Jobs")
+    ran_on = jobs.locator("tr", has_text="Look at the database").locator("td").nth(2)
+    expect(ran_on).to_have_text(re.compile(rf" ({a.process.pid}|{b.process.pid})$"))
+    with ForqClient(a.url, SECRET) as client, logged_in(a.ui_url) as http:
+        client.produce("orders", "one sofa")
+        client.receive("orders", wait_ms=0)
+        pages = (answer for _, answer in crawl(http) if not is_stream(answer))
+        answers = [answer for answer in pages if "<footer" in answer.text]
+        assert len(answers) > 5
+        for answer in answers:
+            assert "those of this process, one of 2" in answer.text, answer.url
     b.process.send_signal(signal.SIGKILL)
     b.process.wait()
     with psycopg.connect(empty_tables, autocommit=True) as connection:
@@ -55,6 +67,7 @@ def test_servers_on_one_database_and_one_that_was_killed(two, empty_tables, open
     first = section.locator("tbody tr").first
     expect(first).to_contain_text(re.compile(rf"forq-d {b.process.pid}.* ago", re.DOTALL))
     expect(page.locator(".why:visible")).to_contain_text(f"forq-d ({b.process.pid}) was last heard at")
+    expect(page.locator(".why:visible")).to_contain_text("1 message in all is in process")
     expect(phone.get_by_role("group", name="Processes").locator(".vd.bad")).to_be_visible()
     for each in (page, phone):
         axe(each)
@@ -76,7 +89,7 @@ def test_the_database_is_shown_and_who_holds_a_snapshot(here, empty_tables, open
     block = page.locator("section", has=page.get_by_role("heading", name="Database"))
     expect(block).to_contain_text(re.compile(r"Connections\s*\d+ of 100, \d+ ours"))
     expect(block).to_contain_text(re.compile(r"Oldest snapshot\s*none"))
-    expect(block).to_contain_text(re.compile(r"Dead rows\s*0"))
+    expect(block).to_contain_text(re.compile(r"Dead rows\s*\d+"))
     expect(block).to_contain_text(re.compile(r"Size\s*[0-9.]+ MiB"))
     expect(page.locator("h1 + .vd")).to_have_text("All is well")
     monkeypatch.setattr(limits, "SNAPSHOT_HELD_MS", 0)

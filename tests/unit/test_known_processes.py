@@ -7,7 +7,7 @@ import pytest
 
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.model import limits
-from forq_trio.model.processes import HeardProcess, is_newer
+from forq_trio.model.processes import HeardProcess, JobRun, is_newer
 from support.forq_api import SetClock
 
 NOW = 1_700_000_000_000
@@ -39,15 +39,17 @@ def test_the_longest_report_fits_into_the_table():
     processes = known(SetClock())
     processes.running = lambda: ["x" * 1_000] * 1_000
     processes.connections = lambda: limits.CONNECTIONS_MAX
+    run = JobRun("x" * limits.PROCESS_JOB_LENGTH_MAX, NOW, 3_600_000.5, "\U0001f4a5\x00" * 1_000, failed=True)
+    processes.ran = lambda: [run] * 1_000
     processes.last_batch_at = lambda: NOW
     processes.gate_wait_ms = processes.lag_ms = lambda: 10_000.123
     own = processes.own()
     longest = msgspec.structs.replace(
         own, name="\x01" * limits.PROCESS_NAME_LENGTH_MAX, version="\x01" * limits.PROCESS_VERSION_LENGTH_MAX
     )
-    assert len(own.running) == limits.PROCESS_JOBS_MAX
+    assert len(own.running) == len(own.ran) == limits.PROCESS_JOBS_MAX
     assert len(msgspec.json.encode(longest)) <= limits.PROCESS_STATE_BYTES_MAX
-    table = files("forq_trio.storage.postgres").joinpath("migrations/0002_processes.sql").read_text()
+    table = files("forq_trio.storage.postgres").joinpath("migrations/0006_runs_of_jobs.sql").read_text()
     assert f"octet_length(state) <= {limits.PROCESS_STATE_BYTES_MAX}" in table
 
 

@@ -10,11 +10,12 @@ PROCESS_GONE_MS = 5 * MINUTE_MS
 
 # STATE: a report as it is stored; the table has the same bound.
 PROCESSES_MAX = 100
-PROCESS_STATE_BYTES_MAX = 4 * KIB
+PROCESS_STATE_BYTES_MAX = 16 * KIB
 PROCESS_NAME_LENGTH_MAX = 128
 PROCESS_VERSION_LENGTH_MAX = 64
 PROCESS_JOBS_MAX = 20
 PROCESS_JOB_LENGTH_MAX = 40
+PROCESS_RESULT_LENGTH_MAX = 80
 
 # How often a process looks at the database, at how many snapshots, and from when on an old one is trouble.
 DATABASE_LOOK_SECONDS = 30
@@ -22,10 +23,10 @@ SNAPSHOT_HOLDERS_MAX = 100
 SNAPSHOT_HELD_MS = MINUTE_MS
 
 assert 2 * PROCESS_REPORT_SECONDS * SECOND_MS < PROCESS_SILENT_MS < PROCESS_LOST_MS < PROCESS_GONE_MS
-# 6 by JSON's escapes; 512 for numbers and names of members.
+# 6 by JSON's escapes, 4 by UTF-8; 512 and 100 for numbers and names of members.
 assert (
     6 * (PROCESS_NAME_LENGTH_MAX + PROCESS_VERSION_LENGTH_MAX)
-    + PROCESS_JOBS_MAX * PROCESS_JOB_LENGTH_MAX
+    + PROCESS_JOBS_MAX * (2 * PROCESS_JOB_LENGTH_MAX + 4 * PROCESS_RESULT_LENGTH_MAX + 100)
     + 512
     < PROCESS_STATE_BYTES_MAX
 )

@@ -2,13 +2,28 @@
 
 import os
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import psycopg
+import pytest
 import trio
 
+from forq_trio.jobs.board import redrives_report
+from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
-from forq_trio.system import open_broker
+from forq_trio.model.new_message import NewMessage
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
+from forq_trio.system import System, open_broker, open_system
 from support.actors import until
+
+
+@asynccontextmanager
+async def a_system(database: str) -> AsyncIterator[System]:
+    engine = await trio.to_thread.run_sync(open_engine, database, EngineSettings(), "normal")
+    async with open_system(engine) as system:
+        yield system
 
 
 def change(database: str, statement: str) -> None:
@@ -35,6 +50,37 @@ async def test_two_know_each_other_until_one_ends(empty_tables, monkeypatch):
             assert [each.id for each in await a.processes()] == [first.id, second.id]
         with trio.fail_after(10):
             await until(lambda: len(a.known_processes.all()) == 1)
+
+
+@pytest.mark.tier2
+async def test_each_knows_which_of_them_ran_a_job_last_and_which_walks_a_task(empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "PROCESS_REPORT_SECONDS", 0.05)
+    title = redrives_report([]).title
+    async with a_system(empty_tables) as a, a_system(empty_tables) as b:
+        first, second = a.broker.known_processes, b.broker.known_processes
+
+        def sweep_at(system: System) -> JobReport:
+            return next(each for each in system.reports() if each.name == "sweep.expired")
+
+        with trio.fail_after(20):
+            await until(lambda: all(len(each.all()) == 2 for each in (first, second)))
+            here = f"{socket.gethostname()} {os.getpid()}"
+            assert (sweep_at(a).last_run_at, sweep_at(a).ran_on) == (None, "")
+            await b.jobs.run_now("sweep.expired")
+            await until(lambda: sweep_at(a).last_run_at is not None)
+            by_b = sweep_at(a)
+            assert (by_b.result, by_b.failed, by_b.ran_on) == ("nothing to do", False, here)
+            assert by_b.last_run_at == pytest.approx(sweep_at(b).last_run_at, abs=50)
+            await a.jobs.run_now("sweep.expired")
+            assert sweep_at(a).last_run_at >= by_b.last_run_at
+            await until(lambda: sweep_at(b).last_run_at > by_b.last_run_at)
+            await a.broker.produce_many("q", [NewMessage("x")] * 30)
+            for delivery in await a.broker.receive("q", max_messages=30, wait_ms=0):
+                await a.broker.nack("q", delivery.receipt, final=True)
+            task = await a.broker.redrive_tasks.start("q-dlq", rate_per_second=1)
+            await until(lambda: any(each.id == task.id for each in b.broker.redrive_tasks.all()))
+            assert title in first.own().running
+            assert title not in second.own().running
 
 
 AGED = "UPDATE forq.processes SET heard_at = heard_at - {} WHERE id = 'dead'"
