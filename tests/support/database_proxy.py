@@ -26,7 +26,7 @@ COMMIT = b"\0commit\0"
 """In what is asked: the statement of that name is to run."""
 COMMITTED = b"COMMIT\0"
 """In what is answered: it has run."""
-SOCKET = ".s.PGSQL.5432"
+SOCKET = ".s.PGSQL."
 
 
 class Fault(NamedTuple):
@@ -64,8 +64,8 @@ class DatabaseProxy:
 
     def __init__(self, url: str, directory: Path) -> None:
         self.url = through(directory, url)
-        (host,) = parse_qs(urlsplit(url).query)["host"]
-        self._server = f"{host}/{SOCKET}"
+        parts = parse_qs(urlsplit(url).query)
+        self._server = f"{parts['host'][0]}/{SOCKET}{parts.get('port', ['5432'])[0]}"
         self.faults: deque[Fault] = deque()
         self.hit = 0
         self.refuses = self.refuses_after_hit = False
@@ -77,7 +77,7 @@ class DatabaseProxy:
         self._held: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(directory / f".s.PGSQL.{PORT}"))
+        self._listener.bind(str(directory / f"{SOCKET}{PORT}"))
         self._listener.listen()
         self._start(self._accept)
 
