@@ -70,8 +70,8 @@ class HealthCheck:
         with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
             try:
                 await self._broker.healthcheck()
-            except ServiceError:
-                raise Refused(StorageUnavailable) from None
+            except ServiceError as error:
+                raise Refused(StorageUnavailable, error.message if error.told else None) from None
             healthy = True
         if not healthy:
             raise Refused(StorageUnavailable)

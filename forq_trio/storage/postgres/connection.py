@@ -71,6 +71,12 @@ def unavailable(error: DatabaseFailed) -> StorageUnavailable:
     return (StorageFull if error.sqlstate == _DISK_FULL else StorageUnavailable)(str(error))
 
 
+class Outdated(StorageUnavailable):
+    """A newer version of forq-trio uses the database, and this one must not write to it any more"""
+
+    told = True
+
+
 class _Adapters:
     """What makes Python's values of columns: as SQLite's, numbers of any type are int, and JSON is text."""
 

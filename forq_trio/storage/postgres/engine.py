@@ -29,17 +29,17 @@ import msgspec
 from forq_trio.model.clock import AheadClock, Clock
 from forq_trio.model.commands import Claim, Command, Compact, Compacted, Optimize, TakeSetAside
 from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
-from forq_trio.model.errors import FeatureUnavailable, ForqError, StorageUnavailable, ZeroCharacter
-from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
-from forq_trio.storage.postgres.connection import (
-    LOCK_TIMEOUT,
-    DatabaseFailed,
-    PgConnection,
-    StatementFailed,
-    unavailable,
+from forq_trio.model.errors import (
+    FeatureUnavailable,
+    ForqError,
+    StorageOpenError,
+    StorageUnavailable,
+    ZeroCharacter,
 )
+from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
+from forq_trio.storage.postgres.connection import LOCK_TIMEOUT, DatabaseFailed, PgConnection, StatementFailed
 from forq_trio.storage.postgres.listener import PgListener, check_listened, payload
-from forq_trio.storage.postgres.open import Address, open_writer
+from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
@@ -159,11 +159,13 @@ class PostgresEngine(SqlEngine):
         try:
             if not batch.commands or not self._has_work(batch):
                 self._look()
+            self._moved = Moved()
+            result = super().execute_batch(batch)
         except DatabaseFailed as error:
+            raise self._unavailable(error) from error
+        except StorageOpenError as error:
             self._rollback()
-            raise unavailable(error) from error
-        self._moved = Moved()
-        result = super().execute_batch(batch)
+            raise StorageUnavailable(f"{error}, or a newer version wrote it") from error
         result.gate_seconds, self._gate_seconds = self._gate_seconds, None
         result.sent_set_aside = self._moved.set_aside
         result.lag_seconds, self._lag_seconds = self._lag_seconds, None
@@ -199,8 +201,7 @@ class PostgresEngine(SqlEngine):
                 self._rollback()
                 raise
             if not was_committed:
-                self._rollback()
-                raise unavailable(error) from error
+                raise self._unavailable(error) from error
         self._unflushed = False
         tx, self._open_transaction = self._open_transaction, None
         assert tx is not None
@@ -474,7 +475,8 @@ class PostgresEngine(SqlEngine):
 
     def _unavailable(self, error: Exception) -> StorageUnavailable:
         assert isinstance(error, DatabaseFailed)
-        return unavailable(error)
+        self._rollback()
+        return refusal(self._connection, error)
 
 
 def _nothing() -> Elsewhere:

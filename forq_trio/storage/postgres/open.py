@@ -2,21 +2,34 @@
 
 import re
 from contextlib import closing
+from time import monotonic, sleep
 from urllib.parse import unquote
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from forq_trio.model.errors import StorageOpenError
+from forq_trio.model.errors import StorageOpenError, StorageUnavailable
 from forq_trio.storage.migrate import Applied, Migrated, load, pending
 from forq_trio.storage.move import MARK, half_filled_by_move
 from forq_trio.storage.postgres.connecting import CONNECT_SECONDS
-from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
+from forq_trio.storage.postgres.connection import (
+    LOCK_TIMEOUT,
+    DatabaseFailed,
+    Outdated,
+    PgConnection,
+    StatementFailed,
+    unavailable,
+)
 
 VERSION_MIN = 13
 """PostgreSQL's major version."""
 KNOWN = load("forq_trio.storage.postgres")
 _NO_RIGHTS = "42501"
+_OF_THE_SCHEMA = ("42", "0A")
+"""Classes of errors of statements that do not fit the tables."""
+MIGRATION_WAIT_SECONDS_MAX = 600.0
+MIGRATION_PAUSE_SECONDS = 0.5
+"""Between two attempts, so that batches and reads run."""
 _MISREAD = (
     "the database URL cannot be read: in a name or password write @ as %40, / as %2F, ? as %3F, % as %25"
 )
@@ -153,13 +166,34 @@ def _open_writer(address: Address, *, half_filled: bool = False) -> tuple[PgConn
 
 
 def _migrate(connection: PgConnection, name: str) -> int:
-    """Make the schema or bring it up to date, in one transaction, one process at a time; returns what it was."""
+    """Make the schema or bring it up to date, in one transaction, one process at a time; returns what it was.
+
+    No batch runs meanwhile. Who holds a lock is waited for shortly, again and again: all others wait as long.
+    """
     had = _applied(connection, name) if connection.query("tables") else []
     if had and not pending(name, KNOWN, had):
         return len(had)
+    ends_at = monotonic() + MIGRATION_WAIT_SECONDS_MAX
+    while True:
+        try:
+            return _migrate_once(connection, name)
+        except DatabaseFailed as error:
+            if error.sqlstate != LOCK_TIMEOUT:
+                raise
+        connection.query("rollback")
+        if monotonic() >= ends_at:
+            raise StorageOpenError(
+                f"{name} cannot be brought up to date: another process migrates it, or a transaction holds a table"
+            )
+        sleep(MIGRATION_PAUSE_SECONDS)
+
+
+def _migrate_once(connection: PgConnection, name: str) -> int:
+    """Raises DatabaseFailed with LOCK_TIMEOUT where somebody holds what it needs."""
     connection.send("begin")
     connection.query("take_time")
     connection.query("migration_gate")
+    connection.query("gate")
     had = _applied(connection, name) if connection.query("tables") else []
     missing = pending(name, KNOWN, had)
     if missing and not had:
@@ -172,6 +206,21 @@ def _migrate(connection: PgConnection, name: str) -> int:
     connection.query("commit")
     connection.query("flush")
     return len(had)
+
+
+def refusal(connection: PgConnection, error: DatabaseFailed) -> StorageUnavailable:
+    """The error for callers when nothing was changed: it says so where a newer version has changed the tables."""
+    if error.sqlstate[:2] in _OF_THE_SCHEMA:
+        try:
+            version = max((row[0] for row in connection.query("applied")), default=0)
+        except (DatabaseFailed, StatementFailed):
+            return unavailable(error)
+        if version > len(KNOWN):
+            return Outdated(
+                f"a newer version of forq-trio has brought the database to version {version} of its tables, which this"
+                f" one, of version {len(KNOWN)}, must not write: start the newer one"
+            )
+    return unavailable(error)
 
 
 def _applied(connection: PgConnection, name: str) -> list[Applied]:

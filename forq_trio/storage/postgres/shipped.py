@@ -31,7 +31,10 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 class Shipped(Struct, frozen=True, array_like=True):
-    """The members of a Transaction that its `adopt` reads, and which queues were woken or have new events."""
+    """The members of a Transaction that its `adopt` reads, and which queues were woken or have new events.
+
+    Processes of other versions read it and write it: a new member comes last, with a default; none is ever removed.
+    """
 
     now_ms: int
     last_seq: int

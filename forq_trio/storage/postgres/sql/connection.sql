@@ -164,8 +164,8 @@ SELECT relname FROM pg_catalog.pg_class
 WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'forq') AND relkind = 'r';
 
 -- name: take_time
--- A migration may take long, and so may the wait for another one; it ends with the transaction.
-SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true);
+-- A migration may take long, but not wait long: what it has locked others wait for; it ends with the transaction.
+SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '1s', true);
 
 -- name: migration_gate
 -- Wait until no other process migrates; it ends with the transaction.
