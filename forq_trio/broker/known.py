@@ -34,7 +34,8 @@ class Known:
 
     def queues(self, names: Sequence[str]) -> list[QueueInfo]:
         """These queues, without oldest_ready_age_ms; zeros for one that is not known."""
-        return [self.queue(name, self.counts_of(name)) for name in names]
+        counts = self._writer.snapshot().counts
+        return [self.queue(name, self._of_table(name) or counts.get(name) or QueueCounts()) for name in names]
 
     def queue(self, name: str, counts: QueueCounts, oldest_ready_age_ms: int | None = None) -> QueueInfo:
         """A queue with these counts."""
@@ -79,15 +80,20 @@ class Known:
     def counts(self) -> Mapping[str, QueueCounts]:
         """Messages by status of every known queue; of a bound one, those of the last look at its table."""
         counts = dict(self._writer.snapshot().counts)
-        return counts | {queue: self.counts_of(queue) for queue in self._tables.queues() if queue in counts}
+        for queue in self._tables.queues():
+            if queue in counts and (of_table := self._of_table(queue)) is not None:
+                counts[queue] = of_table
+        return counts
 
     def counts_of(self, queue: str) -> QueueCounts:
         """Messages by status of one queue; zeros for a queue that is not known. Of a bound one as `counts`."""
-        snapshot = self._writer.snapshot()
-        settings = snapshot.settings.get(queue)
+        return self._of_table(queue) or self._writer.snapshot().counts.get(queue) or QueueCounts()
+
+    def _of_table(self, queue: str) -> QueueCounts | None:
+        """Those of a bound queue; None of another one, and where nobody has looked yet."""
+        settings = self._writer.snapshot().settings.get(queue)
         bound = None if settings is None else settings.table
-        of_table = None if bound is None else self._tables.of(queue, bound.table)
-        return of_table or snapshot.counts.get(queue) or QueueCounts()
+        return None if bound is None else self._tables.of(queue, bound.table)
 
     def waiting(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""

@@ -122,7 +122,8 @@ class Machine:
     async def measure(self) -> None:
         while True:
             wanted = trio.current_time() + MACHINE_SECONDS
-            await trio.sleep_until(wanted)
+            with trio.CancelScope(deadline=wanted):
+                await trio.Event().wait()
             now = trio.current_time()
             self._late.append((now, now - wanted))
             self.most = max(self.most, now - wanted)

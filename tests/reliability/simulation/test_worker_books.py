@@ -17,7 +17,7 @@ SEEDS_MAX = 60
 def violated() -> str:
     """What the first trial says that finds anything."""
     for seed in range(SEEDS_MAX):
-        with memory_store() as open_store:
+        with memory_store(0) as open_store:
             try:
                 run_trial(seed, open_store, WorkerTrial)
             except (AssertionError, ExceptionGroup) as error:
