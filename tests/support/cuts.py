@@ -34,7 +34,7 @@ def before_the_flush(
 
     def send_and_lose(name: str, *bindings: object) -> None:
         if name == "flush":
-            monkeypatch.undo()
+            monkeypatch.setattr(engine._connection, "send", send)
             engine._connection.wait()
             happens()
         send(name, *bindings)

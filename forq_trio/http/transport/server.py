@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 import trio
 
@@ -219,7 +220,13 @@ class Server:
 
     async def _reap(self, now: Callable[[], float]) -> None:
         config = self._config
-        shortest = min(config.header_seconds, config.body_seconds, config.idle_seconds, config.send_seconds)
+        shortest = min(
+            config.header_seconds,
+            config.body_seconds,
+            config.idle_seconds,
+            config.send_seconds,
+            config.linger_seconds or inf,
+        )
         pause = min(REAP_PAUSE_SECONDS_MAX, shortest / 10)
         while True:
             time = now()
