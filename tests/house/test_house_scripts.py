@@ -110,6 +110,14 @@ def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
         assert outcome.stdout.endswith("\nemails\t0\t0\t1\t0\t0\t0\tno\tHealthy\n")
 
 
+@pytest.mark.parametrize("arguments", [("--url-file", "urls"), ("--url-file=urls",)])
+def test_server_writes_its_urls_where_it_is_told_to(installed, arguments) -> None:
+    with started(installed, *arguments) as printed:
+        url, ui_url = (installed / "urls").read_text(encoding="utf-8").splitlines()
+    assert f"Listening on {url}." in printed
+    assert f'"{ui_url.removeprefix("http://")}"' in printed  # of the log
+
+
 def test_server_tells_that_a_secret_of_ones_own_has_to_be_set(installed) -> None:
     with started(installed, FORQ_AUTH_SECRET=SECRET) as printed:
         assert (
