@@ -1,4 +1,4 @@
-"""A claim of one message on PostgreSQL beside a large backlog: the statement that reads, and the whole batch.
+"""A claim of one message on PostgreSQL beside a large backlog: the whole batch, from the call to the durable commit.
 
 Every claim is a batch of its own, as a lone consumer makes it; the ack is the next batch, and is not counted.
 """
@@ -11,7 +11,7 @@ import psycopg
 
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
-from bench.scenarios.postgres import database_beside, postgres_url, promise, time_statements
+from bench.scenarios.postgres import database_beside, postgres_url, promise
 from forq_trio.model.commands import Ack, Claim, Command
 from forq_trio.model.messages import Receipt
 from forq_trio.storage.engine import Batch, EngineSettings
@@ -36,7 +36,7 @@ FROM forq.messages
 
 
 def postgres_backlog(context: Context) -> list[Row]:
-    """Claims of one on PostgreSQL with a backlog of ready and delayed messages: the statement, and the whole batch."""
+    """Claims of one on PostgreSQL with a backlog of ready and delayed messages."""
     url = postgres_url(context)
     if url is None:
         return []
@@ -48,7 +48,7 @@ def postgres_backlog(context: Context) -> list[Row]:
             taken = _claim(engine, queue, settings.backlog_samples)
         stored = {"ready": settings.backlog_ready, "delayed": settings.backlog_delayed}
         server = promise(database)
-    return [{"step": step, **stored, **each.summary(), **server} for step, each in taken.items()]
+    return [{**stored, **taken.summary(), **server}]
 
 
 def _fill(context: Context, database: str, queue: str) -> None:
@@ -69,11 +69,10 @@ def _fill(context: Context, database: str, queue: str) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def _claim(engine: Any, queue: str, samples: int) -> dict[str, Histogram]:
-    """How long each claim of so many took: the statement that reads, and its batch."""
-    taken = {"statement": Histogram(), "batch": Histogram()}
+def _claim(engine: Any, queue: str, samples: int) -> Histogram:
+    """How long each claim of so many took."""
+    taken = Histogram()
     clock = engine.clock()
-    time_statements(engine, lambda _, ns: taken["statement"].record(ns), {"select_ready_behind"})
 
     def run(command: Command[Any]) -> Any:
         result = engine.execute_batch(Batch([command], clock.now_ms()))
@@ -83,6 +82,6 @@ def _claim(engine: Any, queue: str, samples: int) -> dict[str, Histogram]:
     for _ in range(samples):
         began = perf_counter()
         (delivery,) = run(Claim(queue, 1, LEASE_MS, 0))
-        taken["batch"].record(round((perf_counter() - began) * 1e9))
+        taken.record(round((perf_counter() - began) * 1e9))
         run(Ack(queue, (Receipt.parse(delivery.receipt),)))
     return taken

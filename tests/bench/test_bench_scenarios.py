@@ -53,7 +53,7 @@ ROWS = {
     "postgres-servers": 2,
     "postgres-ratio": 2,
     "postgres-wake-up": 2,
-    "postgres-backlog": 2,
+    "postgres-backlog": 1,
     "postgres-held-snapshot": 10,
     "peers": None,
 }
