@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
     from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
     from forq_trio.model.outboxes import SetAside as SetAside
+    from forq_trio.model.processes import JobRun as JobRun
     from forq_trio.model.processes import ProcessInfo as ProcessInfo
     from forq_trio.model.publishing import PublishedVersion as PublishedVersion
     from forq_trio.model.publishing import Stage as Stage
@@ -118,7 +119,7 @@ _NAMES = {
     "model.keys": "KeyInfo OfferOptions Offered Offering OnceMore",
     "model.messages": "Delivery Failure KeyPage KeyedMessage MessageInfo MessageOptions NewMessage Produced",
     "model.outboxes": "OutboxPosition OutboxRefusal RelayedMessage SetAside",
-    "model.processes": "ProcessInfo",
+    "model.processes": "JobRun ProcessInfo",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings QueueTable Rate RatePer SettingsOptions"

@@ -4,7 +4,7 @@ What was answered as done is there, and what was answered as unavailable is not.
 database stays away, and then all of the batch is there, or nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from random import Random
 from typing import Any
@@ -211,8 +211,12 @@ def test_what_is_told_after_a_cut_is_true(empty_tables, monkeypatch, rng, durabi
     cuts = count("connection_cuts") // 2
     monkeypatch.setattr(connection_module, "ANSWER_SECONDS_MAX", 0.5)
     with story(rng, empty_tables, durability) as (told, proxy):
-        while proxy.hit < cuts:
+        while proxy.hit < cuts or (proxy.hit < 10 * cuts and not _both(told.seen)):
             told.step(monkeypatch)
     print(f"{proxy.hit} cuts: {told.seen}")
-    assert told.seen["done"]
-    assert told.seen["unavailable"]
+    assert _both(told.seen)
+
+
+def _both(seen: Mapping[str, int]) -> bool:
+    """Whether some batches were done, and some were not: few cuts may show one of them only."""
+    return bool(seen["done"] and seen["unavailable"])
