@@ -432,8 +432,16 @@ class PostgresEngine(SqlEngine):
         if version % BATCHES_FORGOTTEN == 0:
             self._connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.woken if tx.ready(queue)]
-        if woken:
-            self._connection.send("notify", payload(self._name, woken))
+        told = self._logins_changed(tx)
+        if woken or told:
+            self._connection.send("notify", payload(self._name, () if told else woken))
+
+    def _logins_changed(self, tx: Transaction) -> bool:
+        """Whether a token or a session begins or ends: its next request may go to another process."""
+        changed = ((tx.tokens.changed, self._cache.tokens), (tx.sessions.changed, self._cache.sessions))
+        return any(
+            now is None or name not in known for changes, known in changed for name, now in changes.items()
+        )
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
         self._reads = () if isolated else self._first_reads(batch)
