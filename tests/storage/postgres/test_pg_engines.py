@@ -1,8 +1,6 @@
 """Several engines on one database: what one does the others know, and a cut connection tells no lie."""
 
-import select
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import psycopg
 import pytest
@@ -11,27 +9,23 @@ from psycopg import sql
 from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import (
     Configure,
-    EndSessions,
     Nack,
     OfferMany,
     ProduceMany,
     Purge,
     Purged,
     RevokeToken,
-    SaveSession,
     SaveToken,
 )
 from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
 from forq_trio.model.keys import Offering
 from forq_trio.model.messages import NewMessage, Receipt
 from forq_trio.model.queue_settings import Overflow, SettingsChange
-from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import Batch, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
 from support.cuts import before_the_flush, cut
-from support.processes import WAIT_SECONDS_MAX
 from support.words import ack, claim, contents, send
 
 
@@ -75,24 +69,6 @@ def test_settings_and_tokens_reach_the_other_with_its_next_batch(open_one):
     run(a)
     assert a.snapshot().tokens == {}
     assert run(a).elsewhere == ()
-
-
-def test_who_begins_or_ends_a_login_tells_the_others_to_look_at_once(open_one):
-    """Behind a load balancer the first page after the login is another server's."""
-    a, b = open_one(), open_one()
-    login = UiSession("d", None, "k", T0, T0 + 9_000, T0, "192.0.2.7", "a browser")
-    token = AccessToken("t", (Scope.CONSUME,), "*", T0, None, None, Digest("d" * 64))
-    with closing(b.listen()) as listener:
-        for command, heard in (
-            (SaveSession(login), None),
-            (SaveToken(token), None),
-            (EndSessions(None), None),
-            (RevokeToken("t"), None),
-            (send(), {"q"}),
-        ):
-            do(a, command)
-            assert select.select([listener.socket], [], [], WAIT_SECONDS_MAX)[0]
-            assert listener.heard() == heard
 
 
 def test_an_empty_batch_wakes_the_queues_that_others_woke(open_one):

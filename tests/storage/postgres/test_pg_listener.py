@@ -1,0 +1,30 @@
+"""What a process tells the others of its batches, where they can hear it: not through a pool."""
+
+import select
+from contextlib import closing
+
+from forq_trio.model.access import AccessToken, Digest, Scope
+from forq_trio.model.commands import EndSessions, RevokeToken, SaveSession, SaveToken
+from forq_trio.model.sessions import UiSession
+from support.actors import T0
+from support.batches import do
+from support.processes import WAIT_SECONDS_MAX
+from support.words import send
+
+
+def test_who_begins_or_ends_a_login_tells_the_others_to_look_at_once(open_one):
+    """Behind a load balancer the first page after the login is another server's."""
+    a, b = open_one(), open_one()
+    login = UiSession("d", None, "k", T0, T0 + 9_000, T0, "192.0.2.7", "a browser")
+    token = AccessToken("t", (Scope.CONSUME,), "*", T0, None, None, Digest("d" * 64))
+    with closing(b.listen()) as listener:
+        for command, heard in (
+            (SaveSession(login), None),
+            (SaveToken(token), None),
+            (EndSessions(None), None),
+            (RevokeToken("t"), None),
+            (send(), {"q"}),
+        ):
+            do(a, command)
+            assert select.select([listener.socket], [], [], WAIT_SECONDS_MAX)[0]
+            assert listener.heard() == heard
