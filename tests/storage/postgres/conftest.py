@@ -13,6 +13,6 @@ from forq_trio.storage.postgres.engine import PostgresEngine
 def open_one(empty_tables) -> Iterator[Callable[..., PostgresEngine]]:
     """Opens one more engine, as another process would."""
     with ExitStack() as engines:
-        yield lambda durability="normal": engines.enter_context(
-            closing(PostgresEngine(empty_tables, EngineSettings(), durability))
+        yield lambda durability="normal", settings=EngineSettings(): engines.enter_context(
+            closing(PostgresEngine(empty_tables, settings, durability))
         )

@@ -21,7 +21,7 @@ from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUn
 from forq_trio.model.keys import Offering
 from forq_trio.model.messages import NewMessage, Receipt
 from forq_trio.model.queue_settings import Overflow, SettingsChange
-from forq_trio.storage.engine import Batch, OutcomeLost
+from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
@@ -69,6 +69,22 @@ def test_settings_and_tokens_reach_the_other_with_its_next_batch(open_one):
     run(a)
     assert a.snapshot().tokens == {}
     assert run(a).elsewhere == ()
+
+
+@pytest.mark.parametrize("log", ["history", "events"])
+def test_what_is_recorded_is_each_process_s_own_setting(open_one, log):
+    on = open_one(settings=EngineSettings(history=log == "history", events=log == "events"))
+    off = open_one()
+    do(off, send("x"))
+    do(on, ack(do(on, claim())[0]))
+    run(off)
+    assert on.snapshot().logs[log].enabled
+    assert not off.snapshot().logs[log].enabled
+    recorded = off.snapshot().logs[log].last
+    assert recorded == on.snapshot().logs[log].last > 0
+    do(on, send("y"))
+    do(off, ack(do(off, claim())[0]))
+    assert off.snapshot().logs["history"].last == int(log == "history")
 
 
 def test_an_empty_batch_wakes_the_queues_that_others_woke(open_one):
