@@ -146,7 +146,9 @@ def take_over(tx: Transaction, shipped: Shipped) -> None:
     tx.staging = shipped.staging
     tx.schedules = shipped.schedules
     tx.consumer_totals = shipped.consumer_totals
-    tx.event_log = shipped.event_log._replace(enabled=tx.event_log.enabled)  # each process has its own setting
+    tx.event_log = shipped.event_log._replace(
+        enabled=tx.event_log.enabled
+    )  # each process has its own setting
     tx.history.log = shipped.history_log._replace(enabled=tx.history.log.enabled)
     tx.history.changed = shipped.history
     tx.next_due_ms = shipped.next_due_ms
