@@ -201,7 +201,10 @@ def check_all_unbound(
     queues: Iterable[str | None], settings_of: Callable[[str], QueueSettings | None]
 ) -> QueueBound | None:
     """`check_unbound` for several queues; None among them stands for none."""
-    return next(filter(None, (check_unbound(settings_of(queue)) for queue in queues if queue)), None)
+    for queue in queues:
+        if queue and (bound := check_unbound(settings_of(queue))):
+            return bound
+    return None
 
 
 def message_bytes(content: str, attributes: dict[str, str] | None) -> int:

@@ -80,11 +80,17 @@ class Inserts:
         """Write them all."""
         for rows in self._ready.values():
             self.plain += rows.values()
-        run("insert_plain", self.plain)
-        run("insert_message", self.others)
-        run("insert_leased", self._leased)
-        for each in (self.plain, self.others, self._ready, self._leased):
-            each.clear()
+        if self._ready:
+            self._ready = {}
+        if self.plain:
+            run("insert_plain", self.plain)
+            self.plain = []
+        if self.others:
+            run("insert_message", self.others)
+            self.others = []
+        if self._leased:
+            run("insert_leased", self._leased)
+            self._leased = []
         self.waiting = False
 
 

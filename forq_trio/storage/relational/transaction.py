@@ -388,7 +388,8 @@ class Transaction(Isolation, Counts):
 
     def save(self) -> None:
         """Write the events of this batch, and the changed counts of queues with the last sequence number."""
-        self.write_inserts()
+        if self.inserts.waiting:
+            self.write_inserts()
         if self._lifecycle:
             self.event_log = write(self.run, self._lifecycle, self.event_log)
         if not self._changes and not self._forgotten and not self.revised:
@@ -415,7 +416,8 @@ class Transaction(Isolation, Counts):
             for queue, now in self._counts.items()
         ]
         self.run("save_counts", rows)
-        self.run("save_maker", [(made_by, queue) for queue, made_by in self._makers.items()])
+        if self._makers:
+            self.run("save_maker", [(made_by, queue) for queue, made_by in self._makers.items()])
 
     def adopt(self) -> None:
         """Move the changes of this batch into the cache: it was committed."""
