@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from support.source import parsed
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("forq_trio", "pyspark_forq", "tests/oracle")
 
@@ -17,13 +19,13 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def modules() -> dict[str, ast.Module]:
     """Every module of our packages by its name, without "forq_trio." where it begins so ("" for that package)."""
-    parsed = {}
+    trees = {}
     for package in map(ROOT.joinpath, PACKAGES):
         for path in sorted(package.rglob("*.py")):
             parts = path.relative_to(package.parent).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            parsed[name.removeprefix("forq_trio").lstrip(".")] = ast.parse(path.read_text(encoding="utf-8"))
-    return parsed
+            trees[name.removeprefix("forq_trio").lstrip(".")] = parsed(path)
+    return trees
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from support.source import parsed, statements
+
 WORDS_MAX = 4_500
 
 
@@ -21,7 +23,7 @@ def defined_names(root) -> set[str]:
     """The functions and classes of the package, and its methods as `Class.method`."""
     names: set[str] = set()
     for path in (root / "forq_trio").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(parsed(path)):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 names.add(node.name)
             if isinstance(node, ast.ClassDef):

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from support.source import statements
+
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -46,7 +48,7 @@ def test_no_file_is_longer_than_one_can_hold_in_the_head(python_files, root) -> 
 def test_functions_can_be_seen_whole(python_files, root) -> None:
     long = []
     for path in python_files:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, FUNCTION) and node.end_lineno - node.lineno >= FUNCTION_LINES_MAX:
                 long.append(f"{path.relative_to(root)}:{node.lineno} {node.name}")
     assert long == []
@@ -78,11 +80,11 @@ def is_demanded(function) -> bool:
 def test_async_means_that_it_may_wait(modules) -> None:
     idle = set()
     for name, tree in modules.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.AsyncFunctionDef) and not is_declaration(node) and not is_demanded(node):
-                comprehension = any(isinstance(n, ast.comprehension) and n.is_async for n in own_nodes(node))
-                if not comprehension and not any(isinstance(n, WAITS) for n in own_nodes(node)):
-                    idle.add(f"{name}.{node.name}")
+        for node in statements(tree):
+            if not isinstance(node, ast.AsyncFunctionDef) or is_declaration(node) or is_demanded(node):
+                continue
+            if not any(isinstance(each, WAITS) or getattr(each, "is_async", 0) for each in own_nodes(node)):
+                idle.add(f"{name}.{node.name}")
     assert sorted(idle - set(ASYNC_WITHOUT_WAITING)) == []
     assert sorted(set(ASYNC_WITHOUT_WAITING) - idle) == []
 

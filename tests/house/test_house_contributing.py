@@ -10,6 +10,7 @@ import pytest
 
 from forq_trio.model.commands import COMMANDS
 from forq_trio.model.messages import MessageInfo
+from support.source import parsed
 
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -90,7 +91,7 @@ def test_the_files_of_an_operation_are_those_of_its_recipe(page, root) -> None:
         str(path.relative_to(root))
         for place in places
         for path in (root / place).rglob("*.py")
-        if names_extend(path) and not path.name.startswith("test_")
+        if not path.name.startswith("test_") and names_extend(path)
     }
     assert found == {path for path in listed if path.endswith(".py")} - decide
 
@@ -135,7 +136,7 @@ def names_extend(path: Path) -> bool:
     """Whether the code of a file, not only its prose, names the command."""
     return any(
         "Extend" in (getattr(node, "id", ""), getattr(node, "attr", ""), getattr(node, "name", ""))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
     )
 
 

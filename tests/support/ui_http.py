@@ -85,7 +85,7 @@ def until(holds: Callable[[], bool]) -> None:
 @contextmanager
 def logged_in(url: str, key: str = SECRET) -> Iterator[httpx.Client]:
     """A client with a session, which does not follow redirects."""
-    with httpx.Client(base_url=url, timeout=30) as client:
+    with httpx.Client(base_url=url, timeout=30, verify=False) as client:  # reads no certificates
         fields = Markup(client.get("/login").text).hidden
         answer = client.post("/login", data=fields | {"key": key}, headers={"Origin": url})
         if answer.status_code != 303:
