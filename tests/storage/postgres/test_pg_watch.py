@@ -89,8 +89,8 @@ def test_no_more_holders_are_read_than_the_bound(reader, empty_tables, monkeypat
 def test_dead_rows_and_the_last_vacuum(reader, empty_tables, open_one):
     with connect(empty_tables, "owner", autocommit=True) as owner:
         owner.execute("VACUUM forq.messages")
-        seen = reader.database()
-        assert seen.vacuumed_at is not None
+        while (seen := reader.database()).vacuumed_at is None:
+            pass  # before PostgreSQL 15 its statistics are a moment late
         assert seen.vacuumed_at > 1_700_000_000_000
         assert seen.dead_rows == 0
 
@@ -99,7 +99,9 @@ def test_a_lost_connection_is_unavailable_once(reader, empty_tables):
     reader.database()
     pid = reader._connection._pg.backend_pid
     with connect(empty_tables, "owner", autocommit=True) as owner:
-        owner.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        owner.execute("SELECT pg_terminate_backend(%s)", [pid])
+        while owner.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [pid]).rowcount:
+            pass
     with pytest.raises(StorageUnavailable):
         reader.database()
     assert reader.database().connections_ours == 2
