@@ -208,7 +208,9 @@ def sharing(folder: Path) -> Iterator[RealServer]:
 
 @contextmanager
 def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
-    """Those of the servers that a picture is wanted of. The world was made before the start: charts show work alone."""
+    """Those of the servers that a picture is wanted of, "shared" left out. The world was made before the start: charts
+    show work alone.
+    """
     if "world" in wanted:
         with real_server(folder / "world.db", FORQ_ENV="local") as server:
             fill(server.url, SECRET)
@@ -218,8 +220,6 @@ def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
             name: stack.enter_context(real_server(folder / f"{name}.db", FORQ_ENV="local"))
             for name in sorted(wanted - {"shared"})
         }
-        if "shared" in wanted:
-            running["shared"] = stack.enter_context(sharing(folder))
         if "world" in running:
             stack.enter_context(trading(running["world"].url, SECRET))
         yield running
@@ -238,17 +238,21 @@ def main() -> None:
         parser.error(f"there is no picture {', '.join(sorted(unknown))}")
     pictures = [picture for picture in PICTURES if picture.name in (arguments.names or names)]
     arguments.to.mkdir(parents=True, exist_ok=True)
+    wanted = {picture.server for picture in pictures}
     with (
         tempfile.TemporaryDirectory() as folder,
-        servers({picture.server for picture in pictures}, Path(folder)) as running,
+        servers(wanted, Path(folder)) as running,
         Chromium.started() as chromium,
         chromium.awake() as browser,
+        ExitStack() as later,
     ):
         if "world" in running:
             print(f"The shop is open for {arguments.minutes:g} minutes.", flush=True)
             page = browser.new_page()
             page.wait_for_timeout(arguments.minutes * 60_000)
             page.close()
+        if "shared" in wanted:  # not before: a server that was killed is listed for five minutes
+            running["shared"] = later.enter_context(sharing(Path(folder)))
         for picture in pictures:
             png = take(browser, running[picture.server].ui_url, picture)
             if len(png) > PICTURE_BYTES_MAX:
