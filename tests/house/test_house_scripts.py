@@ -110,7 +110,9 @@ def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
         assert outcome.stdout.endswith("\nemails\t0\t0\t1\t0\t0\t0\tno\tHealthy\n")
 
 
-@pytest.mark.parametrize("arguments", [("--url-file", "urls"), ("--url-file=urls",)])
+@pytest.mark.parametrize(
+    "arguments", [("--url-file", "urls"), pytest.param(("--url-file=urls",), marks=pytest.mark.tier2)]
+)
 def test_server_writes_its_urls_where_it_is_told_to(installed, arguments) -> None:
     with started(installed, *arguments) as printed:
         url, ui_url = (installed / "urls").read_text(encoding="utf-8").splitlines()

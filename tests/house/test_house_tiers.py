@@ -107,7 +107,11 @@ def run_made_up_tests(place: Path, effort: str, *arguments: str, tests: str = TE
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("arguments", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "in a worker"])
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param((), marks=pytest.mark.tier2), ("-p", "xdist", "-n", "1")],
+    ids=["alone", "in a worker"],
+)
 def test_tier_1_leaves_the_others_out_loudly_and_bounds_processor_time(tmp_path, arguments) -> None:
     said = run_made_up_tests(tmp_path, "quick", *arguments)
     assert "1 failed, 2 passed" in said
@@ -125,7 +129,9 @@ def test_tier_2_has_all_but_the_soaks_and_no_bound(tmp_path) -> None:
     assert "of tier2" not in said
 
 
-@pytest.mark.parametrize("arguments", [(), ("-n", "1")], ids=["alone", "in a worker"])
+@pytest.mark.parametrize(
+    "arguments", [pytest.param((), marks=pytest.mark.tier2), ("-n", "1")], ids=["alone", "in a worker"]
+)
 def test_who_started_us_may_have_had_signals_ignored(tmp_path, arguments) -> None:
     """As nohup does, and a shell for what runs in the background; children have what their parent has."""
     said = run_made_up_tests(

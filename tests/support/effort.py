@@ -37,7 +37,7 @@ class Count(NamedTuple):
 
 # Of a stride, the smaller is the more: every 150th operation fails, or every 23rd.
 COUNTS = {
-    "whole_app_trials": Count(150, 2_000, "simulated trials of the whole application"),
+    "whole_app_trials": Count(90, 2_000, "simulated trials of the whole application"),
     "postgres_app_trials": Count(None, 50, "the same on three PostgreSQL engines, whose connections are cut"),
     "writer_trials": Count(15, 100, "simulated trials of the writer, on each engine"),
     "postgres_trials": Count(None, 12, "the same there, on the three PostgreSQL engines"),
@@ -52,7 +52,7 @@ COUNTS = {
     "disk_fault_stride": Count(150, 23, "from one failing disk operation to the next"),
     "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),
     "kills": Count(1, 10, "kills with SIGKILL under load"),
-    "worker_kills": Count(3, 12, "kills with SIGKILL of workers and of their server"),
+    "worker_kills": Count(2, 12, "kills with SIGKILL of workers and of their server"),
     "offer_kills": Count(2, 30, "kills with SIGKILL while messages with keys are offered"),
     "offer_races": Count(100, 1_000, "offers that race with the acknowledgement of their key"),
     "spark_kills": Count(1, 10, "kills of a Spark driver, and of a server that Spark uses"),

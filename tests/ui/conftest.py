@@ -100,8 +100,7 @@ def guards() -> dict[Page, Guard]:
 def open_page(chromium: Chromium, guards) -> Iterator[OpenPage]:
     """open_page(server, key=SECRET, **options of the context): a page that is logged in; key=None: one that is not.
 
-    It is at the dead letters, which do not load themselves again when the first queue appears. The form of the login is
-    left to the tests of the login.
+    It is at no page yet. The form of the login is left to the tests of the login.
     """
     with ExitStack() as opened:
         browser = opened.enter_context(chromium.awake())
@@ -113,7 +112,6 @@ def open_page(chromium: Chromium, guards) -> Iterator[OpenPage]:
                 with logged_in(server.ui_url, key) as http:
                     cookies = [{"name": name, "value": value} for name, value in http.cookies.items()]
                 page.context.add_cookies([{**each, "url": server.ui_url} for each in cookies])
-                page.goto("/dead")
             return page
 
         yield open_page

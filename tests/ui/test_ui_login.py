@@ -259,8 +259,8 @@ def test_many_sessions_of_one_token_end_no_others(own) -> None:
             fields = Markup(greedy.get("/login").text).hidden
             nonce = greedy.cookies["ForqLogin"]
             for _ in range(SESSIONS_A_KEY_MAX + 5):
-                headers = {"Origin": own.ui_url, "Cookie": f"ForqLogin={nonce}"}
-                answer = httpx.post(f"{own.ui_url}/login", data=fields | {"key": key}, headers=headers)
+                greedy.cookies = {"ForqLogin": nonce}
+                answer = greedy.post("/login", data=fields | {"key": key}, headers={"Origin": own.ui_url})
                 assert answer.status_code == 303
         assert admin.get("/").status_code == 200
         assert f'Sessions <span class="note">{SESSIONS_A_KEY_MAX + 1}</span>' in admin.get("/system").text

@@ -108,6 +108,7 @@ def test_rows_are_reached_and_opened_by_keys(world_page) -> None:
 
 def test_the_theme_is_chosen_and_stays(world_page) -> None:
     page = world_page
+    page.goto("/dead")
     for theme in ("dark", "light"):
         with page.expect_response("**/theme"):
             page.get_by_role("button", name="Switch between light and dark").click()

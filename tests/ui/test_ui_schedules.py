@@ -249,6 +249,7 @@ def test_a_zone_that_is_the_readers_has_one_column(api, shared, open_page):
 
 def test_open_pages_are_live_and_g_c_goes_to_the_list(api, shared, open_page):
     page = open_page(shared)
+    page.goto("/dead")
     page.keyboard.press("g")
     page.keyboard.press("c")
     expect(page.locator("h1")).to_have_text("No schedule yet")

@@ -76,6 +76,7 @@ def test_every_page_says_that_sends_are_refused_and_system_says_what_frees_space
         page.close()
 
 
+@pytest.mark.tier2
 def test_on_a_phone_too(tmp_path, open_page) -> None:
     with (
         mounted(tmp_path / "disk", 60) as disk,

@@ -116,7 +116,7 @@ def killed_again_and_again(place, rng: random.Random, rounds: int, seconds: floa
 
 @many_trials
 def test_killed_at_random_moments_each_message_is_in_one_lease(place, rng) -> None:
-    rounds = 2 * count("kills")
+    rounds = 2 * count("kills") - 1
     assert killed_again_and_again(place, rng, rounds).interrupted == rounds
 
 

@@ -14,7 +14,7 @@ RATE = Rate(6, 60_000)
 ROUNDS = 3
 
 
-@pytest.mark.parametrize("per", RatePer)
+@pytest.mark.parametrize("per", [RatePer.QUEUE, pytest.param(RatePer.GROUP, marks=pytest.mark.tier2)])
 def test_kills_give_no_token_back(place, per):
     """The times are the server's own: a lease ends so long after its delivery as the client asked for."""
     delivered: list[int] = []

@@ -37,7 +37,7 @@ def make_dead_letters(client: ForqClient) -> None:
         assert time.monotonic() < end
 
 
-@pytest.mark.parametrize("action", ["redrive", "delete"])
+@pytest.mark.parametrize("action", ["redrive", pytest.param("delete", marks=pytest.mark.tier2)])
 def test_killed_in_the_middle_each_message_is_dealt_with_once(tmp_path, action: str) -> None:
     database = tmp_path / "forq.db"
     task: RedriveInfo | None = None

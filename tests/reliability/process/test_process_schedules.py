@@ -12,7 +12,7 @@ from support.real_server import SECRET, real_server
 pytestmark = pytest.mark.process
 
 SCHEDULES = 200
-ROUNDS = 3
+ROUNDS = 2
 
 
 async def prepare(url: str) -> None:
