@@ -77,3 +77,23 @@ async def test_a_revoked_token_is_refused_by_the_other(empty_tables, monkeypatch
             await until(lambda: b.keys.use(made.token) is not None)
             await a.revoke_token("t")
             await until(lambda: b.keys.use(made.token) is None)
+
+
+async def test_a_server_gives_what_it_stores_to_those_who_wait_there(empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "PEERS_LOOK_SECONDS", 30.0)
+    async with open_broker(empty_tables) as a, open_broker(empty_tables) as b, trio.open_nursery() as nursery:
+        got: list[str] = []
+
+        async def consume(broker: Broker, name: str) -> None:
+            await broker.receive("q", wait_ms=20_000)
+            got.append(name)
+
+        with trio.fail_after(20):
+            nursery.start_soon(consume, b, "b, who came first")
+            await until(lambda: b._writer.parked.total == 1)
+            nursery.start_soon(consume, a, "a")
+            await until(lambda: a._writer.parked.total == 1)
+            await a.produce("q", "x")
+            await until(lambda: bool(got))
+            assert got == ["a"]
+            await a.produce("q", "y")
