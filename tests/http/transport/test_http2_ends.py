@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 from forq_trio.http.message import NO_CONTENT, Response
+from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.http2 import frames
 from forq_trio.model import limits
 from support.transport import running
@@ -87,7 +88,8 @@ async def test_a_stopping_server_says_which_requests_it_has_not_served():
 @pytest.mark.parametrize("before", [b"", frames.PREFACE[:5], frames.PREFACE + SETTINGS])
 async def test_a_stopping_server_waits_for_the_first_request_of_a_connection(before: bytes, monkeypatch):
     monkeypatch.setattr(limits, "SHUTDOWN_IDLE_SECONDS", 60.0)
-    async with running() as transport, trio.open_nursery() as nursery:
+    config = TransportConfig(linger_seconds=0.1)
+    async with running(config=config) as transport, trio.open_nursery() as nursery:
         client = await transport.connect()
         await client.send(before)
         await client.arrived()

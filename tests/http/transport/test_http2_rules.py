@@ -230,7 +230,7 @@ async def test_what_is_served(name: str):
 async def test_frames_on_a_stream_that_we_have_reset_are_no_mistake():
     """They were on their way when we reset it."""
     late = frame(0, 0, 1, bytes(100)) + request() + frame(3, 0, 1, number(8)) + frame(8, 0, 1, number(1))
-    async with running() as transport:
+    async with running(config=TransportConfig(linger_seconds=0.1)) as transport:
         client = await transport.connect()
         too_long = request((b"content-length", b"9000000"), flags=4)
         last = await frames_behind(client, frames.PREFACE + SETTINGS + too_long, [frames.RST_STREAM])

@@ -299,7 +299,8 @@ class Books:
 
     def story(self) -> str:
         """What happened, in a form that is the same whenever the trial is."""
-        return f"{sorted(self.seen.items())} {self.gone} {self.sequences} {list(self.handed.values())}"
+        seen, gone = sorted(self.seen.items()), sorted(self.gone.items())
+        return f"{seen} {gone} {self.sequences} {list(self.handed.values())}"
 
     # When nothing goes on
 

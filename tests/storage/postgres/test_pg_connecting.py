@@ -68,11 +68,11 @@ def test_what_cannot_be_read_is_said(url: str, complaint: str) -> None:
 
 @pytest.mark.parametrize("seconds", ["0", "-1", ""])
 def test_no_time_limit_is_the_usual_one(monkeypatch, silent, seconds: str) -> None:
-    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 0.3)
     began = time.monotonic()
     with pytest.raises(NotConnected, match="does not answer"):
         connect(f"host=127.0.0.1 port={silent.getsockname()[1]} connect_timeout='{seconds}'")
-    assert time.monotonic() - began > 1.9
+    assert time.monotonic() - began > 0.2
 
 
 def test_a_server_that_falls_silent_after_it_took_the_connection_is_given_up(postgres, monkeypatch):
