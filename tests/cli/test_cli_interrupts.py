@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ Press = Callable[[], None]
 
 
 @pytest.fixture
-def press(monkeypatch: pytest.MonkeyPatch) -> Press:
+def press(monkeypatch: pytest.MonkeyPatch) -> Iterator[Press]:
     """Presses Ctrl-C from another thread; returns when the command has noticed, or has no handler of its own."""
     noticed, notice = threading.Event(), Interrupts._on_signal
 
@@ -39,16 +39,21 @@ def press(monkeypatch: pytest.MonkeyPatch) -> Press:
 
     def press() -> None:
         noticed.clear()
-        # Python does not notice a signal that comes just before it waits for a socket: then it is pressed again. Late
-        # enough for a busy machine: a second press that is noticed is another Ctrl-C.
-        for _ in range(3):
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            if noticed.wait(10) or signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        main = threading.main_thread().ident
+        signal.pthread_kill(main, signal.SIGINT)
+        # Python does not notice a signal that comes just before it waits for a socket. Another signal ends the wait.
+        for _ in range(600):
+            if noticed.wait(0.05):
+                return
+            signal.pthread_kill(main, signal.SIGUSR1)
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 return
         raise AssertionError("the command does not notice Ctrl-C")
 
     monkeypatch.setattr(Interrupts, "_on_signal", noticing)
-    return press
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    yield press
+    signal.signal(signal.SIGUSR1, before)
 
 
 def at_request(proxy: Proxy, request: int, moment: str, act: Press) -> None:
