@@ -144,8 +144,12 @@ async def test_a_worker_has_handlers_on_a_bound_queue_and_another(server, client
     client.unbind("to-table")
 
 
-def test_who_sends_to_a_locked_table_is_told(client, table, pgq_url) -> None:
+def test_who_sends_to_a_locked_table_is_told(server, client, table, pgq_url) -> None:
     client.bind("shut", table)
-    with locked(pgq_url, table), pytest.raises(StorageUnavailable, match="somebody has locked"):
-        client.produce("shut", "{}")
+    with (
+        ForqClient(server.url, SECRET, retry_seconds=0) as impatient,
+        locked(pgq_url, table),
+        pytest.raises(StorageUnavailable, match="somebody has locked"),
+    ):
+        impatient.produce("shut", "{}")
     client.unbind("shut")
