@@ -37,7 +37,9 @@ TESTS = {
     "`FORQ_EVENTS`, `FORQ_HISTORY` and defaults of queues hold for every message": (
         "test_what_is_recorded_is_each_process_s_own_setting"
     ),
-    "metrics and charts": "test_two_know_each_other_until_one_ends test_servers_on_one_database_and_one_that_was_killed",
+    "metrics and charts": (
+        "test_two_know_each_other_until_one_ends test_servers_on_one_database_and_one_that_was_killed"
+    ),
 }
 """The tests of each row of "What is different"."""
 
