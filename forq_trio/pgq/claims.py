@@ -23,9 +23,9 @@ MAY_WAKE_LATE_SECONDS = 0.001
 
 
 class InvalidRow(Struct, frozen=True):
-    """A row that is no message: its payload is no object, or its metadata are no texts. It was discarded.
+    """A row that was discarded: its payload is no object, its metadata are no texts, or it is too large.
 
-    payload, metadata: as JSON, None for what is NULL.
+    payload, metadata: as JSON, None for what is NULL or too large to be read.
     """
 
     table: str
@@ -45,6 +45,7 @@ def asked_of(
     return {
         "limit": number,
         "bytes": limits.PGQ_CLAIM_BYTES_MAX,
+        "row_bytes": limits.PGQ_ROW_BYTES_MAX,
         "lease": lease,
         "attempts": attempts_max or None,
         "history": history,
@@ -62,11 +63,13 @@ def claim(
     rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
     claimed: list[Delivery] = []
     invalid: list[InvalidRow] = []
-    for id, created, started, count, received, first, until, payload, metadata in rows:
+    for id, created, started, count, received, first, until, payload, metadata, size in rows:
         receipt = Receipt(id, created, started, count)
         attributes = metadata_of(metadata)
         if attributes is None or payload is None or not payload.startswith("{"):
             what = "the metadata are not texts" if attributes is None else "the payload is no object"
+            if size > limits.PGQ_ROW_BYTES_MAX:
+                what = f"it has {size:,} bytes; at most {limits.PGQ_ROW_BYTES_MAX:,} are read"
             reason = {"reason": f"invalid: {what}"}
             try:
                 connection.execute(statement("finish", queue), parameters([receipt]) | reason)

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from forq_trio import pgq
+from forq_trio.model import limits
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.pgq.claims import InvalidRow
 from forq_trio.pgq.tables import TableOptions, Tables
@@ -144,6 +145,25 @@ async def test_a_row_that_is_no_message_is_discarded_and_the_others_go_on(
     assert row["error_detail"] == f"invalid: {reason}"
     assert row["processed_at"] is not None
     assert row["locked_until"] is None
+
+
+@pytest.mark.parametrize("metadata", [{}, {"n": "x" * 900}])
+async def test_a_row_that_is_too_large_is_discarded_unread(
+    pgq_url, rows, table, monkeypatch, metadata
+) -> None:
+    monkeypatch.setattr(limits, "PGQ_ROW_BYTES_MAX", 1_000)
+    told: list[InvalidRow] = []
+    rows.add({"a": "x" * (1_000 - len('{"a": ""}{"n": "full"}'))}, metadata=name("full"))
+    bad = rows.add({"a": "x" * 990}, metadata)
+    rows.add(metadata=name("after"))
+    async with Tables(pgq_url, TableOptions(on_invalid=told.append)).opened() as tables:
+        assert await claimed(tables, table) == ["full", "after"]
+        assert await claimed(tables, table) == []
+    (row,) = rows.run("SELECT * FROM {} WHERE id = %s", bad)
+    (reason,) = (each.reason for each in told)
+    assert told == [InvalidRow(table, str(bad), None, None, reason)]
+    assert reason.endswith("bytes; at most 1,000 are read")
+    assert row["error_detail"] == f"invalid: {reason}"
 
 
 async def test_null_metadata_are_the_empty_text(tables, rows, table) -> None:

@@ -8,10 +8,13 @@ from forq_trio.model.limits.writer import INBOX_CALLS_MAX
 PGQ_NAME_BYTES_MAX = 63
 PGQ_NEW_NAME_BYTES_MAX = PGQ_NAME_BYTES_MAX - len("_processed_at_null_idx")
 
-# Of one claim; BYTES: of payloads and metadata as text. It has at least one message, however large.
+# Of one claim; BYTES: of payloads and metadata as text. It has at least one message.
 PGQ_CLAIM_BYTES_MAX = 4 * MIB
 PGQ_PUBLISH_MAX = PRODUCE_BATCH_MAX
 PGQ_PUBLISH_BYTES_MAX = 64 * MIB
+PGQ_ROW_BYTES_MAX = (
+    128 * MIB
+)  # of a message that is read; the database's text has more spaces than what was published
 PGQ_LIST_MAX = 1_000
 PGQ_LIST_PAYLOAD_CHARACTERS_MAX = 64 * 1024  # of each message that is listed
 PGQ_STEP_MAX = 10_000  # rows that one statement of a purge or requeue changes
@@ -45,7 +48,7 @@ PGQ_LOCK_MS_MAX = 2 * SECOND_MS  # for which a statement waits for somebody's lo
 PGQ_ATTEMPTS_MAX_DEFAULT = 3
 PGQ_POLLING_SECONDS_DEFAULT = 5.0
 
-assert PGQ_CLAIM_BYTES_MAX <= PGQ_PUBLISH_BYTES_MAX
+assert PGQ_CLAIM_BYTES_MAX <= PGQ_PUBLISH_BYTES_MAX < PGQ_ROW_BYTES_MAX
 assert PGQ_CLAIM_CONNECTIONS_MAX < PGQ_CONNECTIONS_MAX
 assert PGQ_TABLE_CONNECTIONS_MAX < PGQ_CONNECTIONS_MAX
 assert PGQ_LOCK_MS_MAX < PGQ_STATEMENT_MS_MAX

@@ -132,7 +132,7 @@ ORDER BY place
 RETURNING id;
 
 -- name: claim
--- Lock the next messages, up to a number and to so many bytes. Two walks, so that what is scheduled for later costs nothing.
+-- Lock the next messages, up to a number and so many bytes; too large ones are not read. Two walks: what is for later costs nothing.
 WITH RECURSIVE due AS MATERIALIZED (
     SELECT id, created_at, scheduled_for, consumed_count, payload, metadata FROM {table}
     WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
@@ -146,13 +146,13 @@ WITH RECURSIVE due AS MATERIALIZED (
 ), numbered AS MATERIALIZED (
     SELECT id, created_at, payload, metadata, row_number() OVER () AS number
     FROM (SELECT * FROM due UNION ALL SELECT * FROM at_once) AS found
-), sized (number, before) AS (
-    SELECT 1::bigint, 0
+), sized (number, before, size) AS (
+    SELECT number, 0, octet_length(concat(payload, metadata)) FROM numbered WHERE number = 1
     UNION ALL
-    SELECT number + 1, before + octet_length(concat(payload, metadata)) FROM sized JOIN numbered USING (number)
-    WHERE before < %(bytes)s
+    SELECT numbered.number, before + size, octet_length(concat(payload, metadata))
+    FROM sized JOIN numbered ON numbered.number = sized.number + 1 WHERE before + size < %(bytes)s
 ), chosen AS MATERIALIZED (
-    SELECT id, created_at, number FROM numbered JOIN sized USING (number) WHERE before < %(bytes)s
+    SELECT id, created_at, number, size FROM numbered JOIN sized USING (number)
 ), taken AS (
     UPDATE {table} AS message
     SET locked_until = clock_timestamp() + %(lease)s, started_at = clock_timestamp(),
@@ -163,7 +163,8 @@ WITH RECURSIVE due AS MATERIALIZED (
 )
 SELECT id::text, taken.created_at::text, started_at::text, consumed_count,
     extract(epoch FROM taken.created_at)::float8, extract(epoch FROM started_at)::float8,
-    extract(epoch FROM locked_until)::float8, payload::text, metadata::text
+    extract(epoch FROM locked_until)::float8, CASE WHEN size <= %(row_bytes)s THEN payload::text END,
+    CASE WHEN size <= %(row_bytes)s THEN metadata::text END, size
 FROM taken JOIN chosen USING (id) ORDER BY number;
 
 -- name: next_due
