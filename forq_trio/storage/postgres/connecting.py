@@ -2,12 +2,14 @@
 
 libpq's own function that connects and waits keeps the interpreter to itself: with a machine that does not answer, the
 whole process would stand still for `connect_timeout`. So libpq connects without blocking, and this thread waits for the
-socket. Then libpq has no time limit of its own, and each host of a URL is tried for `connect_timeout` seconds here.
+socket. Then libpq has no time limit of its own, and each address of a URL is tried for `connect_timeout` seconds here.
+libpq would also look up names of hosts with the interpreter to itself, so it is given their addresses.
 
 The same is true of the connection over which a statement is cancelled. Only a libpq before 17 has no other way.
 """
 
 import select
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import Any
@@ -29,12 +31,18 @@ def connect(conninfo: str) -> pq.abc.PGconn:
     parts = conninfo_to_dict(conninfo)
     seconds = _seconds(str(parts.get("connect_timeout") or 0))
     problem = ""
-    for attempt in _attempts(parts):
-        connection = pq.PGconn.connect_start(attempt.encode())
-        if _connected(connection, connection.connect_poll, seconds):
-            return connection
-        problem = connection.get_error_message() if connection.status == pq.ConnStatus.BAD else _SILENT
-        connection.finish()
+    for host in _hosts(parts):
+        try:
+            attempts = _addresses(host)
+        except (OSError, UnicodeError) as unknown:
+            problem = f'could not translate host name "{host["host"]}" to address: {unknown}'
+            continue
+        for attempt in attempts:
+            connection = pq.PGconn.connect_start(attempt.encode())
+            if _connected(connection, connection.connect_poll, seconds):
+                return connection
+            problem = connection.get_error_message() if connection.status == pq.ConnStatus.BAD else _SILENT
+            connection.finish()
     raise NotConnected(problem)
 
 
@@ -50,16 +58,25 @@ def _seconds(timeout: str) -> int:
     return seconds if seconds > 0 else CONNECT_SECONDS
 
 
-def _attempts(parts: Mapping[str, Any]) -> Iterator[str]:
+def _hosts(parts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The same for one host after the other; lists that do not fit each other are left to libpq, which says so."""
     lists = {name: str(parts[name]).split(",") for name in _LISTS if parts.get(name)}
     hosts = max(map(len, lists.values()), default=1)
     if any(len(each) not in (1, hosts) for each in lists.values()):
-        yield make_conninfo("", **parts)
+        yield parts
         return
     for number in range(hosts):
         chosen = {name: each[number if len(each) > 1 else 0] for name, each in lists.items()}
-        yield make_conninfo("", **{**parts, **chosen})
+        yield {**parts, **chosen}
+
+
+def _addresses(parts: Mapping[str, Any]) -> list[str]:
+    """The same for each address of its host, if it has a name. Raises OSError or UnicodeError for one without."""
+    host = str(parts.get("host") or "")
+    if not host or "," in host or host.startswith(("/", "@")) or parts.get("hostaddr"):
+        return [make_conninfo("", **parts)]
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [make_conninfo("", **{**parts, "hostaddr": place[0]}) for *_, place in found]
 
 
 def cancel(connection: pq.abc.PGconn) -> None:

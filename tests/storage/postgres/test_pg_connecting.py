@@ -54,6 +54,41 @@ def test_a_host_that_does_not_answer_is_left_for_the_next_one(silent, postgres):
         connect(f"host=127.0.0.1 port={port} dbname=x connect_timeout=1")
 
 
+def test_other_threads_run_while_a_name_is_looked_up_and_each_of_its_addresses_is_tried(silent, monkeypatch):
+    asked, answered = threading.Event(), threading.Event()
+
+    def slow(host, port, **options):
+        assert host == "db.example"
+        asked.set()
+        assert answered.wait(20)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", 0)) for n in (2, 1)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    problems: list[str] = []
+
+    def attempt() -> None:
+        with pytest.raises(NotConnected) as caught:
+            connect(f"host=db.example port={silent.getsockname()[1]} dbname=x connect_timeout=600")
+        problems.append(str(caught.value))
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    assert asked.wait(20)
+    answered.set()
+    peer, _ = silent.accept()  # nobody listens at the first address
+    peer.close()
+    thread.join(20)
+    assert ["closed the connection unexpectedly" in each for each in problems] == [True]
+
+
+def test_a_name_that_nobody_knows_is_left_for_the_next_host(postgres):
+    for name in ("nowhere.invalid", "x" * 64):
+        hosts = f"host={name},{postgres.directory} port=5432 user=postgres dbname=postgres"
+        connect(hosts).finish()
+        with pytest.raises(NotConnected, match=f'could not translate host name "{name}" to address'):
+            connect(f"host={name} dbname=x")
+
+
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
