@@ -1,7 +1,7 @@
 """The PostgreSQL side of a move (storage/move.py)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ _SQL = load("move", "forq_trio.storage.relational") | load("move", "forq_trio.st
 
 
 class PgSide:
-    """See `Side`. One connection; it holds the gate, so that no other process runs a batch."""
+    """See `Side`. A second connection holds the gate, in a transaction, so that no other process runs a batch."""
 
     def __init__(self, url: str, *, target: bool) -> None:
         """Bring the schema up to date; that of a target is made. Raises StorageOpenError."""
@@ -29,24 +29,25 @@ class PgSide:
         if not target and not has_schema(address):
             raise StorageOpenError(f"{self.name} has no queue: there is no schema `forq`")
         open_writer(address, half_filled=target).close()
-        try:
-            self._connection = psycopg.connect(address.conninfo, autocommit=True)
-        except psycopg.Error as error:
-            raise address.refused(error) from None
-        try:
-            self._run("session")
-            self._lock()
-            self._columns = self._run("columns")
-        except psycopg.Error as error:
-            self._connection.close()
-            raise address.refused(error) from None
-        except BaseException:
-            self._connection.close()
-            raise
+        with ExitStack() as opened:
+            try:
+                self._connection = opened.enter_context(closing(self._connected()))
+                self._gate = opened.enter_context(closing(self._connected()))
+                self._lock()
+                self._columns = self._run("columns")
+            except psycopg.Error as error:
+                raise address.refused(error) from None
+            self._opened = opened.pop_all()
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        connection = psycopg.connect(self._address.conninfo, autocommit=True)
+        connection.execute(sql.SQL(_SQL["session"]))
+        return connection
 
     def _lock(self) -> None:
         try:
-            self._run("hold_gate")
+            self._gate.autocommit = False
+            self._gate.execute(sql.SQL(_SQL["hold_gate"]))
         except psycopg.errors.LockNotAvailable:
             raise StorageOpenError(f"{self.name} is in use: another process holds it") from None
         alive = [name for (name,) in self._run("alive", limits.PROCESS_SILENT_MS)]
@@ -57,7 +58,7 @@ class PgSide:
             )
 
     def close(self) -> None:
-        self._connection.close()
+        self._opened.close()
 
     def columns(self) -> Mapping[str, set[str]]:
         """The stored columns of all tables, by table."""
@@ -68,6 +69,9 @@ class PgSide:
 
     def left(self) -> Sequence[str]:
         with self._told():
+            self._gate.execute(
+                sql.SQL(_SQL["hold_gate"])
+            )  # it fails if the connection is lost, and the gate with it
             ((waiting, aside),) = self._run("count_sent")
             bound = [queue for (queue,) in self._run("bound", limits.MOVE_KEYS_TOLD_MAX)]
         if waiting:

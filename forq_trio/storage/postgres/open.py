@@ -192,8 +192,10 @@ def _migrate_once(connection: PgConnection, name: str) -> int:
     """Raises DatabaseFailed with LOCK_TIMEOUT where somebody holds what it needs."""
     connection.send("begin")
     connection.query("take_time")
-    connection.query("migration_gate")
-    connection.query("gate")
+    tables = connection.query("tables")
+    connection.query("migration_gate" if ("migrations",) in tables else "first_migration_gate")
+    if ("gate",) in tables:
+        connection.query("gate")
     had = _applied(connection, name) if connection.query("tables") else []
     missing = pending(name, KNOWN, had)
     if missing and not had:

@@ -301,3 +301,24 @@ def test_schemas_that_differ_are_refused_before_anything_is_changed(path, filled
             "ALTER TABLE forq.outboxes ADD COLUMN more bigint; CREATE TABLE forq.new (id bigint)"
         )
     assert "the two schemas differ in new, outboxes" in refusal()
+
+
+def test_a_move_whose_lock_is_lost_says_so_instead_of_leaving_what_was_sent_meanwhile(
+    path, filled, database, back
+):
+    moved(f"sqlite:{path}", database)
+    lost: list[str] = []
+
+    def lose(what: str, table: str, rows: int) -> None:
+        if not lost:
+            with psycopg.connect(database, autocommit=True) as connection:
+                lost.extend(
+                    connection.execute(
+                        "SELECT pg_terminate_backend(pid)::text FROM pg_locks WHERE granted AND"
+                        " mode = 'ShareUpdateExclusiveLock' AND relation = 'forq.gate'::regclass"
+                    ).fetchone()
+                )
+
+    with pytest.raises(MoveFailed, match="goes on when it is started again"):
+        moved(database, f"sqlite:{back}", lose)
+    assert lost == ["true"]

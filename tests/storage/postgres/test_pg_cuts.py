@@ -52,6 +52,7 @@ class Witness:
 
     def table(self) -> Table:
         with self._connection.transaction():
+            self._connection.execute("SET search_path = forq")
             self._connection.execute(SQL["gate"])  # whatever was cut off has ended then
             return {row.seq: row for row in self._connection.execute("SELECT * FROM forq.messages")}
 

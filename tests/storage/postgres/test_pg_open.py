@@ -73,7 +73,7 @@ def test_a_schema_of_a_newer_version(database):
 
 def test_a_schema_of_an_older_version_is_brought_up_to_date_migration_by_migration(database, monkeypatch):
     monkeypatch.setattr(module, "KNOWN", module.KNOWN[:1])
-    open_engine(database, EngineSettings(), "full").close()
+    module.migrate(database)
     monkeypatch.undo()
     more = [Migration(len(module.KNOWN) + n, "more", f"CREATE TABLE more{n} (id bigint);") for n in (1, 2)]
     monkeypatch.setattr(module, "KNOWN", (*module.KNOWN, *more))

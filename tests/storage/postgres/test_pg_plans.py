@@ -47,7 +47,7 @@ SMALL = {
 }
 """Tables that are read whole: at a start, or because they have a row for each process, or one."""
 WITHOUT_PLAN = re.compile(
-    r"BEGIN|COMMIT|ROLLBACK|FETCH|CLOSE|SAVEPOINT|RELEASE|CREATE|LISTEN|DISCARD|SELECT pg_"
+    r"BEGIN|COMMIT|ROLLBACK|FETCH|CLOSE|SAVEPOINT|RELEASE|CREATE|LISTEN|LOCK|DISCARD|SELECT pg_"
 )
 BY_QUEUE = "messages_queue"
 BY_CLAIM = "messages_claim"

@@ -17,19 +17,19 @@ BEGIN ISOLATION LEVEL READ COMMITTED;
 DISCARD PLANS;
 
 -- name: gate
--- Wait until no other process runs a batch; it ends with the transaction.
-SELECT pg_advisory_xact_lock(1718579825, 1);
+-- Wait until no other process runs a batch; ends with the transaction. Roles without rights can hold up each other kind of lock.
+LOCK TABLE gate IN SHARE UPDATE EXCLUSIVE MODE;
 
 -- name: end_stopped
 -- End the connection that has the gate if its process does not take its answers: no timeout of the database does.
 SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
-WHERE locktype = 'advisory' AND classid = 1718579825 AND objid = 1 AND granted AND wait_event = 'ClientWrite'
+WHERE relation = 'gate'::regclass AND mode = 'ShareUpdateExclusiveLock' AND granted AND wait_event = 'ClientWrite'
   AND query_start < clock_timestamp() - interval '1 s'
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
 -- name: batches_since
 -- This batch, and what those behind it changed, of all processes; at the end a row without version if messages were sent.
-(SELECT version, made_by, CASE WHEN version > $1 THEN changes END FROM batches
+(SELECT version, made_by, CASE WHEN version > $1 THEN shipped END FROM batches
  WHERE version >= $1 ORDER BY version LIMIT $2)
 UNION ALL (SELECT NULL, NULL, NULL FROM sent ORDER BY id LIMIT 1);
 
@@ -98,7 +98,7 @@ SELECT version, made_by FROM batches ORDER BY version DESC LIMIT 1;
 
 -- name: save_batch
 -- What this batch changed.
-INSERT INTO batches (version, made_by, changes) VALUES ($1, $2, $3);
+INSERT INTO batches (version, made_by, shipped) VALUES ($1, $2, $3);
 
 -- name: forget_batches
 -- Batches that every process has read, or has to start over: so many, as those before are gone.
@@ -167,9 +167,13 @@ WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'f
 -- A migration may take long, but not wait long: what it has locked others wait for; it ends with the transaction.
 SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '1s', true);
 
--- name: migration_gate
--- Wait until no other process migrates; it ends with the transaction.
+-- name: first_migration_gate
+-- Wait until no other process makes the tables; it ends with the transaction.
 SELECT pg_advisory_xact_lock(1718579825, 2);
+
+-- name: migration_gate
+-- The same where there are tables, by a lock that nobody else may take.
+LOCK TABLE migrations IN SHARE UPDATE EXCLUSIVE MODE;
 
 -- name: schema
 -- Our schema, if it is there.

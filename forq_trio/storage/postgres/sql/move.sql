@@ -8,8 +8,8 @@ SELECT set_config(name, value, false) FROM (VALUES
 ) AS settings (name, value);
 
 -- name: hold_gate
--- Let no process run a batch as long as this connection is open.
-SELECT pg_advisory_lock(1718579825, 1);
+-- Let no process run a batch as long as this transaction is open.
+LOCK TABLE gate IN SHARE UPDATE EXCLUSIVE MODE;
 
 -- name: alive
 -- The processes that use the database: they have made themselves known lately.
@@ -41,4 +41,4 @@ SELECT setval(pg_get_serial_sequence(%s, %s), greatest(max({column}), 1), max({c
 
 -- name: read_anew
 -- A batch whose changes nobody can read: a process that has the tables in memory reads them anew.
-INSERT INTO batches (version, made_by, changes) SELECT coalesce(max(version), 0) + 1, 'move', '' FROM batches;
+INSERT INTO batches (version, made_by, shipped) SELECT coalesce(max(version), 0) + 1, 'move', '' FROM batches;
