@@ -44,6 +44,8 @@ PLANNED_SECONDS = 5.0
 """After this time plans are made anew; to make those of a batch takes 3 ms."""
 PIPELINE_MAX = 512
 """Statements that are sent without waiting for their results."""
+NOTIFIED_BYTES_MAX = 64 * 1024
+"""Of notifications that nobody has asked for yet: any role may send as many as it likes."""
 ANSWER_SECONDS_MAX = 15.0
 """Without a byte for so long, the connection counts as lost: the machine of the database may be gone."""
 _COMMAND, _TUPLES, _SYNC = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.PIPELINE_SYNC
@@ -119,6 +121,8 @@ class PgConnection:
         self._sent: deque[str | list[Any] | None] = deque()
         """The results that are due, in order: the name of a statement that is prepared, the list for the rows of one
         that is read ahead, None for another."""
+        self._notified: list[bytes] = []
+        self._notified_bytes = 0
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
         """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
@@ -172,16 +176,23 @@ class PgConnection:
     def close(self) -> None:
         self._pg.finish()
 
-    def notifications(self) -> list[str]:
-        """The payloads of notifications that have come. Raises DatabaseFailed."""
-        payloads = []
+    def notifications(self) -> list[str] | None:
+        """The payloads of notifications that have come; None for too many. Raises DatabaseFailed."""
         try:
             self._pg.consume_input()
-            while (found := self._pg.notifies()) is not None:
-                payloads.append(found.extra.decode())
+            self._take_notifications()
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error
-        return payloads
+        payloads, size = self._notified, self._notified_bytes
+        self._notified, self._notified_bytes = [], 0
+        return None if size > NOTIFIED_BYTES_MAX else [each.decode(errors="replace") for each in payloads]
+
+    def _take_notifications(self) -> None:
+        """Have libpq hold none of those that were read; beyond NOTIFIED_BYTES_MAX they are only counted."""
+        while (found := self._pg.notifies()) is not None:
+            self._notified_bytes += len(found.extra)
+            if self._notified_bytes <= NOTIFIED_BYTES_MAX:
+                self._notified.append(found.extra)
 
     def cancel(self) -> None:
         """Cancel the statement that runs, as far as that can be done; from another thread. Blocks."""
@@ -342,6 +353,7 @@ class PgConnection:
                     pg.finish()
                     raise DatabaseFailed("the database does not answer")
                 pg.consume_input()
+                self._take_notifications()
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error
 

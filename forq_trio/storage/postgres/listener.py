@@ -60,9 +60,12 @@ class PgListener:
 
     def heard(self) -> Set[str] | None:
         try:
-            heard = [text.split(" ") for text in self._connection.notifications()]
+            payloads = self._connection.notifications()
         except DatabaseFailed as error:
             raise StorageUnavailable(str(error)) from error
+        if payloads is None:
+            return None
+        heard = [text.split(" ") for text in payloads]
         others = [queues for name, *queues in heard if name != self._name]
         if not all(others):
             return None

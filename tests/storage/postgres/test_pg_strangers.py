@@ -1,10 +1,15 @@
 """Roles that may connect to the database, and nothing else, do not hold up the queue."""
 
+import select
+from contextlib import closing
+
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from forq_trio.model.processes import ProcessReport
 from support.batches import do
+from support.processes import WAIT_SECONDS_MAX
 from support.words import send
 
 
@@ -35,3 +40,18 @@ def test_nobody_is_in_the_way_of_the_gate_by_preparing_statements(open_one, stra
         stranger.execute(f"PREPARE p{number} AS DELETE FROM forq.{table}")
     do(a, send())
     do(open_one(), send())
+
+
+def test_a_heap_of_notifications_is_not_kept(open_one, stranger):
+    """Anybody may send them. Those that come with the answer of a statement are read nowhere else."""
+    with closing(open_one().listen()) as listener:
+        stranger.execute(
+            "SELECT pg_notify('forq', n || repeat(' a b', 1900)) FROM generate_series(1, 20) AS n"
+        )
+        stranger.commit()
+        listener.meet(ProcessReport(id="1", name="host-a", process=7, version="1.0", started_at=0))
+        assert listener.heard() is None
+        stranger.execute("SELECT pg_notify('forq', 'other q')")
+        stranger.commit()
+        assert select.select([listener.socket], [], [], WAIT_SECONDS_MAX)[0]
+        assert listener.heard() == {"q"}
