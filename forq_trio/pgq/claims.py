@@ -99,10 +99,11 @@ def claim(
 
 
 def look(connection: Connection, name: str, queue: str, given: dict[str, Any]) -> list[MessageInfo]:
-    """The messages that a statement shows."""
-    rows = connection.execute(statement(name, check_table_name(queue)), given).fetchall()
+    """The messages that a statement shows: without content and attributes where they are too large for a claim."""
+    bounds = {"bytes": limits.PGQ_CLAIM_BYTES_MAX, "characters": limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX}
+    rows = connection.execute(statement(name, check_table_name(queue)), given | bounds).fetchall()
     shown = []
-    for id, payload, metadata, count, created, scheduled, started, until, reason, state, *_ in rows:
+    for id, payload, metadata, count, created, scheduled, started, until, reason, state, size in rows:
         created_at, is_held = epoch_ms(created), state == "in process"
         shown.append(
             MessageInfo(
@@ -121,7 +122,7 @@ def look(connection: Connection, name: str, queue: str, given: dict[str, Any]) -
                 lease_until=epoch_ms(until) if is_held else None,
                 last_error=reason,
                 attributes=metadata_of(metadata) or {},
-                bytes=len((payload or "").encode()) + len((metadata or "").encode()),
+                bytes=size,
             )
         )
     return shown

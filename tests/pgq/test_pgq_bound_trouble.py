@@ -184,3 +184,18 @@ async def test_a_table_whose_columns_change_is_called_wrong(broker, queue, rows,
             results.append(error)
     assert any(isinstance(each, WrongTable) for each in results), results
     await broker.produce("unbound", "x")
+
+
+async def test_a_reason_and_a_row_of_any_length_are_shown_in_part(broker, queue, rows) -> None:
+    """Whoever may change rows could fill the memory of the server that shows them."""
+    large = rows.add({"a": "x" * (limits.PGQ_CLAIM_BYTES_MAX + 1)}, created_at="'epoch'")
+    for _ in range(100):
+        rows.add(error_detail="repeat('x', 1000000)")
+    first, *others = await broker.peek(queue, limit=100)
+    assert (first.id, first.content, first.attributes) == (str(large), "", {})
+    assert first.bytes > limits.PGQ_CLAIM_BYTES_MAX
+    assert others == []
+    rows.run("DELETE FROM {} WHERE id = %s", large)
+    reasons = [each.last_error for each in await broker.peek(queue, limit=100)]
+    assert set(map(len, reasons)) == {limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX}
+    assert len(reasons) == limits.PGQ_CLAIM_BYTES_MAX // limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX

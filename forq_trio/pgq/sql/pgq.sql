@@ -38,10 +38,15 @@ CASE
 END AS state;
 
 -- columns: shown
--- What is shown of a message that is not finished.
-id::text, payload::text, metadata::text, consumed_count, extract(epoch FROM created_at)::float8,
-extract(epoch FROM scheduled_for)::float8, extract(epoch FROM started_at)::float8,
-extract(epoch FROM locked_until)::float8, error_detail;
+-- What is shown of a message that is not finished. One that is too large is not read.
+id::text, CASE WHEN size <= %(bytes)s THEN payload::text END, CASE WHEN size <= %(bytes)s THEN metadata::text END,
+consumed_count, extract(epoch FROM created_at)::float8, extract(epoch FROM scheduled_for)::float8,
+extract(epoch FROM started_at)::float8, extract(epoch FROM locked_until)::float8, reason, state, size;
+
+-- columns: measured
+-- What `shown` reads. A table may have columns of other names, which are not read.
+id, payload, metadata, consumed_count, created_at, scheduled_for, started_at, locked_until,
+octet_length(concat(payload, metadata)) AS size, left(error_detail, %(characters)s) AS reason;
 
 -- name: create_table
 -- A queue: the columns that pgq's programs read and write.
@@ -219,21 +224,23 @@ SELECT state, count(*) FROM (SELECT $state FROM {table} WHERE processed_at IS NU
 
 -- name: peek
 -- The messages that the next claims get, in their order, up to a number and to so many bytes; at least one.
-SELECT * FROM (
-    SELECT found.*, sum(octet_length(concat(payload, metadata))) OVER (ROWS UNBOUNDED PRECEDING)
-        - octet_length(concat(payload, metadata)) AS before
+SELECT $shown FROM (
+    SELECT *, sum(size + coalesce(octet_length(reason), 0)) OVER (ROWS UNBOUNDED PRECEDING)
+        - size - coalesce(octet_length(reason), 0) AS before
     FROM (
-        (SELECT $shown, $state FROM {table} WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
+        (SELECT $measured, $state FROM {table} WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
             ORDER BY $claim_order LIMIT %(limit)s)
         UNION ALL
-        (SELECT $shown, $state FROM {table} WHERE $claimable AND scheduled_for IS NULL
+        (SELECT $measured, $state FROM {table} WHERE $claimable AND scheduled_for IS NULL
             ORDER BY $claim_order LIMIT %(limit)s)
     ) AS found LIMIT %(limit)s
 ) AS summed WHERE before < %(bytes)s;
 
 -- name: look
 -- A message that is not finished.
-SELECT $shown, $state FROM {table} WHERE id = %(id)s::uuid AND processed_at IS NULL;
+SELECT $shown FROM (
+    SELECT $measured, $state FROM {table} WHERE id = %(id)s::uuid AND processed_at IS NULL
+) AS message;
 
 -- name: find
 -- The newest messages in a state.
