@@ -23,7 +23,7 @@ MAY_WAKE_LATE_SECONDS = 0.001
 
 
 class InvalidRow(Struct, frozen=True):
-    """A row that was discarded: its payload is no object, its metadata are no texts, or it is too large.
+    """A row that was discarded: its payload is no object, its metadata are no texts, or it is too large to be read.
 
     payload, metadata: as JSON, None for what is NULL or too large to be read.
     """
@@ -60,9 +60,15 @@ def claim(
     connection: Connection, queue: str, asked: dict[str, Any]
 ) -> tuple[list[Delivery], list[InvalidRow], float]:
     """Claim; discard what is no message. The third: for how many seconds there is no message, 0 if there were rows."""
-    rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
-    claimed: list[Delivery] = []
     invalid: list[InvalidRow] = []
+    try:
+        rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
+    except _UNREADABLE:
+        invalid = _discard_unread(connection, queue, asked)
+        if not invalid:
+            raise
+        rows = connection.execute(statement("claim", queue), asked).fetchall()
+    claimed: list[Delivery] = []
     for id, created, started, count, received, first, until, payload, metadata, size in rows:
         receipt = Receipt(id, created, started, count)
         attributes = metadata_of(metadata)
@@ -95,7 +101,26 @@ def claim(
     if rows:
         return claimed, invalid, 0.0
     due = connection.execute(statement("next_due", queue)).fetchone()
-    return [], [], inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
+    return [], invalid, inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
+
+
+_UNREADABLE = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.OutOfMemory)
+"""What a claim is answered where the text of a row is larger than PostgreSQL's texts may be: 1 GiB."""
+
+
+def _discard_unread(connection: Connection, queue: str, asked: dict[str, Any]) -> list[InvalidRow]:
+    """Discard those of the next messages that cannot be read: one would keep all claims from all others."""
+    discarded = []
+    for id, created_at in connection.execute(statement("next_ids", queue), asked).fetchall():
+        message = {"id": id, "created_at": created_at}
+        try:
+            connection.execute(statement("measure", queue), message)
+        except _UNREADABLE as problem:
+            what = f"it cannot be read: {problem.diag.message_primary}"
+            given = message | {"reason": f"invalid: {what}"}
+            for (text,) in connection.execute(statement("discard_unread", queue), given).fetchall():
+                discarded.append(InvalidRow(queue, text, None, None, what))
+    return discarded
 
 
 def look(connection: Connection, name: str, queue: str, given: dict[str, Any]) -> list[MessageInfo]:

@@ -275,3 +275,22 @@ async def test_a_partitioned_table_is_checked_claimed_and_settled(tables, rows, 
         (False, None),
         (True, "x"),
     ]
+
+
+@pytest.mark.tier2
+async def test_a_row_that_postgresql_cannot_read_keeps_no_other_from_being_claimed(
+    pgq_url, rows, table
+) -> None:
+    """A short row whose text would have more than 1 GiB: the claims of all rows failed."""
+    ids = [rows.add(metadata=name("first"))]
+    bad = """INSERT INTO {} (created_at, metadata, payload) SELECT 'epoch', '{{}}',
+        jsonb_build_object('a', jsonb_agg('1e131000'::numeric)) FROM generate_series(1, 8300) RETURNING id"""
+    ids += [row["id"] for row in rows.run(bad)]
+    told: list[InvalidRow] = []
+    async with Tables(pgq_url, TableOptions(on_invalid=told.append)).opened() as tables:
+        assert await claimed(tables, table) == ["first"]
+    (reason,) = (each.reason for each in told)
+    assert reason.startswith("it cannot be read: ")
+    assert told == [InvalidRow(table, str(ids[1]), None, None, reason)]
+    (row,) = rows.run("SELECT error_detail FROM {} WHERE id = %s", ids[1])
+    assert row["error_detail"] == f"invalid: {reason}"

@@ -172,6 +172,22 @@ SELECT id::text, taken.created_at::text, started_at::text, consumed_count,
     CASE WHEN size <= %(row_bytes)s THEN metadata::text END, size
 FROM taken JOIN chosen USING (id) ORDER BY number;
 
+-- name: next_ids
+-- The next messages, unread.
+SELECT id, created_at FROM {table} WHERE $claimable AND (scheduled_for IS NULL OR scheduled_for < CURRENT_TIMESTAMP)
+ORDER BY $claim_order LIMIT %(limit)s;
+
+-- name: measure
+-- Read a message as a claim does.
+SELECT octet_length(concat(payload, metadata)) FROM {table} WHERE id = %(id)s AND created_at = %(created_at)s;
+
+-- name: discard_unread
+-- Finish a message that nobody can read.
+UPDATE {table} SET locked_until = NULL, processed_at = CURRENT_TIMESTAMP, error_detail = %(reason)s
+WHERE id = %(id)s AND created_at = %(created_at)s AND processed_at IS NULL
+    AND (locked_until IS NULL OR locked_until < CURRENT_TIMESTAMP)
+RETURNING id::text;
+
 -- name: next_due
 -- In how many seconds the next message falls due.
 SELECT extract(epoch FROM scheduled_for - clock_timestamp())::float8 FROM {table}
