@@ -8,6 +8,7 @@ the end of the statement, which has a time-out: what it has claimed is not lost.
 import select
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -15,6 +16,7 @@ import anyio
 import anyio.to_thread
 import psycopg
 from psycopg import conninfo, errors, pq
+from psycopg.abc import PQGen
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, OutcomeUnknown, StorageUnavailable
@@ -23,6 +25,30 @@ from forq_trio.pgq.statements import SQL
 
 ResultT = TypeVar("ResultT")
 Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class _Bounded(psycopg.Connection[tuple[Any, ...]]):
+    """Without a byte for PGQ_ANSWER_SECONDS_MAX it is lost: psycopg waits without end, and a cancellation with it."""
+
+    def wait(self, gen: PQGen[ResultT], *args: Any, **options: Any) -> ResultT:
+        return super().wait(self._heard(gen), *args, **options)
+
+    def _heard(self, gen: PQGen[ResultT]) -> PQGen[ResultT]:
+        wanted = next(gen)
+        heard_at = monotonic()
+        while True:
+            ready = yield wanted
+            if ready:
+                heard_at = monotonic()
+            elif monotonic() >= heard_at + limits.PGQ_ANSWER_SECONDS_MAX:
+                self.pgconn.finish()
+                raise psycopg.OperationalError("the database does not answer")
+            try:
+                wanted = gen.send(ready)
+            except StopIteration as done:
+                result: ResultT = done.value
+                return result
+
 
 # Of a server that is not reachable any more, without a word.
 _KEEPALIVE = {
@@ -155,7 +181,7 @@ def connect(database_url: str) -> Connection:
         "application_name": "forq pgq",
     } | _KEEPALIVE
     try:
-        connection = psycopg.connect(conninfo.make_conninfo("", **usual | given), autocommit=True)
+        connection = _Bounded.connect(conninfo.make_conninfo("", **usual | given), autocommit=True)
         connection.prepare_threshold = None
     except psycopg.Error as problem:
         raise StorageUnavailable(f"the database cannot be reached: {_words(problem)}") from None

@@ -1,5 +1,7 @@
 """Tables that are locked, slow, changed, or another's: their queues learn why, and no other queue waits for them."""
 
+import os
+import signal
 from functools import partial
 
 import psycopg
@@ -9,7 +11,7 @@ import trio.testing
 
 from forq_trio import pgq
 from forq_trio.model import limits
-from forq_trio.model.errors import ForqError, Overloaded, StorageUnavailable, WrongTable
+from forq_trio.model.errors import ForqError, OutcomeUnknown, Overloaded, StorageUnavailable, WrongTable
 from forq_trio.pgq.connections import Connections
 from forq_trio.pgq.errors import TableBusy
 from pgq.conftest import NUMBERS, locked
@@ -199,3 +201,22 @@ async def test_a_reason_and_a_row_of_any_length_are_shown_in_part(broker, queue,
     reasons = [each.last_error for each in await broker.peek(queue, limit=100)]
     assert set(map(len, reasons)) == {limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX}
     assert len(reasons) == limits.PGQ_CLAIM_BYTES_MAX // limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX
+
+
+async def test_a_database_that_does_not_answer_holds_up_no_call_for_good(
+    broker, queue, connection, monkeypatch
+) -> None:
+    """Its machine answers packets, but no statement: no time-out of the database ends that."""
+    monkeypatch.setattr(limits, "PGQ_ANSWER_SECONDS_MAX", 0.3)
+    await broker.produce(queue, "{}")
+    ours = "SELECT pid FROM pg_stat_activity WHERE application_name = 'forq pgq' AND datname = current_database()"
+    pids = [pid for (pid,) in connection.execute(ours)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(OutcomeUnknown, match="does not answer"):
+            await broker.produce(queue, "{}")
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+    await broker.produce(queue, "{}")
