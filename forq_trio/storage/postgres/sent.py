@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.commands import TakeSetAside
-from forq_trio.model.errors import CommandRefused, ForqError, ServiceError
+from forq_trio.model.errors import CommandRefused, ForqError, ServiceError, TooManyQueues
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.engine import Deferred
@@ -28,6 +28,8 @@ from forq_trio.storage.postgres.connection import array
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.transaction import Transaction
 
+MAKER = "forq.send()"
+"""For whom queues count that it makes: like an access token, whose names have no brackets, it may make only a share."""
 _decode = msgspec.json.Decoder(NewMessage).decode
 
 
@@ -130,7 +132,14 @@ def _store(tx: Transaction, queue: str, text: str, newest: int) -> ForqError | D
         message = replace(message, process_after=max(message.process_after, tx.now_ms))
     try:
         check_producible(queue)
-        stored = send(tx, queue, (check_message(message, tx.now_ms),), newest)
+        checked = check_message(message, tx.now_ms)
+    except ForqError as error:
+        return error
+    refusal = tx.name(queue, MAKER)
+    if refusal is not None:
+        return TooManyQueues(f"there are too many queues, in all or made by {MAKER}, for one more: {refusal}")
+    try:
+        stored = send(tx, queue, (checked,), newest)
     except ForqError as error:
         return error
     return None if isinstance(stored, list) else stored

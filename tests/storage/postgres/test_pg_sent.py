@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Configure, Ping, TakeSetAside
+from forq_trio.model.errors import TooManyQueues
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.queue_settings import Rate, SettingsChange
@@ -245,6 +246,24 @@ def test_more_full_queues_than_are_remembered_hold_up_all_until_one_takes_messag
     (one,) = do(engine, claim(queue="a"))
     do(engine, ack(one))
     assert contents(engine, "other") == ["x"]
+
+
+@pytest.mark.parametrize("bound", ["QUEUES_MAX", "QUEUES_A_TOKEN_MAX"])
+def test_what_would_make_too_many_queues_is_set_aside_and_holds_up_no_others(
+    engine, shop, monkeypatch, bound
+):
+    """One role could make as many queues as there may be, and have the messages of all others wait behind its own."""
+    do(engine, send("x", queue="here"))
+    monkeypatch.setattr(limits, "SENT_FULL_QUEUES_MAX", 1)
+    monkeypatch.setattr(limits, bound, 2 if bound == "QUEUES_A_TOKEN_MAX" else 3)
+    for queue in ("a", "b", "c", "d", "here", "a"):
+        sends(shop, "y", queue)
+    shop.commit()
+    run(engine)
+    assert [len(contents(engine, queue)) for queue in ("a", "b", "c", "d", "here")] == [2, 1, 0, 0, 2]
+    assert [(row[0], row[2]) for row in set_aside(shop)] == [(queue, TooManyQueues.code) for queue in "cd"]
+    if bound == "QUEUES_A_TOKEN_MAX":
+        do(engine, send("z", queue="another"))
 
 
 @pytest.mark.parametrize("message", ["nothing", '{"content": 1}', '{"content": "x", "priority": 5000}'])
