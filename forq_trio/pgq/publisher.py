@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from forq_trio.pgq.connections import Connections
+from forq_trio.pgq.errors import DatabaseRefused
 from forq_trio.pgq.messages import Injector, Message, Rows, rows_of
 from forq_trio.pgq.statements import check_table_name, statement
 
@@ -19,13 +20,13 @@ def publish(
     """Publish messages in the transaction of `connection`; returns their ids in the order of the messages.
 
     They are there once the caller commits, and never if the transaction is rolled back. injectors: add metadata to
-    each. Raises InvalidPayload before anything is stored, and what psycopg raises.
+    each. Raises InvalidPayload before anything is stored, DatabaseRefused, and what psycopg raises.
     """
     rows = _rows(table, messages, injectors)
     if not rows.payloads:
         return []
     cursor = connection.cursor(row_factory=tuple_row)
-    return _ids(cursor.execute(statement("publish", table), _parameters(rows)).fetchall())
+    return _ids(cursor.execute(statement("publish", table), _parameters(rows)).fetchall(), rows)
 
 
 async def publish_async(
@@ -40,7 +41,7 @@ async def publish_async(
         return []
     cursor = connection.cursor(row_factory=tuple_row)
     await cursor.execute(statement("publish", table), _parameters(rows))
-    return _ids(await cursor.fetchall())
+    return _ids(await cursor.fetchall(), rows)
 
 
 class Publisher:
@@ -79,5 +80,10 @@ def _parameters(rows: Rows) -> dict[str, Any]:
     return msgspec.structs.asdict(rows)
 
 
-def _ids(rows: list[tuple[UUID]]) -> list[UUID]:
-    return [id for (id,) in rows]
+def _ids(stored: list[tuple[UUID]], rows: Rows) -> list[UUID]:
+    """Raises DatabaseRefused where a trigger of the table has dropped some: nobody knows which."""
+    if len(stored) != len(rows.payloads):
+        raise DatabaseRefused(
+            f"the table took {len(stored)} of {len(rows.payloads)} messages: it has a trigger"
+        )
+    return [id for (id,) in stored]

@@ -178,3 +178,11 @@ def test_a_url_that_is_none_is_refused_without_its_password(url) -> None:
     with pytest.raises(pgq.InvalidDatabaseUrl) as raised:
         pgq.Publisher(url)
     assert "geheim" not in str(raised.value)
+
+
+async def test_a_trigger_that_drops_messages_is_told_of(connection, rows, table, tables) -> None:
+    rows.run("""
+        CREATE FUNCTION pg_temp.none() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+        CREATE TRIGGER none BEFORE INSERT ON {} FOR EACH ROW EXECUTE FUNCTION pg_temp.none()""")
+    with pytest.raises(pgq.DatabaseRefused, match="took 0 of 1 messages"):
+        await tables.produce(table, "{}")
