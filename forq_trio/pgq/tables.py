@@ -5,6 +5,7 @@ database's clock, so it does not matter what time it is here.
 """
 
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
@@ -139,11 +140,14 @@ class Tables:
             left = ends_at - anyio.current_time()
             if claimed or (pause_seconds and left <= 0):
                 return claimed
-            polling_seconds = max(
-                options.polling_seconds, (len(self._turns) - 1) / limits.PGQ_LOOKS_A_SECOND_MAX
-            )
-            with anyio.move_on_after(min(left, pause_seconds, polling_seconds)):
+            with anyio.move_on_after(min(left, pause_seconds, self._polling_seconds(queue))):
                 await woken.wait()
+
+    def _polling_seconds(self, queue: str) -> float:
+        """Between two looks of who waits: each table has the same share of the looks, however many wait there."""
+        tables = Counter(table for table, *_ in self._turns)
+        looks = len(tables) * tables[queue] - 1
+        return max(self._options.polling_seconds, looks / limits.PGQ_LOOKS_A_SECOND_MAX)
 
     async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
         """Processed. What failed before is forgotten: the row says success."""

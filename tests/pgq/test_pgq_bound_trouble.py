@@ -4,6 +4,7 @@ import os
 import signal
 from functools import partial
 
+import anyio
 import psycopg
 import pytest
 import trio
@@ -220,3 +221,11 @@ async def test_a_database_that_does_not_answer_holds_up_no_call_for_good(
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
     await broker.produce(queue, "{}")
+
+
+async def test_who_waits_for_many_kinds_of_messages_has_no_other_table_looked_at_later(tables) -> None:
+    """A client's receives, each with a condition of its own, would slow the looks for all tables."""
+    kept = [tables._turns.setdefault(("theirs", each), anyio.Lock()) for each in range(1_000)]
+    kept.append(tables._turns.setdefault(("ours", 0), anyio.Lock()))
+    assert tables._polling_seconds("ours") == limits.PGQ_POLLING_SECONDS_DEFAULT
+    assert tables._polling_seconds("theirs") == (2 * 1_000 - 1) / limits.PGQ_LOOKS_A_SECOND_MAX
