@@ -7,7 +7,7 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
-from forq_trio.model.errors import CallerError, ForqError, MessageInFlight, MessageNotFound, ServiceError
+from forq_trio.model.errors import CallerError, ForqError, MessageInFlight, MessageNotFound
 from forq_trio.model.messages import (
     MessageOptions,
     NewMessage,
@@ -105,7 +105,7 @@ class Sends(BrokerBase):
                 if results[index] is None and refusal is not None:
                     results[index] = refusal
             accepted = [each for each, result in zip(messages, results, strict=True) if result is None]
-        stored: tuple[Produced | ServiceError, ...] = ()
+        stored: tuple[Produced | ForqError, ...] = ()
         if accepted:
             stored = await self._writer.execute(commands.ProduceEach(tuple(accepted), messages_max))
         rest = iter(stored)

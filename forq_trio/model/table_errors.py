@@ -1,6 +1,6 @@
 """The errors about tables to which queues are bound; `errors` has them, too."""
 
-from forq_trio.model.forq_error import CallerError, ForqError, NotFound, ServiceError
+from forq_trio.model.forq_error import CallerError, ForqError, NotFound
 
 
 class WrongTable(ForqError, code="conflict.wrong_table", status=409):
@@ -43,7 +43,5 @@ class QueueNotBound(NotFound, code="not_found.bound_table"):
     """The queue is not bound to a table"""
 
 
-class QueueBound(ServiceError, code="conflict.queue_bound", status=409):
+class QueueBound(CallerError, code="conflict.queue_bound", status=409):
     """The queue is bound to a table, and can do no more than what the table can"""
-
-    told = True

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, Purged, RescheduleKey
-from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull, ServiceError
+from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
 from forq_trio.model.keys import Offered, Offering, Outcome
 from forq_trio.model.messages import NewMessage, Status
 from forq_trio.model.queue_settings import Order
@@ -32,7 +32,7 @@ def offer_many(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError
         store_waiting(tx)
         try:
             offered = DEFERRED if allowance.used_up else _offer(tx, command.queue, offering, newest)
-        except ServiceError as error:
+        except ForqError as error:
             outcomes.append(error)
             continue
         if isinstance(offered, Deferred):

@@ -7,7 +7,7 @@ import uuid6
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
-from forq_trio.model.errors import InvalidContent, QueueFull, ServiceError
+from forq_trio.model.errors import ForqError, InvalidContent, QueueFull
 from forq_trio.model.messages import REASON_OVERFLOW, NewMessage, NewMessageWithDefaultBound, Produced, Status
 from forq_trio.model.queue_settings import Order, Overflow
 from forq_trio.storage import engine, rules
@@ -31,17 +31,17 @@ def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] 
 
 
 @operation(ProduceEach)
-def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ServiceError, ...] | Deferred:
+def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
     """One that would have to wait is refused if others do not."""
     newest = tx.state.last_seq
-    outcomes: list[Produced | ServiceError] = []
+    outcomes: list[Produced | ForqError] = []
     for queue, message in command.messages:
         try:
             sent = send(tx, queue, (message,), newest, command.messages_max)
             if sent is DEFERRED and not outcomes:
                 return DEFERRED
             outcomes.append(sent[0] if isinstance(sent, tuple) else QueueFull())
-        except ServiceError as error:
+        except ForqError as error:
             outcomes.append(error)
     return tuple(outcomes)
 

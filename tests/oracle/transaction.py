@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.errors import ServiceError, TooManyQueues
+from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
@@ -94,13 +94,13 @@ class Transaction:
     def rules(self, queue: str) -> QueueRules:
         return self.state.rules(queue)
 
-    def admit(self, *queues: str) -> ServiceError | None:
+    def admit(self, *queues: str) -> ForqError | None:
         """The error if these queues would be too many, or if the messages of one are in a table."""
         return rules.check_all_unbound(queues, self.state.settings.get) or rules.check_queues(
             len({*queues} - self.state.queues), len(self.state.queues)
         )
 
-    def name(self, queue: str, made_by: str) -> ServiceError | TooManyQueues | None:
+    def name(self, queue: str, made_by: str) -> ForqError | None:
         """Make a queue exist; the error if it would be one too many, in all or of those that this key made."""
         if queue in self.state.queues:
             return None

@@ -3,7 +3,7 @@
 from forq_trio.model import limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.commands.base import Command, Effect, Order, Traits
-from forq_trio.model.errors import ServiceError
+from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 
@@ -72,7 +72,7 @@ class ProduceMany(Command[tuple[Produced, ...]], frozen=True, gc=False):
     messages: tuple[NewMessage, ...]
 
 
-class ProduceEach(Command[tuple[Produced | ServiceError, ...]], frozen=True, gc=False):
+class ProduceEach(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=False):
     """Store messages of several queues, each alone: the outcome of a refused one is its error, the others are stored.
 
     messages_max: a bound on the messages of each queue that has none of its own: beyond it a send is refused with

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from forq_trio.model.errors import ServiceError, TooManyQueues
+from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.storage.relational.cache import Cache
@@ -40,13 +40,13 @@ class Counts:
         known = None if queue in self._forgotten else self._cache.counts.get(queue)
         return (known.ready if known else 0) + (changes[0] if changes else 0)
 
-    def admit(self, *queues: str) -> ServiceError | None:
+    def admit(self, *queues: str) -> ForqError | None:
         """Overloaded if these queues would be too many, None if there may be messages in them."""
         known = self._cache.counts
         unknown = {queue for queue in queues if queue not in known and queue not in self._changes}
         return check_queues(len(unknown), len(known) + self._new_queues) if unknown else None
 
-    def name(self, queue: str, made_by: str) -> ServiceError | TooManyQueues | None:
+    def name(self, queue: str, made_by: str) -> ForqError | None:
         """Make a queue known that a key wants to use; the error if there are too many, in all or of the key."""
         if self._exists(queue):
             return None

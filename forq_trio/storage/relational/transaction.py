@@ -14,7 +14,7 @@ from typing import Any
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
-from forq_trio.model.errors import Overloaded, ServiceError
+from forq_trio.model.errors import ForqError, Overloaded
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.schedules import SavedRun
@@ -166,7 +166,7 @@ class Transaction(Isolation, Counts):
         new = sum(settings is not None and name not in stored for name, settings in self._settings.items())
         return check_queues(1, len(stored) + new)
 
-    def admit(self, *queues: str) -> ServiceError | None:
+    def admit(self, *queues: str) -> ForqError | None:
         """Why there may be no messages in these queues: they would be too many, or one of them is bound to a table."""
         return check_all_unbound(queues, self.settings) or super().admit(*queues)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from json import dumps
 
 from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
-from forq_trio.model.errors import ForqError, ServiceError
+from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
@@ -114,7 +114,7 @@ def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Seque
 
 
 @operation_on_each(Resubmit)
-def resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | Deferred | None:
+def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Deferred | None:
     copying = tx.allowances.of(Resubmit)
     if copying.used_up or tx.allowances.used_up(Step.EVICT):
         return DEFERRED
@@ -146,7 +146,7 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | De
             tx.forget_positions()
         sent = send(tx, target, (copy,))
         assert not isinstance(sent, Deferred)  # the allowance was checked before
-        if isinstance(sent, ServiceError):
+        if isinstance(sent, ForqError):
             raise sent
         tx.write_inserts()
         stored.extend(sent)
@@ -155,6 +155,6 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | De
     error = tx.attempt(replace)
     if error is None:
         return stored[0]
-    if isinstance(error, ServiceError):
+    if isinstance(error, ForqError):
         return error
     raise error

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, Purged, RescheduleKey
-from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull, ServiceError
+from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
 from forq_trio.model.keys import Offered, Offering, Outcome
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Order, QueueRules
@@ -138,7 +138,7 @@ class _Offers:
             return self._let_wait(offering, pending)
         return self._update(offering, pending)
 
-    def _create(self, offering: Offering) -> Offered | ServiceError | Deferred:
+    def _create(self, offering: Offering) -> Offered | ForqError | Deferred:
         tx, now_ms = self._tx, self._tx.now_ms
         due, max_wait_until = _due(tx, offering, self._rules, now_ms)
         message = replace(offering.message, process_after=due, delay_ms=None)
@@ -166,7 +166,7 @@ class _Offers:
         self._tx.query("note_offer", offering.mode, self._tx.now_ms, row.seq)
         return Offered("ignored", row.id, row.seq, pending.due, pending.revision)
 
-    def _update(self, offering: Offering, pending: Pending) -> Offered | ServiceError:
+    def _update(self, offering: Offering, pending: Pending) -> Offered | ForqError:
         """Change a message that is not in process, or take it away from its consumer (D7)."""
         tx, row, now_ms = self._tx, pending.row, self._tx.now_ms
         due, max_wait_until = _due(tx, offering, self._rules, pending.first_offer_at)
@@ -227,7 +227,7 @@ class _Offers:
             row.seq,
         )
 
-    def _let_wait(self, offering: Offering, pending: Pending) -> Offered | ServiceError:
+    def _let_wait(self, offering: Offering, pending: Pending) -> Offered | ForqError:
         """Store an offer behind the message in process, in the place of one that waits there already."""
         tx, row, now_ms = self._tx, pending.row, self._tx.now_ms
         old = _read_waiting(tx, pending)
@@ -254,7 +254,7 @@ class _Offers:
         outcome: Outcome = "created" if old is None else "ignored" if same else "updated"
         return Offered(outcome, row.id, row.seq, due, revision, once_more=True)
 
-    def _refusal(self, offering: Offering, growth: int) -> ServiceError | None:
+    def _refusal(self, offering: Offering, growth: int) -> ForqError | None:
         """The error of an offer that makes the queue grow by so many bytes, if it may not be stored."""
         tx = self._tx
         named = offering.dead_letter_queue

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import BindTable, Configure, ForgetQueue, NameQueues, Pause, Purge, Purged
-from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded, ServiceError
+from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.relational.operations.dead_letters import drop
@@ -33,9 +33,9 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings | ForqError:
     return new
 
 
-def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) -> ServiceError | None:
+def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) -> ForqError | None:
     """The error if new settings, or the dead-letter queue that they name, would be one too many."""
-    refusal: ServiceError | None = None if new == QueueSettings() else tx.admit_settings(queue)
+    refusal: ForqError | None = None if new == QueueSettings() else tx.admit_settings(queue)
     target = new.dead_letter_queue
     if refusal is None and target and target != old.dead_letter_queue:
         refusal = tx.admit(target)

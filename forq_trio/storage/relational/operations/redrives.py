@@ -14,7 +14,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @operation_on_each(SaveRedrive)
-def save(tx: Transaction, command: SaveRedrive) -> ServiceError | None:
+def save(tx: Transaction, command: SaveRedrive) -> ForqError | None:
     task = command.task
     if (refusal := check_all_unbound((task.target,), tx.settings)) is not None:
         return refusal

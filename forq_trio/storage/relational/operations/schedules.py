@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
-from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound, ServiceError
+from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule
 from forq_trio.storage.allowance import Allowance, Step
@@ -183,7 +183,7 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
     return found[0][0] if found else None
 
 
-def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ServiceError | ForqError | Deferred:
+def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
     """Send the message of a schedule; its queues count for the token that made it."""
     new = stored.new
     for queue in new.queues:

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
-from forq_trio.model.errors import QueueFull, ServiceError
+from forq_trio.model.errors import ForqError, QueueFull
 from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import Order, QueueRules
@@ -19,7 +19,7 @@ from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import due_time, message_bytes
 from forq_trio.storage.transitions import DELAYED, READY
 
-Outcome = Produced | ServiceError | Deferred
+Outcome = Produced | ForqError | Deferred
 Key = tuple[str, str]
 """Kind and key of a message."""
 _NO_KEY = None, None
@@ -37,8 +37,8 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
 @operation(ProduceMany)
 def produce_many(
     tx: Transaction, commands: Sequence[ProduceMany]
-) -> list[tuple[Produced, ...] | ServiceError | Deferred]:
-    outcomes: list[tuple[Produced, ...] | ServiceError | Deferred] = []
+) -> list[tuple[Produced, ...] | ForqError | Deferred]:
+    outcomes: list[tuple[Produced, ...] | ForqError | Deferred] = []
     for command in commands:
         stored = send(tx, command.queue, command.messages)
         outcomes.append(tuple(stored) if isinstance(stored, list) else stored)
@@ -49,16 +49,16 @@ def produce_many(
 @operation(ProduceEach)
 def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
-) -> list[tuple[Produced | ServiceError, ...] | Deferred]:
+) -> list[tuple[Produced | ForqError, ...] | Deferred]:
     outcomes = [_send_across(tx, command) for command in commands]
     tx.leave_inserts()
     return outcomes
 
 
-def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ServiceError, ...] | Deferred:
+def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
     """Store these messages, each alone. One that would have to wait is refused if others do not."""
     newest = tx.last_seq
-    results: list[Produced | ServiceError] = []
+    results: list[Produced | ForqError] = []
     for queue, message in command.messages:
         stored = send(tx, queue, (message,), newest, command.messages_max)
         if not isinstance(stored, Deferred):
@@ -86,12 +86,12 @@ def send(
     newest: int | None = None,
     messages_max: int | None = None,
     key: Key | None = None,
-) -> list[Produced] | ServiceError | Deferred:
+) -> list[Produced] | ForqError | Deferred:
     """Store these messages, except known duplicates; or store none and return the error.
 
     newest, messages_max: see `evict_for`. key: of the one message.
     """
-    refusal: ServiceError | Deferred | None = tx.admit(queue, *_named(messages))
+    refusal: ForqError | Deferred | None = tx.admit(queue, *_named(messages))
     if refusal is not None:
         return refusal
     rules = tx.rules(queue)
