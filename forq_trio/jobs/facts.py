@@ -19,7 +19,7 @@ from forq_trio.model.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, quantile
+from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS
 
 Level = Literal["broken", "attention", "fine"]
 
@@ -81,24 +81,27 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
 
 
 def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFacts:
+    hour = counters.hour_of_commit_seconds
     calls = counters.hour_of_commit_calls.counts(now_ms)
-    seconds = counters.hour_of_commit_seconds.counts(now_ms)
-    recent = counters.hour_of_commit_seconds.counts(now_ms, SLOW_COMMITS_MINUTES)
+    seconds = hour.counts(now_ms)
+    recent = sum(hour.counts(now_ms, SLOW_COMMITS_MINUTES))
     into_minute_ms = now_ms % 60_000
     span_ms = (SLOW_COMMITS_MINUTES - 1) * 60_000 + into_minute_ms
     lived_ms = max(1_000, min(span_ms, now_ms - started_at))
-    slowest = counters.hour_of_commit_seconds.greatest(now_ms)
+    slowest = hour.greatest(now_ms)
     return CommitFacts(
         count=sum(seconds),
-        per_second=sum(recent) * 1_000 / lived_ms,
+        per_second=recent * 1_000 / lived_ms,
         calls_bounds=COMMIT_CALLS,
         calls_counts=tuple(calls),
-        calls_median=quantile(COMMIT_CALLS, calls, 0.5),
+        calls_median=counters.hour_of_commit_calls.quantile(now_ms, 0.5),
         seconds_bounds=DISK_SECONDS,
         seconds_counts=tuple(seconds),
-        seconds_median=quantile(DISK_SECONDS, seconds, 0.5),
-        seconds_p99=quantile(DISK_SECONDS, seconds, 0.99),
-        recent_p99_seconds=quantile(DISK_SECONDS, recent, 0.99) if sum(recent) >= SLOW_COMMITS_MIN else None,
+        seconds_median=hour.quantile(now_ms, 0.5),
+        seconds_p99=hour.quantile(now_ms, 0.99),
+        recent_p99_seconds=hour.quantile(now_ms, 0.99, SLOW_COMMITS_MINUTES)
+        if recent >= SLOW_COMMITS_MIN
+        else None,
         slowest_seconds=None if slowest is None else slowest[0],
         slowest_at=None if slowest is None else slowest[1],
     )

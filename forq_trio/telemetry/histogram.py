@@ -83,7 +83,7 @@ def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 def milliseconds_p99(hour: "LastHour", now_ms: int) -> float | None:
     """The 99th percentile of seconds of the last five minutes, in milliseconds; None without any."""
-    p99 = quantile(hour.bounds, hour.counts(now_ms, RECENT_MINUTES), 0.99)
+    p99 = hour.quantile(now_ms, 0.99, RECENT_MINUTES)
     return None if p99 is None else round(p99 * 1_000, 3)
 
 
@@ -125,6 +125,13 @@ class LastHour:
         for minute in self._recent(now_ms, minutes):
             sums = [one + other for one, other in zip(sums, minute.counts, strict=True)]
         return sums
+
+    def quantile(self, now_ms: int, share: float, minutes: int = MINUTES) -> float | None:
+        """`quantile` of the values of the last `minutes`, and no more than the greatest of them."""
+        found = quantile(self.bounds, self.counts(now_ms, minutes), share)
+        if found is None:
+            return None
+        return min(found, max(minute.greatest for minute in self._recent(now_ms, minutes)))
 
     def greatest(self, now_ms: int) -> tuple[float, int] | None:
         """The greatest value of the last hour and when it came; None without any."""

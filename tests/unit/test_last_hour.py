@@ -43,6 +43,16 @@ def test_an_hour_later_nothing_is_left() -> None:
     assert hour.counts(NOW + 60 * MINUTE) == [0, 0, 0, 0]
 
 
+def test_a_quantile_is_no_more_than_the_greatest_value() -> None:
+    hour = LastHour(BOUNDS)
+    assert hour.quantile(NOW, 0.99) is None
+    hour.add(NOW - 10 * MINUTE, 3.0)
+    hour.add(NOW, 2.1)
+    assert hour.quantile(NOW, 0.99) == 3.0
+    assert hour.quantile(NOW, 0.99, 5) == 2.1
+    assert hour.quantile(NOW, 0.01, 5) == pytest.approx(2.02)
+
+
 def test_a_clock_that_is_set_back_counts_nothing_from_the_future() -> None:
     hour = LastHour(BOUNDS)
     hour.add(NOW, 3.0)

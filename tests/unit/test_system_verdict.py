@@ -122,7 +122,7 @@ def test_a_few_slow_commits_are_no_slow_disk() -> None:
     assert facts.recent_p99_seconds is None
     counters.record_commit(4, 0.4, NOW + 1)
     facts = commit_facts(counters, NOW + 1, NOW - HOUR)
-    assert facts.recent_p99_seconds == pytest.approx(0.25 + 0.25 * 0.99)
+    assert facts.recent_p99_seconds == 0.4  # spread within its bucket it would be more than the slowest
     assert (facts.slowest_seconds, facts.slowest_at, facts.count) == (0.4, NOW + 1, SLOW_COMMITS_MIN)
     assert facts.calls_median == 3.0
     later = commit_facts(counters, NOW + 6 * 60_000, NOW - HOUR)
