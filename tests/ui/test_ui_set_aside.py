@@ -25,6 +25,15 @@ ROWS = [
 ]
 
 
+CRAMPED = """() => [
+    ...[...document.querySelectorAll('section.span3 > h2')].filter(h2 => h2.offsetHeight > 96),
+    ...[...document.querySelectorAll('section.span3 > h2 .btn')].filter(
+        each => each.getBoundingClientRect().top < each.closest('section').getBoundingClientRect().top),
+    ...[...document.querySelectorAll('td.job-result')].filter(each => each.scrollWidth > each.clientWidth),
+].map(each => each.textContent)"""
+"""Headings of the System page in a column of words, buttons that are cut off, and results of jobs that cannot be read."""
+
+
 @pytest.fixture
 def server(empty_tables):
     more = {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": METRICS_SECRET, "FORQ_ENV": "local"}
@@ -57,6 +66,7 @@ def test_they_are_shown_sent_again_and_deleted(server, open_page):
     for each in (page, phone):
         each.goto("/system")
         axe(each)
+    assert phone.evaluate(CRAMPED) == []
     expect(page.locator("h1 + .vd.warn")).to_have_text("30 messages of forq.send set aside")
     section = page.get_by_role("group", name="Set aside")
     expect(section.locator("tbody tr")).to_have_count(20)
