@@ -47,6 +47,7 @@ def test_a_queue_is_bound_and_unbound(browser, client, table, rows) -> None:
     assert "Bind to a table…" not in page
     assert "Unbind from the table…" in page
     assert "not known of a table" in page
+    assert "<code>forq peek ledger</code>" in page
     rows.add({})
     assert client.queue_stats("ledger").ready == 1
     asked = browser.get("/queue/ledger/unbind").text
