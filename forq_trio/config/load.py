@@ -69,8 +69,9 @@ def load(
 
 
 def load_db_path(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """The database file alone, for work on a file without a server. Raises ConfigError like `load`."""
-    return _load_without_secret(option, environ, None, lambda config, given: []).db_path
+    """The database file alone, for work on a file without a server. Raises ConfigError like `load`, and where
+    FORQ_DB_URL is set and no file is named: the default one is not the database then."""
+    return _load_without_secret(option, environ, None, _file_conflicts).db_path
 
 
 def load_database(option: str | None, file: Path | None) -> Config:
@@ -171,6 +172,11 @@ def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
             f"FORQ_SASQUATCH_POISON_MAX_RECEIVES: {most} is less than sasquatch_default_max_receives; "
             f"allowed: at least {least}"
         )
+
+
+def _file_conflicts(config: Config, given: Container[str]) -> Iterator[str]:
+    if "db_url" in given and "db_path" not in given:
+        yield "FORQ_DB_URL: names PostgreSQL, and this command works on a file; allowed: one that is named beside it"
 
 
 def _database_conflicts(config: Config, given: Container[str]) -> Iterator[str]:

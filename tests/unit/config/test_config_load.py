@@ -440,6 +440,10 @@ def test_the_database_path_alone(tmp_path: Path):
     assert load_db_path(str(tmp_path / "a"), {"FORQ_DB_PATH": str(tmp_path / "b")}) == tmp_path / "a"
     assert load_db_path(None, {"FORQ_DB_PATH": str(tmp_path / "b")}) == tmp_path / "b"
     assert load_db_path(None, {}) == default_db_path()
+    postgres = {"FORQ_DB_URL": "postgresql://db/queue"}
+    assert load_db_path(str(tmp_path / "a"), postgres) == tmp_path / "a"
+    with pytest.raises(ConfigError, match="FORQ_DB_URL: names PostgreSQL"):
+        load_db_path(None, postgres)
     with pytest.raises(ConfigError, match=r"^--db-path: .* is a directory"):
         load_db_path(str(tmp_path), {})
 
