@@ -35,7 +35,8 @@ def connect(conninfo: str) -> pq.abc.PGconn:
         try:
             attempts = _addresses(host)
         except (OSError, UnicodeError) as unknown:
-            problem = f'could not translate host name "{host["host"]}" to address: {unknown}'
+            why = unknown.strerror if isinstance(unknown, OSError) else unknown
+            problem = f'could not translate host name "{host["host"]}" to address: {why}'
             continue
         for attempt in attempts:
             connection = pq.PGconn.connect_start(attempt.encode())

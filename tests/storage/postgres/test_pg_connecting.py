@@ -85,7 +85,9 @@ def test_a_name_that_nobody_knows_is_left_for_the_next_host(postgres):
     for name in ("nowhere.invalid", "x" * 64):
         hosts = f"host={name},{postgres.directory} port=5432 user=postgres dbname=postgres"
         connect(hosts).finish()
-        with pytest.raises(NotConnected, match=f'could not translate host name "{name}" to address'):
+        with pytest.raises(
+            NotConnected, match=f'could not translate host name "{name}" to address: [a-zA-Z]'
+        ):
             connect(f"host={name} dbname=x")
 
 
