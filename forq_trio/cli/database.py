@@ -83,8 +83,12 @@ def move(source: str | None, target: str | None, as_json: bool) -> None:
         raise click.UsageError(
             "name both databases, with --from and --to; FORQ_DB_URL is the one that is left out"
         )
-    with _opening(), _progress() as progress:
-        moved = move_all(source, target, progress)
+    try:
+        with _opening(), _progress() as progress:
+            moved = move_all(source, target, progress)
+    except KeyboardInterrupt:
+        click.echo("forq: the same command goes on with the move where it was", err=True)
+        raise
     if as_json:
         tables = [each._asdict() for each in moved.tables]
         print_json({"from": moved.source, "to": moved.target, "tables": tables, "left": moved.left})

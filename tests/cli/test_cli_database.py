@@ -143,6 +143,17 @@ def test_how_far_a_move_is_stands_on_stderr(forq, database, tmp_path: Path, monk
     assert all(len(line) <= 80 for line in shown.out.splitlines()[:-1])
 
 
+def test_ctrl_c_says_how_it_goes_on(forq, database, tmp_path: Path, monkeypatch):
+    path = tmp_path / "a.db"
+    with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
+        fill(engine)
+    with monkeypatch.context() as patch:
+        patch.setattr(commands, "counted", lambda number, word: signal.raise_signal(signal.SIGINT))
+        done = forq("move", "--from", f"sqlite:{path}", "--to", database)
+    assert (done.code, done.err.strip()) == (130, "forq: the same command goes on with the move where it was")
+    assert forq("move", "--from", f"sqlite:{path}", "--to", database).code == 0
+
+
 @pytest.mark.process
 def test_killed_with_9_it_goes_on(forq, database, tmp_path: Path):
     """The target says when it is in the middle."""

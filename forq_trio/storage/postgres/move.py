@@ -99,7 +99,7 @@ class PgSide:
             return
         name = "rows" if behind is None else "rows_behind"
         statement = self._filled(name if table.key else "only_row", table, behind or ())
-        with self._told(), self._connection.transaction(), self._connection.cursor(name="rows") as cursor:
+        with self._transaction(), self._connection.cursor(name="rows") as cursor:
             cursor.itersize = limits.MOVE_FETCH_ROWS
             cursor.execute(statement, behind or ())
             yield from cursor
@@ -109,7 +109,7 @@ class PgSide:
             return bool(self._connection.execute(self._filled("has_rows", table)).fetchall())
 
     def begin_move(self, position: Position, tables: Sequence[Table]) -> None:
-        with self._told(), self._connection.transaction():
+        with self._transaction():
             self._run("mark")
             self._save("first_position", position)
             for table in tables:
@@ -124,7 +124,7 @@ class PgSide:
         return msgspec.json.decode(text, type=Position)
 
     def store(self, table: Table, rows: Sequence[Row], position: Position) -> None:
-        with self._told(), self._connection.transaction():
+        with self._transaction():
             with self._connection.cursor().copy(self._filled("copy", table)) as copy:
                 for row in rows:
                     copy.write_row(row)
@@ -132,7 +132,7 @@ class PgSide:
 
     def end_move(self, tables: Sequence[Table]) -> None:
         moved = {table.name for table in tables}
-        with self._told(), self._connection.transaction():
+        with self._transaction():
             for table, column, _, numbers in self._columns:
                 if numbers and table in moved:
                     names = {"table": sql.Identifier(table), "column": sql.Identifier(column)}
@@ -161,6 +161,16 @@ class PgSide:
             ),
             behind=listed(sql.Placeholder() for _ in behind),
         )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Ctrl-C may come amid an answer, where nothing can be rolled back: the end of the connection does it."""
+        with self._told(), self._connection.transaction():
+            try:
+                yield
+            except KeyboardInterrupt:
+                self._connection.close()
+                raise
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """A move brings everything along: row for row, whenever it was killed, or says why not before it changes anything."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -322,3 +322,20 @@ def test_a_move_whose_lock_is_lost_says_so_instead_of_leaving_what_was_sent_mean
     with pytest.raises(MoveFailed, match="goes on when it is started again"):
         moved(database, f"sqlite:{back}", lose)
     assert lost == ["true"]
+
+
+def test_ctrl_c_amid_an_answer_ends_the_move_and_says_nothing_else(
+    path, filled, database, monkeypatch, caplog
+):
+    """The connection cannot roll back then; psycopg would tell of that, with the connection's details."""
+
+    def interrupted(cursor: psycopg.ServerCursor, number: int) -> Iterator[None]:
+        cursor.connection.pgconn.send_query(b"SELECT 1")
+        raise KeyboardInterrupt
+        yield
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(psycopg.ServerCursor, "_fetch_gen", interrupted)
+        moved(f"sqlite:{path}", database)
+    assert caplog.messages == []
+    assert all(each.rows for each in moved(f"sqlite:{path}", database))
