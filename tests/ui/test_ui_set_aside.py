@@ -31,7 +31,7 @@ CRAMPED = """() => [
         each => each.getBoundingClientRect().top < each.closest('section').getBoundingClientRect().top),
     ...[...document.querySelectorAll('td.job-result')].filter(each => each.scrollWidth > each.clientWidth),
 ].map(each => each.textContent)"""
-"""Headings of the System page in a column of words, buttons that are cut off, and results of jobs that cannot be read."""
+"""Headings in a column of words, buttons that are cut off, and results of jobs that cannot be read."""
 
 
 @pytest.fixture

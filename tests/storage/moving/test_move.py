@@ -334,8 +334,9 @@ def test_ctrl_c_amid_an_answer_ends_the_move_and_says_nothing_else(
         raise KeyboardInterrupt
         yield
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(psycopg.ServerCursor, "_fetch_gen", interrupted)
-        moved(f"sqlite:{path}", database)
+        with pytest.raises(KeyboardInterrupt):
+            moved(f"sqlite:{path}", database)
     assert caplog.messages == []
     assert all(each.rows for each in moved(f"sqlite:{path}", database))
