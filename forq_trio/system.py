@@ -240,18 +240,19 @@ def _of_shared_databases(
     jobs: list[Job] = []
     if engine.listen is not None:
         jobs.append(Peers(engine.listen, writer, broker.known_processes))
-    if engine.tables_url is not None:
+    if engine.tables_urls is not None:
         jobs += [broker.bound, broker.bound.counted] if monitored else [broker.bound]
     return jobs
 
 
 def _bound_queues(engine: Engine, writer: WriterActor, counters: Counters) -> BoundQueues:
-    if engine.tables_url is None:
+    if engine.tables_urls is None:
         return BoundQueues(writer, None, counters)
     from forq_trio.pgq import tables  # loads psycopg
 
     options = tables.TableOptions(table_connections_max=limits.PGQ_TABLE_CONNECTIONS_MAX)
-    return BoundQueues(writer, tables.Tables(engine.tables_url, options), counters)
+    url, listen_url = engine.tables_urls
+    return BoundQueues(writer, tables.Tables(url, options, listen_url), counters)
 
 
 def _periodic_jobs(

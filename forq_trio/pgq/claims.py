@@ -62,7 +62,8 @@ def claim(
     """Claim; discard what is no message. The third: for how many seconds there is no message, 0 if there were rows."""
     invalid: list[InvalidRow] = []
     try:
-        rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
+        with connection.apart():
+            rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
     except _UNREADABLE:
         invalid = _discard_unread(connection, queue, asked)
         if not invalid:
@@ -78,7 +79,8 @@ def claim(
                 what = f"it has {size:,} bytes; at most {limits.PGQ_ROW_BYTES_MAX:,} are read"
             reason = {"reason": f"invalid: {what}"}
             try:
-                connection.execute(statement("finish", queue), parameters([receipt]) | reason)
+                with connection.apart():
+                    connection.execute(statement("finish", queue), parameters([receipt]) | reason)
             except psycopg.Error as problem:  # it comes back when its lock has ended; the others go on
                 logger.error("%s: row %s could not be discarded: %s", queue, id, problem)
             else:
@@ -114,7 +116,8 @@ def _discard_unread(connection: Connection, queue: str, asked: dict[str, Any]) -
     for id, created_at in connection.execute(statement("next_ids", queue), asked).fetchall():
         message = {"id": id, "created_at": created_at}
         try:
-            connection.execute(statement("measure", queue), message)
+            with connection.apart():
+                connection.execute(statement("measure", queue), message)
         except _UNREADABLE as problem:
             what = f"it cannot be read: {problem.diag.message_primary}"
             given = message | {"reason": f"invalid: {what}"}

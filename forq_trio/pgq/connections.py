@@ -7,7 +7,7 @@ the end of the statement, which has a time-out: what it has claimed is not lost.
 
 import select
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -24,13 +24,24 @@ from forq_trio.pgq.errors import DatabaseRefused, InvalidDatabaseUrl, NoTable, T
 from forq_trio.pgq.statements import SQL
 
 ResultT = TypeVar("ResultT")
-Connection = psycopg.Connection[tuple[Any, ...]]
+_BOUNDS = {"statement": str(limits.PGQ_STATEMENT_MS_MAX), "lock": str(limits.PGQ_LOCK_MS_MAX)}
+
+# Of a server that is not reachable any more, without a word.
+_KEEPALIVE = {
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
 
 
-class _Bounded(psycopg.Connection[tuple[Any, ...]]):
-    """Without a byte for PGQ_ANSWER_SECONDS_MAX it is lost: psycopg waits without end, and a cancellation with it."""
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """pooled: each transaction may run on another connection of the server, which would keep what a session sets."""
+
+    pooled = False
 
     def wait(self, gen: PQGen[ResultT], *args: Any, **options: Any) -> ResultT:
+        """Raises OperationalError without a byte for PGQ_ANSWER_SECONDS_MAX: psycopg waits without end."""
         return super().wait(self._heard(gen), *args, **options)
 
     def _heard(self, gen: PQGen[ResultT]) -> PQGen[ResultT]:
@@ -49,14 +60,21 @@ class _Bounded(psycopg.Connection[tuple[Any, ...]]):
                 result: ResultT = done.value
                 return result
 
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """Statements have time-outs; through a pool all of the body is one transaction, and leaves none behind."""
+        if not self.pooled:
+            yield
+            return
+        with self.transaction():
+            self.execute(SQL["set_up"], _BOUNDS | {"local": True})
+            yield
 
-# Of a server that is not reachable any more, without a word.
-_KEEPALIVE = {
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "30000",
-}
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """A statement after which others run if it fails."""
+        with self.transaction() if self.pooled else nullcontext():
+            yield
 
 
 class Connections:
@@ -83,6 +101,7 @@ class Connections:
         self, table: str, work: Callable[[Connection], ResultT], *, claims: bool = False
     ) -> ResultT:
         """Run `work` with a connection in a thread; each of its statements is a transaction, if it says nothing else.
+        Through a pool all of it is one.
 
         claims: whether it is a claim, of which only some run at the same time.
         Raises StorageUnavailable where nothing was changed and a later try may succeed, OutcomeUnknown where that is
@@ -125,7 +144,8 @@ class Connections:
     def _run(self, work: Callable[[Connection], ResultT]) -> ResultT:
         connection = self._take()
         try:
-            return work(connection)
+            with connection.bounded():
+                return work(connection)
         except psycopg.Error as problem:
             raise error_of(problem, connection) from problem
         finally:
@@ -150,7 +170,8 @@ def connected(database_url: str) -> Iterator[Connection]:
     check_url(database_url)
     connection = connect(database_url)
     try:
-        yield connection
+        with connection.bounded():
+            yield connection
     except psycopg.Error as problem:
         raise error_of(problem, connection) from None
     finally:
@@ -181,13 +202,15 @@ def connect(database_url: str) -> Connection:
         "application_name": "forq pgq",
     } | _KEEPALIVE
     try:
-        connection = _Bounded.connect(conninfo.make_conninfo("", **usual | given), autocommit=True)
+        connection = Connection.connect(conninfo.make_conninfo("", **usual | given), autocommit=True)
         connection.prepare_threshold = None
     except psycopg.Error as problem:
         raise StorageUnavailable(f"the database cannot be reached: {_words(problem)}") from None
     try:
-        times = {"statement": str(limits.PGQ_STATEMENT_MS_MAX), "lock": str(limits.PGQ_LOCK_MS_MAX)}
-        connection.execute(SQL["set_up"], times)
+        ((process,),) = connection.execute(SQL["server_process"])
+        connection.pooled = process != connection.info.backend_pid
+        if not connection.pooled:
+            connection.execute(SQL["set_up"], _BOUNDS | {"local": False})
     except psycopg.Error as problem:
         connection.close()
         raise StorageUnavailable(f"the database cannot be used: {_words(problem)}") from None

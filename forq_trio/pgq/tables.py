@@ -52,10 +52,10 @@ class TableOptions(Struct, frozen=True):
 class Tables:
     """A `Source` of `forq_trio.worker`; open while `opened` is."""
 
-    def __init__(self, database_url: str, options: TableOptions) -> None:
-        """Raises InvalidDatabaseUrl."""
+    def __init__(self, database_url: str, options: TableOptions, listen_url: str | None = None) -> None:
+        """listen_url: of the same database without a pool. Raises InvalidDatabaseUrl."""
         self._connections = Connections(database_url, options.table_connections_max)
-        self._wakes = Wakes(database_url)
+        self._wakes = Wakes(listen_url or database_url)
         self._options = options
         self._turns: WeakValueDictionary[tuple[Any, ...], anyio.Lock] = WeakValueDictionary()
         self._unanswered: set[str] = set()

@@ -38,7 +38,8 @@ class Wakes:
             event.set()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled. It has started at once: nobody waits for a database that does not answer."""
+        """Listen until cancelled, but not through a pool. It has started at once: nobody waits for a database that does
+        not answer."""
         task_status.started()
         pause = PAUSE_SECONDS_MIN
         while True:
@@ -46,6 +47,8 @@ class Wakes:
                 connection = await anyio.to_thread.run_sync(self._listen)
                 pause = PAUSE_SECONDS_MIN
                 try:
+                    if connection.pooled:  # nobody can listen through a pool
+                        return
                     await self._pass_on(connection)
                 finally:
                     connection.close()
@@ -57,7 +60,8 @@ class Wakes:
     def _listen(self) -> Connection:
         connection = connect(self._url)
         try:
-            connection.execute(SQL["listen"])
+            if not connection.pooled:
+                connection.execute(SQL["listen"])
         except psycopg.Error as problem:
             connection.close()
             raise error_of(problem, connection) from problem

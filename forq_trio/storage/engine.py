@@ -450,8 +450,9 @@ class Engine(Protocol):
         ...
 
     @property
-    def tables_url(self) -> str | None:
-        """The URL of the database where applications have tables to which queues may be bound; None without any."""
+    def tables_urls(self) -> tuple[str, str] | None:
+        """The URL of the database where applications have tables to which queues may be bound, and the one at which to
+        listen; None without any."""
         ...
 
     def clock(self) -> Clock:

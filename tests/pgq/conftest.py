@@ -6,6 +6,7 @@ from itertools import count
 
 import psycopg
 import pytest
+import trio
 from psycopg import sql
 
 from forq_trio import Broker, open_broker, pgq
@@ -23,6 +24,17 @@ def locked(url: str, table: str) -> Iterator[None]:
         connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(table)))
         yield
         connection.rollback()
+
+
+async def until_listening(theirs: Theirs) -> None:
+    """Until a connection of this database listens, and has looked once."""
+    query = "SELECT count(*) AS n FROM pg_stat_activity WHERE query = 'LISTEN forq_pgq' AND state = 'idle'"
+    with trio.fail_after(10):
+        while True:
+            ((n,),) = theirs.connection.execute(query).fetchall()
+            if n:
+                return
+            await trio.lowlevel.checkpoint()
 
 
 @pytest.fixture(scope="session")

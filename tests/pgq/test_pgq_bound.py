@@ -29,9 +29,8 @@ from forq_trio.monitor.ages import Ages
 from forq_trio.pgq import history
 from forq_trio.system import open_broker
 from forq_trio.telemetry.counters import Counters
-from pgq.conftest import NUMBERS
+from pgq.conftest import NUMBERS, until_listening
 from pgq.rows import Rows
-from pgq.theirs import Theirs
 
 # Binding
 
@@ -247,17 +246,6 @@ async def test_a_waiting_receiver_is_woken_by_either_side(broker, queue, theirs)
             await until_listening(theirs)
             await send()
         await broker.ack(queue, found)
-
-
-async def until_listening(theirs: Theirs) -> None:
-    """Until a connection of this database listens, and has looked once."""
-    query = "SELECT count(*) AS n FROM pg_stat_activity WHERE query = 'LISTEN forq_pgq' AND state = 'idle'"
-    with trio.fail_after(10):
-        while True:
-            ((n,),) = theirs.connection.execute(query).fetchall()
-            if n:
-                return
-            await trio.lowlevel.checkpoint()
 
 
 async def test_each_message_wakes_one_receiver(broker, queue, theirs) -> None:

@@ -62,7 +62,7 @@ class ObservedEngine:
         self.durability = engine.durability
         self.log = engine.log
         self.listen = engine.listen
-        self.tables_url = engine.tables_url
+        self.tables_urls = engine.tables_urls
         self.clock = engine.clock
         self.batches: list[Batch] = []
         self.commits = 0

@@ -226,9 +226,13 @@ RETURNING mine.place, extract(epoch FROM message.locked_until)::float8;
 LISTEN forq_pgq;
 
 -- name: set_up
--- Bounds of every statement of a connection.
-SELECT set_config('statement_timeout', %(statement)s, false), set_config('lock_timeout', %(lock)s, false),
-    set_config('datestyle', 'ISO', false);
+-- Bounds of every statement of a connection, or of a transaction.
+SELECT set_config('statement_timeout', %(statement)s, %(local)s), set_config('lock_timeout', %(lock)s, %(local)s),
+    set_config('datestyle', 'ISO', %(local)s);
+
+-- name: server_process
+-- The process of the server that answers.
+SELECT pg_backend_pid();
 
 -- name: counts
 -- How many messages are in each state.

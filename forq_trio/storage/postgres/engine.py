@@ -100,7 +100,7 @@ class PostgresEngine(SqlEngine):
         """Connect, and if need be create or migrate the schema. Raises StorageOpenError."""
         self.durability = durability
         self._settings = settings
-        self._url = url
+        self._url, self._listen_url = url, others.listen or url
         self._address = Address(url)
         self._listened = self._address if others.listen is None else Address(others.listen)
         self._connection: PgConnection = open_writer(self._address)
@@ -280,8 +280,8 @@ class PostgresEngine(SqlEngine):
         return partial(PgListener, self._listened, self._name)
 
     @property
-    def tables_url(self) -> str:
-        return self._url
+    def tables_urls(self) -> tuple[str, str]:
+        return self._url, self._listen_url
 
     def clock(self) -> Clock:
         return self._clock

@@ -107,7 +107,7 @@ class SqlEngine(ABC):
         return None
 
     @property
-    def tables_url(self) -> str | None:
+    def tables_urls(self) -> tuple[str, str] | None:
         return None
 
     def clock(self) -> Clock:
