@@ -17,8 +17,8 @@ from pydantic_settings import InitSettingsSource
 from forq_trio.config.settings import SETTINGS, Config
 
 PREFIX = "FORQ_"
-NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
-"""Our variables that are not settings: the path of the TOML file, and the URL for the client commands."""
+NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL", "FORQ_PG_URL", "FORQ_SIGNING_KEY", "FORQ_TOKEN")
+"""Our variables that are not settings: the path of the TOML file, and what commands and clients read."""
 
 # Not for us: the variables that Kubernetes sets in every pod for a service called "forq", and those of our tests.
 _FOREIGN = re.compile(

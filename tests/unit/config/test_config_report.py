@@ -8,6 +8,7 @@ from pathlib import Path
 from forq_trio.config import report as config_report
 from forq_trio.config.load import load
 from forq_trio.config.settings import SETTINGS
+from forq_trio.config.sources import read_environment
 from forq_trio.telemetry.log import LogEvent
 
 DOCS = Path(__file__).parents[3] / "docs" / "configuration.md"
@@ -78,3 +79,12 @@ def _written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "forq.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_variables_that_our_commands_and_clients_read_are_known():
+    root = DOCS.parents[1]
+    read = re.compile(r'(?:environ(?:\.get\(|\[)|envvar=)"(FORQ_\w+)"')
+    sources = [*(root / "forq_trio").rglob("*.py"), *(root / "pyspark_forq").rglob("*.py")]
+    names = {name for path in sources for name in read.findall(path.read_text(encoding="utf-8"))}
+    assert {"FORQ_URL", "FORQ_PG_URL", "FORQ_TOKEN"} <= names
+    assert read_environment(dict.fromkeys(names, "x")).warnings == []
