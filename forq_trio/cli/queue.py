@@ -12,7 +12,7 @@ from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import members, print_json
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
-from forq_trio.model.queue_settings import SETTINGS
+from forq_trio.model.queue_settings import OF_TABLES, SETTINGS
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def show(queue: str, as_json: bool, url: str) -> None:
         return
     rows = []
     for name, setting in SETTINGS.items():
+        if found.settings.table is not None and name not in OF_TABLES:
+            continue
         source = "default" if getattr(found.settings, name) is None else "set"
         value = FORMS[setting.kind].text(getattr(found.effective, name))
         rows.append((setting.option, value, source))

@@ -60,7 +60,9 @@ def test_a_server_binds_a_queue_to_the_table_of_the_page(database, monkeypatch, 
             monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
             assert run(blocks("sh")[1].split()[1:]) == 0
             assert run(["queue", "show", "orders"]) == 0
-            assert "orders is bound to the table Orders/1" in capsys.readouterr().err
+            shown = capsys.readouterr()
+            assert "orders is bound to the table Orders/1" in shown.err
+            assert [line.split()[0] for line in shown.out.splitlines()[-2:]] == ["lease", "max-attempts"]
             done = subprocess.run(
                 [sys.executable, "-W", "error", "-c", blocks("python")[1]],
                 env=environment(FORQ_URL=server.url, PYTHONPATH=str(ROOT)),
