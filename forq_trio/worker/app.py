@@ -39,8 +39,8 @@ DRAIN_SECONDS_DEFAULT = 10.0
 class Worker:
     """Runs handlers on the messages of queues (docs/workers.md).
 
-    source: a URL (http, https: a server; sqlite, memory: the queue inside this process), or a Broker or an
-    AsyncForqClient, which the caller opened and closes. secret: for a server; None for that of FORQ_AUTH_SECRET.
+    source: a URL (http, https: a server; sqlite, memory, postgresql: the queue inside this process), or a Broker or
+    an AsyncForqClient, which the caller opened and closes. secret: for a server; None for that of FORQ_AUTH_SECRET.
     name: None for the program's name and the process's number. concurrency: how many handlers run at once over all
     queues, shared by weight while there are not enough; None for no such bound. drain_seconds: how long handlers may
     still run when the worker stops, before they are cancelled and their messages given back. presence: whether the

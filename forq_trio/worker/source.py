@@ -102,13 +102,16 @@ async def open_source(source: "str | Source", secret: str | None) -> AsyncIterat
 
         async with AsyncForqClient(source, own_secret(secret)) as client:
             yield client
-    elif source.startswith(("sqlite:", "memory:")):
+    elif source.startswith(("sqlite:", "memory:", "postgresql:", "postgres:")):
         with needing("embed", "a worker on a database"):
             from forq_trio.system import open_broker
         async with open_broker(source) as broker:
             yield broker
     else:
-        raise ValueError(f"a worker's source is a URL with http, https, sqlite or memory: not {source!r}")
+        kind = source.partition(":")[0]  # without what may be a password
+        raise ValueError(
+            f"a worker's source is a URL with http, https, sqlite, memory or postgresql: not {kind!r}"
+        )
 
 
 def own_secret(secret: str | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from forq_trio import open_blocking_broker
+from forq_trio import open_blocking_broker, open_broker
 from forq_trio.outbox import Relay
 from forq_trio.worker import Worker, WorkerSetupError
 
@@ -112,11 +112,26 @@ def test_every_queue_needs_a_slot() -> None:
         app.run()
 
 
+async def test_a_database_of_postgresql_is_a_source(database) -> None:
+    app = Worker(database)
+    got = []
+
+    @app.on("emails")
+    async def note(mail: dict[str, str]) -> None:
+        got.append(mail["to"])
+
+    async with open_broker(database) as broker:
+        await broker.produce("emails", '{"to": "me"}')
+    await app.serve(stop_when_empty=True)
+    assert got == ["me"]
+
+
 async def test_an_unknown_source_is_refused() -> None:
-    app = Worker("redis://localhost")
+    app = Worker("redis://me:hunter2@localhost")
     app.on("a")(handle)
-    with pytest.raises(ValueError, match="redis"):
+    with pytest.raises(ValueError, match="redis") as refused:
         await app.serve()
+    assert "hunter2" not in str(refused.value)
     with pytest.raises(RuntimeError, match="not open"):
         await app.send("a", {})
 
