@@ -33,8 +33,11 @@ _decode = msgspec.json.Decoder(NewMessage).decode
 
 
 def path_of(database: str | os.PathLike[str]) -> str:
-    """The path of a database that is named by its path or as sqlite:///path."""
-    return os.path.realpath(os.fspath(database).removeprefix(_PREFIX))
+    """The path of a database that is named by its path or as sqlite:///path. Raises NoOutbox for PostgreSQL."""
+    path = os.fspath(database)
+    if path.startswith(("postgresql:", "postgres:")):
+        raise NoOutbox("PostgreSQL needs no relay: a server moves what is committed there into its queues")
+    return os.path.realpath(path.removeprefix(_PREFIX))
 
 
 class OutboxDatabase:

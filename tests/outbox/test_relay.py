@@ -276,6 +276,12 @@ async def test_a_database_without_an_outbox_is_a_mistake(path, broker):
         await Relay(path, broker).relay_all()
 
 
+async def test_a_database_of_postgresql_needs_no_relay(broker):
+    with pytest.raises(NoOutbox, match="PostgreSQL needs no relay") as refused:
+        Relay("postgresql://me:hunter2@db/shop", broker)
+    assert "hunter2" not in str(refused.value)
+
+
 async def test_a_write_wakes_the_relay_and_nothing_else_does(shop, path, broker):
     signal = Signal()
     async with Relay(path, broker, watch_with=signal) as relay:
