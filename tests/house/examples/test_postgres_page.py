@@ -10,6 +10,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
+from forq_trio.storage.postgres.engine import CLOCK_SECONDS
 from support.batches import do
 from support.words import claim, contents, send
 
@@ -65,9 +66,11 @@ def test_each_promise_that_is_weaker_has_its_tests() -> None:
 def test_an_idle_server_asks_as_often_as_the_page_says() -> None:
     assert limits.PEERS_LOOK_SECONDS == 1
     assert limits.PROCESS_REPORT_SECONDS == 5
+    assert CLOCK_SECONDS == 60
     assert row('"an idle server runs no queries"') == (
         "one short query a second, every five seconds one row is written, and every"
-        f" {limits.DATABASE_LOOK_SECONDS} seconds the database is asked about itself"
+        f" {limits.DATABASE_LOOK_SECONDS} seconds the database is asked about itself;"
+        " its clock is read once a minute, and Forq's clean-ups run every few minutes"
     )
 
 
