@@ -25,7 +25,7 @@ Rules
 - The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
   and tries work without a caller again later: expired timers, and the release of abandoned claims. After a commit that
   fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown. On one file the writer then ends with
-  CommitFailed, which ends the process, and the next one reads what was committed; PostgreSQL is asked again.
+  CommitFailed, which ends the process, and the next one reads what was committed. On PostgreSQL it goes on.
 - While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
   StorageLost: sends, settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements still
   work: no other process can deliver the stored messages.

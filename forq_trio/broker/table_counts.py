@@ -1,8 +1,9 @@
 """How many messages are in the tables to which queues are bound, as of the last look. `Broker.bound.counted`.
 
 A table has no counts that its publishers and consumers keep, so they are counted: one table after the other every
-TABLES_COUNTED_SECONDS, and after each with a rest of TABLE_COUNT_REST times as long as it took. So gauges, charts and
-lists of queues run no query, and counting takes a few percent of one connection, however many and large the tables are.
+TABLES_COUNTED_SECONDS, and after each with a rest of TABLE_COUNT_REST times as long as it took, but no longer than
+TABLES_COUNTED_SECONDS. So gauges, charts and lists of queues run no query. A table is counted anew only after the
+whole rest, so it takes at most 4 % of a connection; the job counts one table at a time, however many there are.
 Who asks for the counts of one queue gets new ones, or those of a moment ago where counting takes long.
 """
 

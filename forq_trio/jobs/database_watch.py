@@ -14,7 +14,8 @@ from forq_trio.model.database_state import DatabaseState, HeldSnapshot, Snapshot
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.telemetry.log import LogEvent, log
 
-_Place = tuple[str, str, int | None, str]
+_Key = tuple[str, str, int | None, str]
+"""Tells one snapshot of a holder from another: all of it but its state and `idle_ms`."""
 
 
 class DatabaseWatch:
@@ -23,7 +24,7 @@ class DatabaseWatch:
     def __init__(self, readers: ReaderPool, now: Callable[[], float] = trio.current_time) -> None:
         self._readers = readers
         self._now = now
-        self._since: dict[_Place, float] = {}
+        self._since: dict[_Key, float] = {}
         """When each snapshot of the latest look was first seen."""
         self._told: SnapshotHolder | None = None
         self.state: DatabaseState | None = None
@@ -38,11 +39,11 @@ class DatabaseWatch:
         if reading is None:
             return None
         now = self._now()
-        self._since = {(at := _place(each)): self._since.get(at, now) for each in reading.holders}
+        self._since = {(key := _key(each)): self._since.get(key, now) for each in reading.holders}
         snapshot = None
         if reading.holders:
             oldest = reading.holders[0]
-            seen_ms = round((now - self._since[_place(oldest)]) * 1_000)
+            seen_ms = round((now - self._since[_key(oldest)]) * 1_000)
             snapshot = HeldSnapshot(oldest, max(seen_ms, oldest.idle_ms))
         self.state = DatabaseState(reading, snapshot)
         self._tell(self.state.old_snapshot)
@@ -54,12 +55,12 @@ class DatabaseWatch:
             if self._told is not None:
                 log(LogEvent.SNAPSHOT_ENDED)
             self._told = None
-        elif self._told is None or _place(self._told) != _place(snapshot.holder):
+        elif self._told is None or _key(self._told) != _key(snapshot.holder):
             self._told = snapshot.holder
             log(LogEvent.SNAPSHOT_HELD, by=self._told.words, seconds=snapshot.held_ms // 1_000)
 
 
-def _place(holder: SnapshotHolder) -> _Place:
+def _key(holder: SnapshotHolder) -> _Key:
     return holder.kind, holder.name, holder.pid, holder.oldest
 
 

@@ -26,7 +26,7 @@ from forq_trio.pgq.statements import SQL
 ResultT = TypeVar("ResultT")
 _BOUNDS = {"statement": str(limits.PGQ_STATEMENT_MS_MAX), "lock": str(limits.PGQ_LOCK_MS_MAX)}
 
-# Of a server that is not reachable any more, without a word.
+# So that a server that went away without a word is noticed.
 _KEEPALIVE = {
     "keepalives_idle": "10",
     "keepalives_interval": "5",

@@ -32,11 +32,12 @@ The rules of every engine; the conformance suite checks them on each:
    DUE_BATCH_MAX groups are looked at in a batch, those first that earlier ones left, then the others by name; a group
    of which not all could become ready is left. When the limit was changed or removed, all messages that are held by
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
-9. The order within a batch: due messages; a step of rule 13; runs of schedules that are due; the commands, kind by
-   kind, as `commands.COMMANDS` has them: settings, sends, offers, settlements, moves and removals, new due times and
-   removals by key, sweeps, tokens and sessions, tasks over dead letters, stages and publications, schedules, the
-   history, pipeline consumers, lifecycle events, maintenance; failed messages (rule 17); held messages (rule 8);
-   claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
+9. The order within a batch: due messages; a step of rule 13; runs of schedules that are due; messages that applications
+   sent in transactions of their own (PostgreSQL only); the commands, kind by kind, as `commands.COMMANDS` has them:
+   settings, sends, offers, settlements, moves and removals, new due times and removals by key, sweeps, tokens and
+   sessions, tasks over dead letters, stages and publications, schedules, the history, pipeline consumers, lifecycle
+   events, maintenance; failed messages (rule 17); held messages (rule 8); claims, by name of the queue, in queues with
+   claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -148,8 +149,9 @@ class Batch(Struct, frozen=True, gc=False):
     """The commands of one transaction, and the receivers that it may serve.
 
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
-    only those of queues in which a message became ready. moves_staged: it takes a step of rules 13 and 19;
-    False while nothing can be stored. shared: others are served, too, so the steps of long work are short.
+    only those of queues in which a message became ready. moves_staged: it also stores what no command of it sends:
+    published stages, runs of schedules, messages that applications sent; False while nothing can be stored, or other
+    calls go first. shared: others are served, too, so the steps of long work are short.
     """
 
     commands: Sequence[Command[Any]]

@@ -8,7 +8,7 @@ from forq_trio.wire.receipts import ReceiptResult
 
 
 class Consuming(Protocol):
-    """A `Broker`, an `AsyncForqClient`, or tables. What each method does is said there."""
+    """A `Broker`, an `AsyncForqClient`, or the `Tables` of `forq_trio.pgq`. What each method does is said there."""
 
     async def receive(
         self,

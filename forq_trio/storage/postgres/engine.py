@@ -44,7 +44,7 @@ from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
 from forq_trio.storage.postgres.shipped import pack, take_over, unpack
-from forq_trio.storage.postgres.zero import cannot_be_stored
+from forq_trio.storage.postgres.zero_character import cannot_be_stored
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.engine import SqlEngine
@@ -106,6 +106,7 @@ class PostgresEngine(SqlEngine):
         self._connection: PgConnection = open_writer(self._address)
         self._name = f"{os.getpid()}-{token_hex(4)}"
         self._numbers = count(1)
+        """Of the batches of this process, for their makers' names."""
         self._last = (0, "")
         """The last batch that the cache has: its version and its maker."""
         self._own = ""
@@ -128,19 +129,23 @@ class PostgresEngine(SqlEngine):
         self._settlements = [kind for kind in self._order if kind in SETTLEMENTS]
         self._replica: Replica | None = None
         try:
-            try:
-                self._prepare(others)
-            except DatabaseFailed:
-                if not self._connection.lost:
-                    raise
-                self._reopen()  # once: this process may have been stopped for as long as a transaction may be idle
-                self._prepare(others)
+            self._start(others)
         except DatabaseFailed as error:
             self._connection.close()
             raise self._address.refused(error) from None
         except BaseException:
             self._connection.close()
             raise
+
+    def _start(self, others: OtherUrls) -> None:
+        """`_prepare`, a second time if the connection is lost meanwhile. Raises DatabaseFailed."""
+        try:
+            self._prepare(others)
+        except DatabaseFailed:
+            if not self._connection.lost:
+                raise
+            self._reopen()  # this process may have been stopped for as long as a transaction may be idle
+            self._prepare(others)
 
     def _prepare(self, others: OtherUrls) -> None:
         """Check the other connections and read what the cache has."""

@@ -21,7 +21,7 @@ _decode = msgspec.json.Decoder(NewMessage).decode
 
 
 class PgReader(SqlReader):
-    """A connection that only reads; with a replica another one, to that."""
+    """A connection that only reads, to the primary; where there is a replica also one to that."""
 
     def __init__(self, address: Address, replica: Replica | None = None) -> None:
         self._address = address
@@ -49,7 +49,7 @@ class PgReader(SqlReader):
         return self._to_primary
 
     def database(self) -> DatabaseReading:
-        """Of the primary. Never of the replica, whose transactions hold nothing up there by themselves."""
+        """Of the primary, wherever reads go: what is open on a replica keeps no dead rows by itself."""
         try:
             connection = self._connection = self._primary()
             (figures,) = connection.query("database_figures")

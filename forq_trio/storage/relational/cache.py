@@ -1,7 +1,7 @@
 """The engine's cache: counts, settings, rounds and small tables, in memory, as of the last commit.
 
-A start reads all of it from the file, except the rounds of grouped queues: after a start they begin with the first
-ready message (`rules.group_position`).
+A start reads it from the tables (load.py). What no table has begins anew: the rounds of grouped queues with the first
+ready message (`rules.group_position`), scans and heads with the first entry of the index, and nothing is set aside.
 """
 
 from collections import Counter
@@ -44,16 +44,15 @@ class Cache:
     """The engine's `Snapshot`. A running batch changes nothing in it; its commit does (`Transaction.adopt`).
 
     queue_names: those of `counts`, sorted; replaced where it changes. makers: of queues that an access token made, its
-    name; queues_made: how many by token. grouped: queues that got messages with a group.
-    unhold_cursors: queues whose held messages all become ready, and the
-    sequence of the last one that did. rounds: the highest position claimed of a grouped queue
-    and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
-    ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
-    maker_turn: of whose schedules one ran last in turn.
-    history: by queue. tokens by name, sessions by digest; both are replaced where they change.
-    set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
-    scans: how far claims by attributes have looked. heads: of queues; None where the database forgets at once what is
-    gone. due_from_ms: no message is due before, but those that are set aside.
+    name; queues_made: how many by token. grouped: queues that got messages with a group. unhold_cursors: queues whose
+    held messages all become ready, and the sequence of the last one that did. rounds: the highest position claimed of a
+    grouped queue and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages
+    may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
+    by name. maker_turn: of whose schedules one ran last in turn, "" for the secret. history: by queue. tokens by name,
+    sessions by digest; both are replaced where they change. set_aside: by sequence, messages that could not be settled
+    or handed out, and when to try them again. scans: how far claims by attributes have looked. heads: of queues; None
+    where the database forgets at once what is gone. due_from_ms: no message is due before, but those that are set
+    aside.
     """
 
     def __init__(self, defaults: EngineSettings) -> None:

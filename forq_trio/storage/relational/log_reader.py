@@ -1,4 +1,4 @@
-"""Reads of the two logs. SQLite makes the lines of a page itself: no Python runs for them."""
+"""Reads of the two logs. The database makes the lines of a page itself: no Python runs for them."""
 
 from forq_trio.model import limits
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from forq_trio.model import limits
 from forq_trio.model.where import Where
 
-Place = tuple[int, int, int]
-"""Priority, position and sequence: a place in the claim order."""
+ScanPlace = tuple[int, int, int]
+"""Priority, position and sequence of a message. The priority is no negative, unlike that of `row.Place`."""
 Scanned = dict[str, dict[Where, "Scan"]]
 """By queue and conditions."""
 
@@ -18,14 +18,16 @@ class Scan(NamedTuple):
     end, or at once unless it was cut, so it always comes to an end.
     """
 
-    place: Place | None = None
+    place: ScanPlace | None = None
     cut: bool = False
     dirty: bool = False
 
 
 class Scans:
-    """The scans through the changes of one batch. `cut`: queues whose claims go on in the next batch.
-    What was committed changes by `adopt` alone."""
+    """The scans through the changes of one batch. What was committed changes by `adopt` alone.
+
+    cut: queues whose claims go on in the next batch.
+    """
 
     def __init__(self, committed: Scanned) -> None:
         self._committed = committed

@@ -7,7 +7,7 @@ from forq_trio.model import limits
 from forq_trio.model.where import Where, takes
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.relational.row import BYTES, ReadyRow, read_attributes
-from forq_trio.storage.relational.scans import Place, Scan
+from forq_trio.storage.relational.scans import Scan, ScanPlace
 from forq_trio.storage.relational.transaction import Transaction
 
 _FIRST_PRIORITY = 2**62
@@ -51,7 +51,7 @@ def _walk(
     aside = set(tx.sequences_set_aside())
     found: list[int] = []
     place = scan.place
-    at: Place | None = place
+    at: ScanPlace | None = place
     while len(found) < count:
         if step.used_up:
             return found, Scan(place, not found, scan.dirty)
@@ -71,7 +71,7 @@ def _walk(
 
 
 def _next_rows(
-    tx: Transaction, queue: str, at: Place | None, count: int
+    tx: Transaction, queue: str, at: ScanPlace | None, count: int
 ) -> list[tuple[int, int, int, str | None]]:
     if at is None:
         return tx.query("select_to_match", queue, _FIRST_PRIORITY, count)
