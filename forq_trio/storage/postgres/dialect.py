@@ -1,6 +1,7 @@
 """The named statements in PostgreSQL's dialect: the shared ones, translated, and those that are written anew.
 
 What can be translated word by word is; every other statement has its own text, of the same name, in `sql/dialect.sql`.
+What a statement does (begins, changes, adds, returns rows) is read from its text, so no list of names says it again.
 """
 
 import re
@@ -54,7 +55,9 @@ def _in_dialect() -> Mapping[str, str]:
     assert own.keys() <= shared.keys(), own.keys() - shared.keys()
     for name in UNBOUNDED:
         shared[name] = f"DECLARE unbounded NO SCROLL CURSOR FOR {shared[name]}"
-    statements = shared | own | load("connection", _PACKAGE) | load("watch", _PACKAGE)
+    statements = shared | own
+    for name in ("connection", "sent", "watch"):
+        statements |= load(name, _PACKAGE)
     most = str(limits.STEP_BYTES_MAX)
     return {name: _STEP_BYTES.sub(most, statement) for name, statement in statements.items()}
 
@@ -71,7 +74,7 @@ BEGINNING = frozenset(name for name, statement in SQL.items() if statement.start
 _CHANGES = re.compile(r"^ *(INSERT INTO|UPDATE|DELETE FROM)\b", re.MULTILINE)
 _GIVES_ROWS = re.compile(r"\bRETURNING\b")
 CHANGING = frozenset(
-    name for name, statement in SQL.items() if _CHANGES.search(statement) or "RETURNING" in statement
+    name for name, statement in SQL.items() if _CHANGES.search(statement) or _GIVES_ROWS.search(statement)
 )
 """Statements that change something."""
 ADDING = frozenset(name for name in CHANGING if SQL[name].lstrip().startswith("INSERT"))

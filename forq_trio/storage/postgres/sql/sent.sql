@@ -1,0 +1,60 @@
+-- Messages that applications sent with forq.send, and those of them that were set aside.
+
+-- name: sent_page
+-- The first messages that applications sent: at most so many, and not many more bytes; at least one.
+SELECT id, queue, message, bytes FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
+        SELECT *, octet_length(message) AS bytes FROM sent ORDER BY id LIMIT $1) AS first
+) AS summed WHERE before < $2 ORDER BY id;
+
+-- name: sent_page_but
+-- The same without those of these queues, which are full.
+WITH RECURSIVE queues AS (
+    (SELECT queue FROM sent ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT queue FROM sent WHERE queue > queues.queue ORDER BY queue LIMIT 1) FROM queues
+    WHERE queues.queue IS NOT NULL
+)
+SELECT id, queue, message, bytes FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
+        SELECT found.*, octet_length(found.message) AS bytes FROM queues, LATERAL (
+            SELECT * FROM sent WHERE sent.queue = queues.queue ORDER BY id LIMIT $1) AS found
+        WHERE queues.queue <> ALL ($3::text[]) ORDER BY id LIMIT $1) AS first
+) AS summed WHERE before < $2 ORDER BY id;
+
+-- name: set_sent_aside
+-- Copy a message that was refused, with the reason.
+INSERT INTO sent_set_aside SELECT id, queue, message, $2, $3 FROM sent WHERE id = $1;
+
+-- name: bound_set_aside
+-- Only the latest ones are stored.
+DELETE FROM sent_set_aside WHERE id <= (SELECT id FROM sent_set_aside ORDER BY id DESC OFFSET $1 LIMIT 1);
+
+-- name: list_set_aside
+-- Messages that were set aside, behind an id: at most so many, and not many more bytes; at least one.
+SELECT id, queue, message, code, reason FROM (
+    SELECT *, sum(octet_length(message)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - octet_length(message) AS before
+    FROM (SELECT * FROM sent_set_aside WHERE id > $1 ORDER BY id LIMIT $2) AS first
+) AS summed WHERE before < $3 ORDER BY id;
+
+-- name: count_set_aside
+-- How many there are, and the highest id.
+SELECT count(*), coalesce(max(id), 0) FROM sent_set_aside;
+
+-- name: take_set_aside
+-- Remove the first of these that have so many bytes, but at least one; and send them again where $3 is 1.
+WITH taken AS (
+    DELETE FROM sent_set_aside WHERE id IN (
+        SELECT id FROM (
+            SELECT id, sum(octet_length(message)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - octet_length(message)
+                AS before
+            FROM sent_set_aside WHERE id = ANY ($1::bigint[])
+        ) AS summed WHERE before < $2)
+    RETURNING id, queue, message
+),
+again AS (INSERT INTO sent (queue, message) SELECT queue, message FROM taken WHERE $3 = 1 ORDER BY id)
+SELECT id, CASE WHEN $3 = 1 THEN pg_notify('forq', 'sent ' || queue) END FROM taken ORDER BY id;
+
+-- name: forget_sent
+-- Remove messages that are in their queues, or set aside.
+DELETE FROM sent WHERE id = ANY (translate($1, '[]', '{}')::bigint[]);
