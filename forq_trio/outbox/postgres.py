@@ -15,9 +15,9 @@ from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.errors import ZeroCharacter
 from forq_trio.model.messages import MessageOptions, NewMessage
 from forq_trio.model.new_message import OPTIONS
-from forq_trio.outbox.statements import load
+from forq_trio.storage.relational.statements import load
 
-SQL = load("postgres")
+SQL = load("postgres", __package__)
 _DRIVERS = ("psycopg", "psycopg_async", "psycopg2")
 _options_of = attrgetter(*OPTIONS)
 _ATTRIBUTES = list(OPTIONS).index("attributes")

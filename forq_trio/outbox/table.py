@@ -16,7 +16,7 @@ from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages import MessageOptions, NewMessage
 from forq_trio.model.outboxes import SetAside
 from forq_trio.outbox import postgres
-from forq_trio.outbox.statements import load
+from forq_trio.storage.relational.statements import load
 
 _CREATE = ("create_outbox", "create_set_aside", "create_identity")
 _LISTED_MAX = 1_000
@@ -27,7 +27,7 @@ Run = Callable[[str, Sequence[Any]], Any]
 """Runs a statement of the application's connection and returns its cursor or result."""
 
 
-SQL = load("outbox")
+SQL = load("outbox", __package__)
 
 
 def create_table(connection: Any) -> None:

@@ -97,7 +97,7 @@ MAY_IMPORT = {
         "outbox",
         "tables",
     },
-    "outbox": {"model"},
+    "outbox": {"model", "statements"},
     "blocking": {"model", "wire", "broker", "client", "guests", "system"},
     "app": {
         "model",
