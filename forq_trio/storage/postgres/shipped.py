@@ -71,6 +71,7 @@ class Shipped(Struct, frozen=True, array_like=True):
     sessions: dict[str, UiSession | None] = {}
     redrives: dict[str, RedriveTask | None] = {}
     consumers: dict[str, Consumer | None] = {}
+    maker_turn: str = ""
 
 
 def _encoded(value: Any) -> Any:
@@ -131,6 +132,7 @@ def pack(tx: Transaction, *, whole: bool = False) -> bytes:
             tx.sessions.changed,
             tx.redrives.changed,
             tx.consumers.changed,
+            tx.maker_turn,
         )
     )
 
@@ -176,4 +178,5 @@ def take_over(tx: Transaction, shipped: Shipped) -> None:
     tx.sessions.changed = shipped.sessions
     tx.redrives.changed = shipped.redrives
     tx.consumers.changed = shipped.consumers
+    tx.maker_turn = shipped.maker_turn
     tx.adopt()

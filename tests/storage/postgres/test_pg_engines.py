@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from forq_trio.model import limits
 from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import (
     Configure,
@@ -15,12 +16,14 @@ from forq_trio.model.commands import (
     Purge,
     Purged,
     RevokeToken,
+    SaveSchedule,
     SaveToken,
 )
 from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
 from forq_trio.model.keys import Offering
 from forq_trio.model.messages import NewMessage, Receipt
 from forq_trio.model.queue_settings import Overflow, SettingsChange
+from forq_trio.model.schedules import NewSchedule
 from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
@@ -85,6 +88,19 @@ def test_what_is_recorded_is_each_process_s_own_setting(open_one, log):
     do(on, send("y"))
     do(off, ack(do(off, claim())[0]))
     assert off.snapshot().logs["history"].last == int(log == "history")
+
+
+def test_whose_schedule_runs_in_turn_is_known_to_the_other(open_one, monkeypatch):
+    """Of the two runs of a batch the second is that of the next token in turn, whoever ran the batch before."""
+    monkeypatch.setattr(limits, "RUNS_STEP_MAX", 2)
+    a, b = open_one(), open_one()
+    for name in ("t1", "t2", "t3", "t4", "u1"):
+        do(a, SaveSchedule(name, NewSchedule(queue=name, content=name, every="10s"), False, name[0]))
+    sent = [
+        {event.queue for event in run(engine, now_ms=T0 + 10_000).events if event.kind == "produced"}
+        for engine in (a, b)
+    ]
+    assert sent == [{"t1", "t2"}, {"t3", "u1"}]
 
 
 def test_an_empty_batch_wakes_the_queues_that_others_woke(open_one):
