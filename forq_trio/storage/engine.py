@@ -149,9 +149,8 @@ class Batch(Struct, frozen=True, gc=False):
     """The commands of one transaction, and the receivers that it may serve.
 
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
-    only those of queues in which a message became ready. moves_staged: it also stores what no command of it sends:
-    published stages, runs of schedules, messages that applications sent; False while nothing can be stored, or other
-    calls go first. shared: others are served, too, so the steps of long work are short.
+    only those of queues in which a message became ready. moves_staged: it also stores what no command sends
+    (stages, runs, what applications sent); not while sends are refused or calls go first. shared: so long steps are cut.
     """
 
     commands: Sequence[Command[Any]]
