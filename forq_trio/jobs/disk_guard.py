@@ -194,6 +194,7 @@ class DiskGuard:
             return
         if self._free_bytes(self._reserve.parent) >= self._keep_bytes + self._keep_bytes // 4:
             await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)
+            self._has_reserve = self._reserve.exists()  # it may have been given up meanwhile
 
     def _make_reserve(self) -> None:
         """Make the reserve file. Runs in a thread: some file systems have to write all of it."""
@@ -203,7 +204,6 @@ class DiskGuard:
                 os.posix_fallocate(descriptor, 0, self._keep_bytes)
             finally:
                 os.close(descriptor)
-            self._has_reserve = True
         except OSError:  # another program took the space, or a quota is used up: the next check tries again
             with suppress(OSError):
                 self._reserve.unlink(missing_ok=True)

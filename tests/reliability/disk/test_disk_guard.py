@@ -1,5 +1,7 @@
 """The guard and the writer on a disk whose free space a test sets: sends are refused in time, the rest goes on."""
 
+import os
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from reliability.disk.faulty import FaultyDisk
-from support.actors import ObservedEngine, TrioClock, elapse, running_writer, until
+from support.actors import ObservedEngine, TrioClock, all_idle, elapse, running_writer, until
 from support.words import Pending, ack, claim, send
 
 KEEP = limits.MIB
@@ -158,6 +160,32 @@ async def test_sends_go_on_without_a_restart_once_there_is_room_and_a_reserve_ag
         await look_until(lambda: not writer.sends_refused)
         assert place.reserve.exists()
         assert (await writer.execute(send())).sequence == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_reserve_that_is_given_up_while_it_is_made_is_made_again(
+    place, autojump_clock, monkeypatch
+) -> None:
+    made, given_up, allocate = threading.Event(), threading.Event(), os.posix_fallocate
+
+    def slow(descriptor: int, offset: int, size: int) -> None:
+        made.set()
+        given_up.wait()
+        allocate(descriptor, offset, size)
+
+    monkeypatch.setattr("os.posix_fallocate", slow)
+    async with trio.open_nursery() as nursery:
+        house = place.house.disk_guard = DiskGuard(
+            place.engine.log, place.writer, TrioClock(), Counters(), KEEP
+        )
+        nursery.start_soon(house.run)
+        await until(made.is_set)
+        house.make_space()
+        given_up.set()
+        await all_idle()
+        await look()
+        await all_idle()
+        assert place.reserved_bytes() >= KEEP
         nursery.cancel_scope.cancel()
 
 
