@@ -150,7 +150,7 @@ class Batch(Struct, frozen=True, gc=False):
 
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
     only those of queues in which a message became ready. moves_staged: it also stores what no command sends
-    (stages, runs, what applications sent); not while sends are refused or calls go first. shared: so long steps are cut.
+    (stages, runs, what applications sent); not while sends are refused or calls go first. shared: long steps are cut.
     """
 
     commands: Sequence[Command[Any]]
