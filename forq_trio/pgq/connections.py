@@ -9,7 +9,7 @@ import select
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -24,6 +24,9 @@ from forq_trio.pgq.errors import DatabaseRefused, InvalidDatabaseUrl, NoTable, T
 from forq_trio.pgq.statements import SQL
 
 ResultT = TypeVar("ResultT")
+Kind = Literal["claim", "send", "count", "other"]
+"""Of a call: a table's sends may be slow, say, and its claims not."""
+
 _BOUNDS = {"statement": str(limits.PGQ_STATEMENT_MS_MAX), "lock": str(limits.PGQ_LOCK_MS_MAX)}
 
 # So that a server that went away without a word is noticed.
@@ -81,7 +84,9 @@ class Connections:
     """Connections that are made when they are needed. Close them in the end.
 
     A table that is locked, or so large that its statements are slow, must not use them all. So a table has a share of
-    them (`each`), and one whose last call was slow uses others, of which all such tables have PGQ_SLOW_CONNECTIONS_MAX.
+    them (`each`). A call that has become slow leaves its place to others, and goes on as one of
+    PGQ_LATE_CONNECTIONS_MAX. Calls of its kind for the table then use others, of which all tables together have
+    PGQ_SLOW_CONNECTIONS_MAX, until one is quick.
     """
 
     def __init__(self, database_url: str, each: int = limits.PGQ_CONNECTIONS_MAX) -> None:
@@ -89,52 +94,76 @@ class Connections:
         check_url(database_url)
         self._url = database_url
         self._idle: list[Connection] = []
-        self._limiter = anyio.CapacityLimiter(limits.PGQ_CONNECTIONS_MAX + limits.PGQ_SLOW_CONNECTIONS_MAX)
+        self._limiter = anyio.CapacityLimiter(
+            limits.PGQ_CONNECTIONS_MAX + limits.PGQ_SLOW_CONNECTIONS_MAX + limits.PGQ_LATE_CONNECTIONS_MAX
+        )
         self._each = each
         self._shares: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
         self._quick = anyio.Semaphore(limits.PGQ_CONNECTIONS_MAX)
         self._claims = anyio.Semaphore(limits.PGQ_CLAIM_CONNECTIONS_MAX)
         self._slow = anyio.Semaphore(limits.PGQ_SLOW_CONNECTIONS_MAX)
-        self._slow_tables: set[str] = set()
+        self._late = anyio.Semaphore(limits.PGQ_LATE_CONNECTIONS_MAX)
+        self._slow_calls: set[tuple[str, Kind]] = set()
 
     async def run(
-        self, table: str, work: Callable[[Connection], ResultT], *, claims: bool = False
+        self, table: str, work: Callable[[Connection], ResultT], *, kind: Kind = "other"
     ) -> ResultT:
         """Run `work` with a connection in a thread; each of its statements is a transaction, if it says nothing else.
         Through a pool all of it is one.
 
-        claims: whether it is a claim, of which only some run at the same time.
+        kind: of claims only some run at the same time.
         Raises StorageUnavailable where nothing was changed and a later try may succeed, OutcomeUnknown where that is
         not known, NoTable and WrongTable, DatabaseRefused. Cancelled while it runs, it ends first, and returns.
         """
-        async with self._turn(table, claims=claims):
+        failure: Exception | None = None
+        async with self._turn(table, kind) as place:
             began = anyio.current_time()
-            try:
-                return await anyio.to_thread.run_sync(self._run, work, limiter=self._limiter)
-            finally:
-                if anyio.current_time() - began > limits.PGQ_SLOW_SECONDS:
-                    self._slow_tables.add(table)
-                else:
-                    self._slow_tables.discard(table)
+            with anyio.CancelScope(shield=True):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._note_slow, (table, kind), place)
+                    try:
+                        result = await anyio.to_thread.run_sync(self._run, work, limiter=self._limiter)
+                    except Exception as error:  # raised below as it is, in no group
+                        failure = error
+                    tasks.cancel_scope.cancel()
+            if anyio.current_time() < began + limits.PGQ_SLOW_SECONDS:
+                self._slow_calls.discard((table, kind))
+        if failure is not None:
+            raise failure
+        return result
 
     @asynccontextmanager
-    async def _turn(self, table: str, *, claims: bool) -> AsyncIterator[None]:
-        """Wait for a connection of the table's share. Raises TableBusy where that takes too long."""
+    async def _turn(self, table: str, kind: Kind) -> AsyncIterator[AsyncExitStack | None]:
+        """Wait for a connection of the table's share; gives its place if it is one that a slow call leaves.
+
+        Raises TableBusy where that takes too long.
+        """
         share = self._shares.setdefault(table, anyio.Semaphore(self._each))
-        async with AsyncExitStack() as held:
+        is_slow = False
+        async with AsyncExitStack() as held, AsyncExitStack() as place:
             try:
                 with anyio.fail_after(limits.PGQ_SHARE_SECONDS_MAX):
                     await held.enter_async_context(share)
                 with anyio.fail_after(limits.PGQ_TURN_SECONDS_MAX):
-                    if table in self._slow_tables:
+                    is_slow = (table, kind) in self._slow_calls
+                    if is_slow:
                         await held.enter_async_context(self._slow)
                     else:
-                        if claims:
-                            await held.enter_async_context(self._claims)
-                        await held.enter_async_context(self._quick)
+                        if kind == "claim":
+                            await place.enter_async_context(self._claims)
+                        await place.enter_async_context(self._quick)
             except TimeoutError:
                 raise TableBusy(f"too many calls wait for the table {table!r}") from None
-            yield
+            yield None if is_slow else place
+
+    async def _note_slow(self, call: tuple[str, Kind], place: AsyncExitStack | None) -> None:
+        """Once a call is slow, let another one run in its place; ends when cancelled."""
+        await anyio.sleep(limits.PGQ_SLOW_SECONDS)
+        self._slow_calls.add(call)
+        if place is not None:
+            async with self._late:
+                await place.aclose()
+                await anyio.sleep_forever()
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
@@ -149,7 +178,7 @@ class Connections:
         except psycopg.Error as problem:
             raise error_of(problem, connection) from problem
         finally:
-            if connection.closed:
+            if connection.closed or len(self._idle) >= limits.PGQ_CONNECTIONS_MAX:
                 connection.close()
             else:
                 self._idle.append(connection)

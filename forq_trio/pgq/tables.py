@@ -129,7 +129,7 @@ class Tables:
         while True:
             woken = self._wakes.event(queue)
             claimed, invalid, pause_seconds = await self._connections.run(
-                queue, lambda connection: claim(connection, queue, asked), claims=True
+                queue, lambda connection: claim(connection, queue, asked), kind="claim"
             )
             for row in invalid:
                 logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)
@@ -202,7 +202,9 @@ class Tables:
     async def produce_all(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced]:
         """Publish messages, all or none. Raises what `message_of` raises, InvalidPayload, and what `receive` raises."""
         rows = list(map(message_of, messages))
-        ids = await self._connections.run(queue, lambda connection: publish(connection, queue, *rows))
+        ids = await self._connections.run(
+            queue, lambda connection: publish(connection, queue, *rows), kind="send"
+        )
         self._wakes.wake(queue)
         return [Produced(str(id), 0) for id in ids]
 
@@ -235,7 +237,9 @@ class Tables:
         """How many messages are not finished, of PGQ_COUNTED_MAX at the most; their bytes are not counted."""
         given = {"limit": limits.PGQ_COUNTED_MAX, "attempts": self._options.attempts_max or None}
         rows = await self._connections.run(
-            queue, lambda connection: connection.execute(statement("live_counts", queue), given).fetchall()
+            queue,
+            lambda connection: connection.execute(statement("live_counts", queue), given).fetchall(),
+            kind="count",
         )
         found = {STATUS_OF[state]: count for state, count in rows}
         return QueueCounts(**found)

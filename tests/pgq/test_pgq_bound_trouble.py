@@ -99,10 +99,11 @@ async def test_a_call_waits_for_a_connection_for_a_bound(pgq_url, table, monkeyp
 
 
 async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -> None:
-    monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", -1.0)
+    monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
     connections = Connections(pgq_url, 1)
     for number in range(limits.PGQ_CONNECTIONS_MAX):
         await connections.run(f"slow{number}", lambda connection: None)
+    monkeypatch.undo()
     running = 0
     most = 0
     token = trio.lowlevel.current_trio_token()
@@ -133,6 +134,103 @@ async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -
     connections.close()
 
 
+@pytest.mark.parametrize("kind", ["claim", "send"])
+async def test_calls_that_become_slow_leave_their_places_to_other_tables(pgq_url, kind) -> None:
+    connections = Connections(pgq_url, 2)
+    running = 0
+    token = trio.lowlevel.current_trio_token()
+    is_full = trio.Event()
+    ends = trio.Event()
+
+    def begin() -> None:
+        nonlocal running
+        running += 1
+        if running == limits.PGQ_LATE_CONNECTIONS_MAX:
+            is_full.set()
+
+    def hold(_: object) -> None:
+        token.run_sync_soon(begin)
+        trio.from_thread.run(ends.wait, trio_token=token)
+
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            for number in range(limits.PGQ_LATE_CONNECTIONS_MAX):
+                nursery.start_soon(partial(connections.run, f"held{number // 2}", hold, kind=kind))
+            try:
+                await is_full.wait()
+                for number in range(limits.PGQ_CONNECTIONS_MAX):
+                    assert await connections.run(f"quick{number}", lambda connection: 1, kind=kind) == 1
+            finally:
+                ends.set()
+    assert len(connections._idle) <= limits.PGQ_CONNECTIONS_MAX
+    connections.close()
+
+
+@pytest.mark.parametrize("more", [0, 30])
+async def test_however_many_calls_become_slow_connections_are_bounded(pgq_url, monkeypatch, more) -> None:
+    monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
+    connections = Connections(pgq_url, 1)
+    bound = limits.PGQ_CONNECTIONS_MAX + limits.PGQ_LATE_CONNECTIONS_MAX
+    running = 0
+    most = 0
+    token = trio.lowlevel.current_trio_token()
+    is_full = trio.Event()
+    ends = trio.Event()
+
+    def begin() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        if running == bound:
+            is_full.set()
+
+    def end() -> None:
+        nonlocal running
+        running -= 1
+
+    def hold(_: object) -> None:
+        trio.from_thread.run_sync(begin, trio_token=token)
+        trio.from_thread.run(ends.wait, trio_token=token)
+        trio.from_thread.run_sync(end, trio_token=token)
+
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            for number in range(bound + more):
+                nursery.start_soon(connections.run, f"held{number}", hold)
+            try:
+                await is_full.wait()
+                await trio.testing.wait_all_tasks_blocked()
+            finally:
+                ends.set()
+    assert most == bound
+    connections.close()
+
+
+async def test_a_call_that_is_cancelled_while_it_is_slow_returns_what_it_did(pgq_url, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
+    connections = Connections(pgq_url, 1)
+    token = trio.lowlevel.current_trio_token()
+    has_begun = trio.Event()
+    ends = trio.Event()
+    results: list[str] = []
+
+    def hold(_: object) -> str:
+        token.run_sync_soon(has_begun.set)
+        trio.from_thread.run(ends.wait, trio_token=token)
+        return "claimed"
+
+    async def call() -> None:
+        results.append(await connections.run("slow", hold))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(call)
+        await has_begun.wait()
+        nursery.cancel_scope.cancel()
+        ends.set()
+    assert results == ["claimed"]
+    connections.close()
+
+
 async def test_however_many_claims_wait_a_send_does_not(pgq_url) -> None:
     connections = Connections(pgq_url, 1)
     running = 0
@@ -152,7 +250,7 @@ async def test_however_many_claims_wait_a_send_does_not(pgq_url) -> None:
 
     async with trio.open_nursery() as nursery:
         for number in range(2 * limits.PGQ_CONNECTIONS_MAX):
-            nursery.start_soon(partial(connections.run, f"claimed{number}", claim, claims=True))
+            nursery.start_soon(partial(connections.run, f"claimed{number}", claim, kind="claim"))
         await is_full.wait()
         await trio.testing.wait_all_tasks_blocked()
         assert await connections.run("sent", lambda connection: 1) == 1

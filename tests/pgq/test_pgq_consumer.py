@@ -205,8 +205,8 @@ class Counted:
         self._run = consumer._tables._connections.run
         consumer._tables._connections.run = self.run  # type: ignore[method-assign]
 
-    async def run(self, table, work, *, claims=False):
-        result = await self._run(table, work, claims=claims)
+    async def run(self, table, work, *, kind="other"):
+        result = await self._run(table, work, kind=kind)
         self.number += 1
         self._changed.set()
         self._changed = anyio.Event()

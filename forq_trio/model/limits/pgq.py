@@ -30,14 +30,15 @@ TABLE_COUNT_QUICK_SECONDS = 0.05
 PGQ_STATEMENTS_CACHED_MAX = 8_192  # of a process: some of each table
 PGQ_LOOKS_A_SECOND_MAX = 20  # at tables for which somebody waits, in all: each has so many fewer
 
-# Connections: of a consumer or server; of them at most so many of one queue at a server; and besides, of all tables
-# together whose last statement took longer than PGQ_SLOW_SECONDS. A call waits PGQ_SHARE_SECONDS_MAX for one of its
-# table's, and then PGQ_TURN_SECONDS_MAX for one of all.
+# Connections: of a consumer or server; of them at most so many of one queue at a server. Besides: of tables whose last
+# call of the same kind took PGQ_SLOW_SECONDS; and of other calls that have taken so long, which leave theirs to others.
+# A call waits PGQ_SHARE_SECONDS_MAX for one of its table's, and then PGQ_TURN_SECONDS_MAX for one of all.
 PGQ_CONNECTIONS_MAX = 4
 PGQ_TABLE_CONNECTIONS_MAX = 2
 PGQ_CLAIM_CONNECTIONS_MAX = 3  # for claims: however many receivers wait, sends and settlements go on
 PGQ_SLOW_CONNECTIONS_MAX = 2
-PGQ_SLOW_SECONDS = 0.25
+PGQ_LATE_CONNECTIONS_MAX = 8
+PGQ_SLOW_SECONDS = 0.1
 PGQ_SHARE_SECONDS_MAX = 5.0
 PGQ_TURN_SECONDS_MAX = 30.0
 BOUND_CALLS_MAX = INBOX_CALLS_MAX // 4  # that wait for one bound queue
