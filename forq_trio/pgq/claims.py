@@ -46,6 +46,7 @@ def asked_of(
         "limit": number,
         "bytes": limits.PGQ_CLAIM_BYTES_MAX,
         "row_bytes": limits.PGQ_ROW_BYTES_MAX,
+        "metadata_bytes": limits.PGQ_METADATA_BYTES_MAX,
         "lease": lease,
         "attempts": attempts_max or None,
         "history": history,
@@ -70,11 +71,13 @@ def claim(
             raise
         rows = connection.execute(statement("claim", queue), asked).fetchall()
     claimed: list[Delivery] = []
-    for id, created, started, count, received, first, until, payload, metadata, size in rows:
+    for id, created, started, count, received, first, until, payload, metadata, size, is_large in rows:
         receipt = Receipt(id, created, started, count)
         attributes = metadata_of(metadata)
-        if attributes is None or payload is None or not payload.startswith("{"):
+        if is_large or attributes is None or payload is None or not payload.startswith("{"):
             what = "the metadata are not texts" if attributes is None else "the payload is no object"
+            if is_large:
+                what = f"the metadata have more than {limits.PGQ_METADATA_BYTES_MAX:,} bytes"
             if size > limits.PGQ_ROW_BYTES_MAX:
                 what = f"it has {size:,} bytes; at most {limits.PGQ_ROW_BYTES_MAX:,} are read"
             reason = {"reason": f"invalid: {what}"}
@@ -128,7 +131,11 @@ def _discard_unread(connection: Connection, queue: str, asked: dict[str, Any]) -
 
 def look(connection: Connection, name: str, queue: str, given: dict[str, Any]) -> list[MessageInfo]:
     """The messages that a statement shows: without content and attributes where they are too large for a claim."""
-    bounds = {"bytes": limits.PGQ_CLAIM_BYTES_MAX, "characters": limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX}
+    bounds = {
+        "bytes": limits.PGQ_CLAIM_BYTES_MAX,
+        "metadata_bytes": limits.PGQ_METADATA_BYTES_MAX,
+        "characters": limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX,
+    }
     rows = connection.execute(statement(name, check_table_name(queue)), given | bounds).fetchall()
     shown = []
     for id, payload, metadata, count, created, scheduled, started, until, reason, state, size in rows:

@@ -120,7 +120,10 @@ def _metadata(metadata: Mapping[str, str]) -> str:
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"metadata {key!r} is no text")
-    return _storable(_encode(metadata).decode(), "the metadata")
+    encoded = _encode(metadata)
+    if len(encoded) > limits.PGQ_PUBLISH_METADATA_BYTES_MAX:
+        raise ValueError(f"the metadata have more than {limits.PGQ_PUBLISH_METADATA_BYTES_MAX:,} bytes")
+    return _storable(encoded.decode(), "the metadata")
 
 
 def _storable(text: str, what: str) -> str:

@@ -166,6 +166,35 @@ async def test_a_row_that_is_too_large_is_discarded_unread(
     assert row["error_detail"] == f"invalid: {reason}"
 
 
+async def test_a_row_whose_metadata_are_too_large_is_discarded(pgq_url, rows, table, monkeypatch) -> None:
+    """Decoding those of millions of keys would stop the process for seconds."""
+    monkeypatch.setattr(limits, "PGQ_METADATA_BYTES_MAX", 100)
+    told: list[InvalidRow] = []
+    text = "x" * (100 - len('{"n": ""}'))
+    rows.add({"a": "x" * 1_000}, metadata=name(text))
+    bad = rows.add({"a": 1}, metadata=name(f"{text}x"))
+    rows.add(metadata=name("after"))
+    async with Tables(pgq_url, TableOptions(on_invalid=told.append)).opened() as tables:
+        assert [len(each.attributes) for each in await tables.peek(table, 10)] == [1, 0, 1]
+        assert await claimed(tables, table) == [text, "after"]
+        assert await claimed(tables, table) == []
+    (row,) = rows.run("SELECT * FROM {} WHERE id = %s", bad)
+    reason = "the metadata have more than 100 bytes"
+    assert told == [InvalidRow(table, str(bad), '{"a": 1}', None, reason)]
+    assert row["error_detail"] == f"invalid: {reason}"
+
+
+async def test_the_largest_metadata_that_are_published_are_delivered(tables, table, pgq_url) -> None:
+    keys = limits.PGQ_PUBLISH_METADATA_BYTES_MAX // len('"12345":"",')
+    metadata = {f"{number:05}": "" for number in range(keys - 1)}
+    async with pgq.Publisher(pgq_url) as publisher:
+        await publisher.publish(table, pgq.Message({}, metadata))
+        with pytest.raises(pgq.InvalidPayload, match="the metadata have more than"):
+            await publisher.publish(table, pgq.Message({}, metadata | {"more": "x" * 20}))
+    (delivery,) = await tables.receive(table)
+    assert delivery.attributes == metadata
+
+
 async def test_null_metadata_are_the_empty_text(tables, rows, table) -> None:
     rows.add(metadata={"n": None})
     assert await claimed(tables, table) == [""]
@@ -206,12 +235,15 @@ async def test_a_row_that_cannot_even_be_discarded_stops_no_other(tables, rows, 
     assert f"row {bad} could not be discarded" in caplog.text
 
 
-@pytest.mark.parametrize("column", ["payload", "metadata"])
-async def test_a_claim_is_bounded_in_bytes_but_has_one_message(tables, rows, table, column) -> None:
+@pytest.mark.parametrize(
+    ("column", "bounds"),
+    [("payload", [(10_000_000, 1), (1_800_000, 3), (100, 9)]), ("metadata", [(1_000_000, 5), (100, 9)])],
+)
+async def test_a_claim_is_bounded_in_bytes_but_has_one_message(tables, rows, table, column, bounds) -> None:
     fill = f"UPDATE {{}} SET locked_until = NULL, {column} = jsonb_build_object('a', repeat('x', %s))"
     for _ in range(9):
         rows.add()
-    for size, number in ((10_000_000, 1), (1_800_000, 3), (100, 9)):
+    for size, number in bounds:
         rows.run(fill, size)
         found = await tables.receive(table, max_messages=100)
         assert [len(each.content) + len(each.attributes.get("a", "")) >= size for each in found] == [

@@ -1,5 +1,6 @@
 """Bounds of tables of pgq's layout: names, what one statement claims, stores or lists, and how long it may take."""
 
+from forq_trio.model.limits.http import ATTRIBUTES_JSON_BYTES_MAX
 from forq_trio.model.limits.messages import PRODUCE_BATCH_MAX
 from forq_trio.model.limits.units import MIB, SECOND_MS
 from forq_trio.model.limits.writer import INBOX_CALLS_MAX
@@ -15,6 +16,8 @@ PGQ_PUBLISH_BYTES_MAX = 64 * MIB
 PGQ_ROW_BYTES_MAX = (
     128 * MIB
 )  # of a message that is read; the database's text has more spaces than what was published
+PGQ_METADATA_BYTES_MAX = MIB  # of one that is read: no other thread runs while they are decoded
+PGQ_PUBLISH_METADATA_BYTES_MAX = MIB // 2
 PGQ_LIST_MAX = 1_000
 PGQ_LIST_PAYLOAD_CHARACTERS_MAX = 64 * 1024  # of each message that is listed
 PGQ_STEP_MAX = 10_000  # rows that one statement of a purge or requeue changes
@@ -51,6 +54,9 @@ PGQ_ATTEMPTS_MAX_DEFAULT = 3
 PGQ_POLLING_SECONDS_DEFAULT = 5.0
 
 assert PGQ_CLAIM_BYTES_MAX <= PGQ_PUBLISH_BYTES_MAX < PGQ_ROW_BYTES_MAX
+assert (
+    ATTRIBUTES_JSON_BYTES_MAX <= PGQ_PUBLISH_METADATA_BYTES_MAX < PGQ_METADATA_BYTES_MAX < PGQ_ROW_BYTES_MAX
+)
 assert PGQ_CLAIM_CONNECTIONS_MAX < PGQ_CONNECTIONS_MAX
 assert PGQ_TABLE_CONNECTIONS_MAX < PGQ_CONNECTIONS_MAX
 assert PGQ_LOCK_MS_MAX < PGQ_STATEMENT_MS_MAX < PGQ_ANSWER_SECONDS_MAX * SECOND_MS

@@ -39,7 +39,9 @@ END AS state;
 
 -- columns: shown
 -- What is shown of a message that is not finished. One that is too large is not read.
-id::text, CASE WHEN size <= %(bytes)s THEN payload::text END, CASE WHEN size <= %(bytes)s THEN metadata::text END,
+id::text, CASE WHEN size <= %(bytes)s THEN payload::text END,
+CASE WHEN size <= %(bytes)s AND (size <= %(metadata_bytes)s OR octet_length(metadata::text) <= %(metadata_bytes)s)
+    THEN metadata::text END,
 consumed_count, extract(epoch FROM created_at)::float8, extract(epoch FROM scheduled_for)::float8,
 extract(epoch FROM started_at)::float8, extract(epoch FROM locked_until)::float8, reason, state, size;
 
@@ -137,7 +139,7 @@ ORDER BY place
 RETURNING id;
 
 -- name: claim
--- Lock the next messages, up to a number and so many bytes; too large ones are not read. Two walks: what is for later costs nothing.
+-- Lock the next messages, up to a number and so many bytes; too large ones, and too large metadata, are not read. Two walks: what is for later costs nothing.
 WITH RECURSIVE due AS MATERIALIZED (
     SELECT id, created_at, scheduled_for, consumed_count, payload, metadata FROM {table}
     WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
@@ -169,8 +171,11 @@ WITH RECURSIVE due AS MATERIALIZED (
 SELECT id::text, taken.created_at::text, started_at::text, consumed_count,
     extract(epoch FROM taken.created_at)::float8, extract(epoch FROM started_at)::float8,
     extract(epoch FROM locked_until)::float8, CASE WHEN size <= %(row_bytes)s THEN payload::text END,
-    CASE WHEN size <= %(row_bytes)s THEN metadata::text END, size
-FROM taken JOIN chosen USING (id) ORDER BY number;
+    CASE WHEN size <= %(row_bytes)s AND NOT has_large_metadata THEN metadata::text END, size, has_large_metadata
+FROM taken JOIN chosen USING (id), LATERAL (
+    SELECT size > %(metadata_bytes)s AND coalesce(octet_length(metadata::text) > %(metadata_bytes)s, false)
+) AS measured (has_large_metadata)
+ORDER BY number;
 
 -- name: next_ids
 -- The next messages, unread.
