@@ -7,11 +7,15 @@ that overlap, whichever commits first comes first, or both are seen by one batch
 
 A message that its queue refuses for now, because it is full, waits where it is, and so do those behind it for the same
 queue. It is tried again once the queue's counts or settings have changed, and every DUE_RETRY_MS.
+
+Where there are more messages than a page, queues take turns: every second page is of the queues that were not in the
+last one, in equal shares. So who sends very many at once holds up messages for other queues by one batch or two, and
+those of a queue keep their order.
 """
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +50,8 @@ class FullQueues:
 
     def __init__(self) -> None:
         self._states: dict[str, _State] = {}
+        self.served: set[str] = set()
+        """Others, which have had their turn: those of the last page, if it was of all queues and more is left."""
 
     def __contains__(self, queue: str) -> bool:
         return queue in self._states
@@ -90,9 +96,14 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     if len(full) >= limits.SENT_FULL_QUEUES_MAX:
         return Moved()
     bounds = tx.allowances.step(limits.OUTBOX_PAGE_MAX), limits.OUTBOX_PAGE_BYTES_MAX
-    page = tx.query("sent_page_but", *bounds, array([*full])) if full else tx.query("sent_page", *bounds)
+    but = [*full, *full.served]
+    page = _page(tx, but, bounds)
+    if not page and full.served:
+        but = [*full]
+        page = _page(tx, but, bounds)
     newest = tx.last_seq
     moved: list[int] = []
+    served: set[str] = set()
     deferred = False
     set_aside = 0
     for id, queue, message, _ in page:
@@ -107,6 +118,7 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
             full.add(tx, queue)
             continue
         moved.append(id)
+        served.add(queue)
         if outcome is not None:
             tx.query("set_sent_aside", id, outcome.code, str(outcome))
             set_aside += 1
@@ -116,7 +128,13 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     size = sum(each[3] for each in page)
     if set_aside:
         tx.query("bound_set_aside", limits.SENT_SET_ASIDE_MAX)
-    return Moved(deferred or len(page) == bounds[0] or size >= bounds[1], set_aside)
+    has_rest = deferred or len(page) == bounds[0] or size >= bounds[1]
+    full.served = served if has_rest and not but else set()
+    return Moved(has_rest or bool(but and page), set_aside)
+
+
+def _page(tx: Transaction, but: list[str], bounds: tuple[int, int]) -> list[tuple[Any, ...]]:
+    return tx.query("sent_page_but", *bounds, array(but)) if but else tx.query("sent_page", *bounds)
 
 
 def take_set_aside(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:

@@ -378,6 +378,39 @@ def test_a_batch_moves_a_page_and_the_next_ones_the_rest(engine, shop):
     assert result.woken == set()
 
 
+def test_where_there_are_more_than_a_page_queues_take_turns_and_keep_their_order(engine, shop, monkeypatch):
+    monkeypatch.setattr(limits, "OUTBOX_PAGE_MAX", 10)
+    for queue in ("a", "b"):
+        shop.execute("SELECT forq.send(%s, n::text) FROM generate_series(1, 45) n", (queue,))
+    sends(shop, "small", "c")
+    shop.commit()
+    totals = []
+    while True:
+        result = run(engine)
+        counts = engine.snapshot().counts
+        totals.append(tuple(counts[queue].total if queue in counts else 0 for queue in "abc"))
+        if result.next_due_ms != T0:
+            break
+    assert totals[:4] == [(10, 0, 0), (10, 5, 1), (20, 5, 1), (20, 15, 1)]
+    assert totals[-1] == (45, 45, 1)
+    assert len(totals) <= 16
+    for queue in ("a", "b"):
+        assert contents(engine, queue) == [str(number) for number in range(1, 46)]
+
+
+def test_large_messages_for_two_queues_hold_up_no_third(engine, shop):
+    largest = "x" * limits.CONTENT_BYTES_MAX
+    for queue in ("a", "b"):
+        for _ in range(20):
+            sends(shop, largest, queue)
+    sends(shop, "small", "c")
+    shop.commit()
+    run(engine)
+    assert "c" not in engine.snapshot().counts
+    run(engine)
+    assert engine.snapshot().counts["c"].total == 1
+
+
 def test_a_page_is_bounded_in_bytes(engine, shop):
     largest = "x" * limits.CONTENT_BYTES_MAX
     for _ in range(10):

@@ -8,18 +8,20 @@ SELECT id, queue, message, bytes FROM (
 ) AS summed WHERE before < $2 ORDER BY id;
 
 -- name: sent_page_but
--- The same without those of these queues, which are full.
+-- The same without those of these queues, which are full or had their turn. Each other queue has the same share of the page.
 WITH RECURSIVE queues AS (
-    (SELECT queue FROM sent ORDER BY queue LIMIT 1)
+    (SELECT queue, id FROM sent ORDER BY queue, id LIMIT 1)
     UNION ALL
-    SELECT (SELECT queue FROM sent WHERE queue > queues.queue ORDER BY queue LIMIT 1) FROM queues
-    WHERE queues.queue IS NOT NULL
-)
+    SELECT next.queue, next.id FROM queues, LATERAL (
+        SELECT queue, id FROM sent WHERE sent.queue > queues.queue ORDER BY queue, id LIMIT 1) AS next
+),
+oldest AS MATERIALIZED (SELECT queue FROM queues WHERE queue <> ALL ($3::text[]) ORDER BY id LIMIT $1)
 SELECT id, queue, message, bytes FROM (
-    SELECT *, sum(bytes) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
-        SELECT found.*, octet_length(found.message) AS bytes FROM queues, LATERAL (
-            SELECT * FROM sent WHERE sent.queue = queues.queue ORDER BY id LIMIT $1) AS found
-        WHERE queues.queue <> ALL ($3::text[]) ORDER BY id LIMIT $1) AS first
+    SELECT *, sum(bytes) OVER (ORDER BY place, id ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
+        SELECT found.*, octet_length(found.message) AS bytes FROM oldest, LATERAL (
+            SELECT *, row_number() OVER (ORDER BY id) AS place FROM sent WHERE sent.queue = oldest.queue ORDER BY id
+            LIMIT (SELECT ($1 + count(*) - 1) / greatest(count(*), 1) FROM oldest)) AS found
+        ORDER BY place, id LIMIT $1) AS first
 ) AS summed WHERE before < $2 ORDER BY id;
 
 -- name: set_sent_aside
