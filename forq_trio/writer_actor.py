@@ -283,6 +283,8 @@ class WriterActor:
                 calls = self._sort_out(taken)
                 if calls or self._is_due():
                     await self._run_batch(calls)
+                if self._postponed and self._retry_at == inf:  # whatever became of the batch
+                    self._inbox.post_first(Call(Tick(), posted=True))
                 while self._pauses:
                     await self._wait_for_resume(self._pauses.pop())
                 self._set_timer()
@@ -380,8 +382,6 @@ class WriterActor:
             self._serve(receiver, deliveries, batch)
         for call, outcome in zip(calls, result.outcomes, strict=True):
             self._answer(call, outcome)
-        if self._postponed:
-            self._inbox.post_first(Call(Tick(), posted=True))
         if result.failed_queued:
             self._listener.failed_queued()
         if result.commit_seconds is not None:

@@ -11,6 +11,7 @@ import trio
 from forq_trio.jobs.disk_guard import DiskGuard, free_bytes_of
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.model import limits
+from forq_trio.model.commands import Purge
 from forq_trio.model.errors import StorageFull
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -138,6 +139,21 @@ async def test_a_batch_that_finds_the_disk_full_runs_again_without_its_sends(pla
         assert writer.sends_refused
         assert not place.reserve.exists()
         assert writer.snapshot().counts["q"].total == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_long_work_that_waits_for_a_batch_which_the_full_disk_refuses_goes_on(
+    place, autojump_clock
+) -> None:
+    async with trio.open_nursery() as nursery:
+        await place.guarded(nursery)
+        await place.writer.execute(send("one"))
+        place.full, place.free = True, 0
+        calls = [Pending(nursery, place.writer, each) for each in (send(), Purge("q"))]
+        with trio.fail_after(1):
+            outcomes = [await call.finished() for call in calls]
+        assert type(outcomes[0]) is StorageFull
+        assert outcomes[1].count == 1
         nursery.cancel_scope.cancel()
 
 

@@ -61,6 +61,11 @@ async def converse(seed: int) -> None:
         assert number not in delivered or not times or conversation.resets
 
 
+async def test_a_client_that_leaves_while_its_frames_wait_for_their_turn() -> None:
+    """Its last request was served all the same, and waited for as long as it might."""
+    await converse(910886839894)
+
+
 @many_trials
 @pytest.mark.parametrize("part", range(4))
 async def test_random_conversations(seed: int, part: int) -> None:

@@ -113,6 +113,8 @@ class Http2Connection:
 
     def _parse(self, nursery: trio.Nursery, *, full_portion: bool) -> bool:
         """Parse a portion and start its requests; returns whether more is left. Raises ConnectionFault."""
+        if self._is_gone:  # it left while this waited for its turn; what has begun by then is lost already
+            return False
         protocol, now = self._protocol, self._services.now()
         has_more = protocol.parse(now, full_portion=full_portion)
         if protocol.bodies.latest != self._shown:
