@@ -27,6 +27,33 @@ async def until_waiting(connection: psycopg.Connection, number: int) -> None:
             await trio.lowlevel.checkpoint()
 
 
+class Held:
+    """Work of calls that lasts until `ends` is set. is_full: `number` run. most: of those that ran at once."""
+
+    def __init__(self, number: int = 1) -> None:
+        self._number = number
+        self._running = 0
+        self._token = trio.lowlevel.current_trio_token()
+        self.most = 0
+        self.is_full = trio.Event()
+        self.ends = trio.Event()
+
+    def __call__(self, connection: object) -> str:
+        trio.from_thread.run_sync(self._begin, trio_token=self._token)
+        trio.from_thread.run(self.ends.wait, trio_token=self._token)
+        trio.from_thread.run_sync(self._end, trio_token=self._token)
+        return "claimed"
+
+    def _begin(self) -> None:
+        self._running += 1
+        self.most = max(self.most, self._running)
+        if self._running == self._number:
+            self.is_full.set()
+
+    def _end(self) -> None:
+        self._running -= 1
+
+
 @pytest.fixture
 async def other(broker, connection) -> str:
     """Another queue with a table of its own."""
@@ -80,21 +107,14 @@ async def test_calls_for_one_table_do_not_fill_the_inbox(
 async def test_a_call_waits_for_a_connection_for_a_bound(pgq_url, table, monkeypatch) -> None:
     monkeypatch.setattr(limits, "PGQ_SHARE_SECONDS_MAX", 0.01)
     connections = Connections(pgq_url, 1)
-    ends = trio.Event()
-    has_begun = trio.Event()
-    token = trio.lowlevel.current_trio_token()
-
-    def hold(_: object) -> None:
-        token.run_sync_soon(has_begun.set)
-        trio.from_thread.run(ends.wait, trio_token=token)
-
+    held = Held()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(connections.run, table, hold)
-        await has_begun.wait()
+        nursery.start_soon(connections.run, table, held)
+        await held.is_full.wait()
         with pytest.raises(StorageUnavailable, match="too many calls wait for the table"):
             await connections.run(table, lambda connection: None)
         assert await connections.run("another", lambda connection: 1) == 1
-        ends.set()
+        held.ends.set()
     connections.close()
 
 
@@ -104,64 +124,32 @@ async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -
     for number in range(limits.PGQ_CONNECTIONS_MAX):
         await connections.run(f"slow{number}", lambda connection: None)
     monkeypatch.undo()
-    running = 0
-    most = 0
-    token = trio.lowlevel.current_trio_token()
-    is_full = trio.Event()
-    ends = trio.Event()
-
-    def begin() -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        if running == limits.PGQ_SLOW_CONNECTIONS_MAX:
-            is_full.set()
-
-    def hold(_: object) -> None:
-        nonlocal running
-        token.run_sync_soon(begin)
-        trio.from_thread.run(ends.wait, trio_token=token)
-        running -= 1
-
+    held = Held(limits.PGQ_SLOW_CONNECTIONS_MAX)
     async with trio.open_nursery() as nursery:
         for number in range(limits.PGQ_CONNECTIONS_MAX):
-            nursery.start_soon(connections.run, f"slow{number}", hold)
-        await is_full.wait()
+            nursery.start_soon(connections.run, f"slow{number}", held)
+        await held.is_full.wait()
         for number in range(limits.PGQ_CONNECTIONS_MAX):
             assert await connections.run(f"quick{number}", lambda connection: 1) == 1
-        ends.set()
-    assert most == limits.PGQ_SLOW_CONNECTIONS_MAX
+        held.ends.set()
+    assert held.most == limits.PGQ_SLOW_CONNECTIONS_MAX
     connections.close()
 
 
 @pytest.mark.parametrize("kind", ["claim", "send"])
 async def test_calls_that_become_slow_leave_their_places_to_other_tables(pgq_url, kind) -> None:
     connections = Connections(pgq_url, 2)
-    running = 0
-    token = trio.lowlevel.current_trio_token()
-    is_full = trio.Event()
-    ends = trio.Event()
-
-    def begin() -> None:
-        nonlocal running
-        running += 1
-        if running == limits.PGQ_LATE_CONNECTIONS_MAX:
-            is_full.set()
-
-    def hold(_: object) -> None:
-        token.run_sync_soon(begin)
-        trio.from_thread.run(ends.wait, trio_token=token)
-
+    held = Held(limits.PGQ_LATE_CONNECTIONS_MAX)
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             for number in range(limits.PGQ_LATE_CONNECTIONS_MAX):
-                nursery.start_soon(partial(connections.run, f"held{number // 2}", hold, kind=kind))
+                nursery.start_soon(partial(connections.run, f"held{number // 2}", held, kind=kind))
             try:
-                await is_full.wait()
+                await held.is_full.wait()
                 for number in range(limits.PGQ_CONNECTIONS_MAX):
                     assert await connections.run(f"quick{number}", lambda connection: 1, kind=kind) == 1
             finally:
-                ends.set()
+                held.ends.set()
     assert len(connections._idle) <= limits.PGQ_CONNECTIONS_MAX
     connections.close()
 
@@ -171,90 +159,48 @@ async def test_however_many_calls_become_slow_connections_are_bounded(pgq_url, m
     monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
     connections = Connections(pgq_url, 1)
     bound = limits.PGQ_CONNECTIONS_MAX + limits.PGQ_LATE_CONNECTIONS_MAX
-    running = 0
-    most = 0
-    token = trio.lowlevel.current_trio_token()
-    is_full = trio.Event()
-    ends = trio.Event()
-
-    def begin() -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        if running == bound:
-            is_full.set()
-
-    def end() -> None:
-        nonlocal running
-        running -= 1
-
-    def hold(_: object) -> None:
-        trio.from_thread.run_sync(begin, trio_token=token)
-        trio.from_thread.run(ends.wait, trio_token=token)
-        trio.from_thread.run_sync(end, trio_token=token)
-
+    held = Held(bound)
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             for number in range(bound + more):
-                nursery.start_soon(connections.run, f"held{number}", hold)
+                nursery.start_soon(connections.run, f"held{number}", held)
             try:
-                await is_full.wait()
+                await held.is_full.wait()
                 await trio.testing.wait_all_tasks_blocked()
             finally:
-                ends.set()
-    assert most == bound
+                held.ends.set()
+    assert held.most == bound
     connections.close()
 
 
 async def test_a_call_that_is_cancelled_while_it_is_slow_returns_what_it_did(pgq_url, monkeypatch) -> None:
     monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
     connections = Connections(pgq_url, 1)
-    token = trio.lowlevel.current_trio_token()
-    has_begun = trio.Event()
-    ends = trio.Event()
+    held = Held()
     results: list[str] = []
 
-    def hold(_: object) -> str:
-        token.run_sync_soon(has_begun.set)
-        trio.from_thread.run(ends.wait, trio_token=token)
-        return "claimed"
-
     async def call() -> None:
-        results.append(await connections.run("slow", hold))
+        results.append(await connections.run("slow", held))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(call)
-        await has_begun.wait()
+        await held.is_full.wait()
         nursery.cancel_scope.cancel()
-        ends.set()
+        held.ends.set()
     assert results == ["claimed"]
     connections.close()
 
 
 async def test_however_many_claims_wait_a_send_does_not(pgq_url) -> None:
     connections = Connections(pgq_url, 1)
-    running = 0
-    token = trio.lowlevel.current_trio_token()
-    is_full = trio.Event()
-    ends = trio.Event()
-
-    def begin() -> None:
-        nonlocal running
-        running += 1
-        if running == limits.PGQ_CLAIM_CONNECTIONS_MAX:
-            is_full.set()
-
-    def claim(_: object) -> None:
-        token.run_sync_soon(begin)
-        trio.from_thread.run(ends.wait, trio_token=token)
-
+    held = Held(limits.PGQ_CLAIM_CONNECTIONS_MAX)
     async with trio.open_nursery() as nursery:
         for number in range(2 * limits.PGQ_CONNECTIONS_MAX):
-            nursery.start_soon(partial(connections.run, f"claimed{number}", claim, kind="claim"))
-        await is_full.wait()
+            nursery.start_soon(partial(connections.run, f"claimed{number}", held, kind="claim"))
+        await held.is_full.wait()
         await trio.testing.wait_all_tasks_blocked()
         assert await connections.run("sent", lambda connection: 1) == 1
-        ends.set()
+        held.ends.set()
     connections.close()
 
 
