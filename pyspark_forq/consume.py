@@ -9,6 +9,9 @@ Opening a consumer starts a generation, and an older one is refused from then on
 one that was started last goes on. The constructors do nothing, because Spark makes readers in several processes, and
 only in one of them asks for offsets.
 
+However long a batch takes, the consumer counts as used meanwhile (heartbeat.py): the process in which Spark asks for
+offsets ends with its driver, and the heartbeat with it.
+
 A lease that was released, by a person or because the consumer did not come for too long, is left out when it was never
 part of a batch; when it was, the batch cannot be repeated, and the query fails (or the batch is empty, with
 failOnDataLoss=false).
@@ -21,6 +24,7 @@ has the time when the lease was made.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -35,6 +39,7 @@ from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
 from pyspark_forq.columns import LEASE
 from pyspark_forq.errors import ForqDataSourceError
+from pyspark_forq.heartbeat import Heartbeat
 from pyspark_forq.idle import Idle
 from pyspark_forq.losses import lose
 from pyspark_forq.options import Options
@@ -71,6 +76,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: int | None = None
         self._acknowledged = 0
         self._idle = Idle()
+        self._heartbeat = Heartbeat()
         self._known = 0
         self._left: int | None = None
         self._lease: ConsumerLease | None = None
@@ -124,6 +130,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 lease = self._lease_again(end["seq"])
         if lease is None:
             return []
+        # Reads behind its end: unlike a request for the lease, one for its pages never makes it.
+        self._heartbeat.begin(partial(self._ask, ForqClient.lease_page, lease.number, lease.pages))
         rows = max(lease.messages, lease.bytes * TASK_ROWS // TASK_BYTES)
         count = min(lease.pages, tasks_for(rows, self._options.min_partitions))
         bounds = [lease.pages * index // count for index in range(count + 1)] if count else []
@@ -146,6 +154,10 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if answer.messages:
                 yield batch_of(answer.messages, schema, {LEASE: partition.lease})
             page = answer.next
+
+    def stop(self) -> None:
+        """The query has ended."""
+        self._heartbeat.end()
 
     def reportLatestOffset(self) -> dict[str, int]:
         """The newest lease, and how many messages wait behind it, for the query's progress."""

@@ -1,7 +1,7 @@
 """Rows of a data frame as messages, and messages as pages that the server takes."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pyarrow as pa
@@ -18,6 +18,9 @@ OPEN_BYTES_MAX = 16 * PAGE_BYTES
 """Of the pages that a task fills at a time, one for each of its queues."""
 assert PAGE_BYTES < STAGE_PAGE_BYTES_MAX
 
+_SERVERS = frozenset({"id", "sequence", "attempts", "received_at", "state", "lease"})
+"""Columns of a table that no message is sent with."""
+
 
 def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterator[tuple[str, NewMessage]]:
     """Each row's queue and message; queue: the one of the options, None when a column says it."""
@@ -26,15 +29,31 @@ def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterato
             name: _values(name, column)
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         }
-        queues = columns.pop("queue", None) or [queue] * batch.num_rows
+        for name in _SERVERS & columns.keys():
+            if any(value is not None for value in columns.pop(name)):
+                raise ForqSchemaError(
+                    f"the server gives a message its {name!r}: name the columns that are inserted, as in"
+                    " INSERT INTO orders (content, priority)"
+                )
+        queues = _queues(columns.pop("queue", None), queue, batch.num_rows)
         names = list(columns)
         for target, row in zip(queues, zip(*columns.values(), strict=True), strict=True):
             yield target, NewMessage(**dict(zip(names, row, strict=True)))
 
 
+def _queues(column: list[str | None] | None, queue: str | None, rows: int) -> list[str]:
+    """The queue of each row. A table has a queue of its own, and a column, which is NULL if nothing was inserted."""
+    named = [queue if each is None else each for each in column or [queue] * rows]
+    if queue is not None and any(each != queue for each in named):
+        raise ForqSchemaError(f"the table is that of queue {queue!r}, and column 'queue' names another one")
+    if None in named:
+        raise ForqSchemaError("column 'queue' is null in a row")
+    return cast("list[str]", named)
+
+
 def _values(name: str, column: pa.Array) -> list[Any]:
-    if name in ("content", "queue") and column.null_count:
-        raise ForqSchemaError(f"column {name!r} is null in a row")
+    if name == "content" and column.null_count:
+        raise ForqSchemaError("column 'content' is null in a row")
     if name == "priority":
         column = pc.fill_null(column, pa.scalar(PRIORITY_DEFAULT, column.type))
     if name == "process_after":

@@ -249,6 +249,16 @@ def parsed(given: Mapping[str, str], use: str) -> Options:
     return options
 
 
+def for_writes(given: Mapping[str, str]) -> dict[str, str]:
+    """The options of a table without those that are for its reads only. Raises ForqOptionError like `check_names`."""
+    check_names(given)
+    return {
+        name: text
+        for name, text in given.items()
+        if name.lower() in _OF_SPARK or _BY_NAME[name.lower()].uses & WRITE_USES
+    }
+
+
 def likely_uses(given: Mapping[str, str]) -> tuple[str, str]:
     """`read` and `stream`, the likelier one first: some options and modes are only for one."""
     names = {name.lower() for name in given}
@@ -280,7 +290,8 @@ def _value(option: Option, text: str) -> Any:
 def _check_together(options: Options, texts: Mapping[str, str]) -> None:
     """What the options have to be together."""
     if options.use in ("read snapshot", "stream consume") and options.queue is None:
-        raise ForqOptionError(f"option 'queue' has to name the queue of {_words(options.use)}")
+        hint = "" if texts else ": a table of SQL stores its options where it names no columns of its own"
+        raise ForqOptionError(f"option 'queue' has to name the queue of {_words(options.use)}{hint}")
     if options.use == "stream consume" and options.consumer is None:
         raise ForqOptionError(
             "option 'consumer' has to name who reads: a query with the same consumer goes on where the last one was"

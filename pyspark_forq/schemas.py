@@ -73,3 +73,9 @@ def check_schema(schema: StructType, options: Options) -> None:
         raise ForqSchemaError(
             f"the columns of this read are {wanted.simpleString()}: leave out .schema(...), and select what you need"
         )
+
+
+def is_table(schema: StructType) -> bool:
+    """Whether rows with these columns are inserted into a queue that is a table or view of SQL: it has those of a read,
+    whatever is inserted."""
+    return schema.fieldNames()[: len(MESSAGES)] == MESSAGES.fieldNames()

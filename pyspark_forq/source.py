@@ -41,15 +41,19 @@ class ForqDataSource(DataSource):
         from pyspark_forq.errors import ForqOptionError
         from pyspark_forq.options import likely_uses, parsed
         from pyspark_forq.schemas import schema_of
+        from pyspark_forq.sql_tables import created_with, storing
 
-        likely, other = likely_uses(self.options)
+        created = created_with(self.options)
+        given = self.options if created is None else created
+        likely, other = likely_uses(given)
         try:
-            return schema_of(parsed(self.options, likely))
+            columns = schema_of(parsed(given, likely))
         except ForqOptionError as problem:
             try:
-                return schema_of(parsed(self.options, other))
+                columns = schema_of(parsed(given, other))
             except ForqOptionError:
                 raise problem from None
+        return columns if created is None else storing(columns, created)
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         """Reads a queue as it is, or a log as far as it goes."""
@@ -57,8 +61,9 @@ class ForqDataSource(DataSource):
         from pyspark_forq.options import parsed
         from pyspark_forq.schemas import check_schema
         from pyspark_forq.snapshot import SnapshotReader
+        from pyspark_forq.sql_tables import given_to
 
-        options = parsed(self.options, "read")
+        options = parsed(given_to(schema, self.options), "read")
         check_schema(schema, options)
         return SnapshotReader(options, schema) if options.mode == "snapshot" else LogReader(options, schema)
 
@@ -70,9 +75,10 @@ class ForqDataSource(DataSource):
         from pyspark_forq.options import parsed
         from pyspark_forq.refused import RefusedStream
         from pyspark_forq.schemas import check_schema
+        from pyspark_forq.sql_tables import given_to
 
         try:
-            options = parsed(self.options, "stream")
+            options = parsed(given_to(schema, self.options), "stream")
             check_schema(schema, options)
         except ForqDataSourceError as problem:
             return RefusedStream(problem)
@@ -95,10 +101,15 @@ class ForqDataSource(DataSource):
     def _written(self, schema: "StructType", overwrite: bool, use: str) -> "Options":
         from pyspark_forq.columns import check_columns
         from pyspark_forq.errors import ForqOptionError
-        from pyspark_forq.options import parsed
+        from pyspark_forq.options import for_writes, parsed
+        from pyspark_forq.schemas import is_table
+        from pyspark_forq.sql_tables import given_to
 
-        options = parsed(self.options, use)
+        given = given_to(schema, self.options)
+        is_insert = is_table(schema)
+        options = parsed(for_writes(given) if is_insert else given, use)
         if overwrite:
             raise ForqOptionError("a queue cannot be overwritten: write with mode (outputMode) 'append'")
-        check_columns(schema, options.queue)
+        if not is_insert:
+            check_columns(schema, options.queue)
         return options

@@ -1,17 +1,40 @@
 """Streams that drain a queue: each message once, whoever is killed or started twice."""
 
+import json
+import subprocess
+import sys
+import time
 from itertools import chain
 from pathlib import Path
+from threading import Event
 
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from forq_trio.model.limits import CONSUMER_IDLE_SECONDS_MIN, CONSUMER_JOB_SECONDS
 from pyspark_forq import reason_of
 from spark.queries import drained, stream, uncommit
 from spark.support import Server, running
 from spark.test_reads import ODD
 
 CONSUMER = "spark"
+
+DRIVER = """
+import json, pathlib, sys, threading
+from pyspark.sql import SparkSession
+options = json.loads(sys.argv[2]) | {"consumer": "spark", "idleSeconds": "60"}
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+def write(rows, number):
+    rows.collect()
+    pathlib.Path(sys.argv[1], "began").touch()
+    threading.Event().wait()
+source = spark.readStream.format("forq").options(**options).load()
+source.writeStream.foreachBatch(write).option("checkpointLocation", sys.argv[1] + "/c").start().awaitTermination()
+"""
+"""A program whose batch never ends."""
+
+PAUSE = Event()
+"""Never set: for what nothing tells, between two looks."""
 
 
 def consume(spark, server: Server, queue: str, **options: object):
@@ -100,3 +123,47 @@ def test_a_server_that_is_killed_in_a_batch_and_comes_back(spark, queue, tmp_pat
         left = server.client.consumer(queue, CONSUMER)
     assert sorted(read) == sorted(sent)
     assert (left.open_messages, left.ready, left.acknowledged) == (0, 0, 2)
+
+
+@pytest.mark.tier2
+def test_a_batch_may_take_longer_than_a_consumer_may_be_idle(spark, shared, queue, tmp_path) -> None:
+    """The server looks for idle consumers every CONSUMER_JOB_SECONDS."""
+    shared.send(queue, ["one"])
+    seen: list[list[str]] = []
+
+    def write(rows, number: int) -> None:
+        seen.append(contents(rows.collect()))
+        ends_at = time.monotonic() + CONSUMER_IDLE_SECONDS_MIN + 2 * CONSUMER_JOB_SECONDS
+        while time.monotonic() < ends_at:
+            assert shared.client.consumer(queue, CONSUMER).released_before == 0
+            PAUSE.wait(1)
+
+    source = consume(spark, shared, queue, idleSeconds=CONSUMER_IDLE_SECONDS_MIN)
+    query = (
+        source.writeStream.foreachBatch(write)
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert seen == [["one"]]
+    info = shared.client.consumer(queue, CONSUMER)
+    assert (info.open_messages, info.released_before) == (0, 0)
+    assert list(shared.messages(queue)) == []
+
+
+@pytest.mark.tier2
+def test_the_lease_of_a_driver_that_was_killed_ends(shared, queue, tmp_path) -> None:
+    shared.send(queue, ["one"])
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(tmp_path), json.dumps(shared.options | {"queue": queue})],
+        start_new_session=True,
+    )
+    while not (tmp_path / "began").exists():
+        assert driver.poll() is None
+        PAUSE.wait(0.1)
+    driver.kill()  # the process of the program alone: what it started has to end by itself
+    driver.wait()
+    while shared.client.consumer(queue, CONSUMER).open_messages:
+        PAUSE.wait(1)
+    assert shared.client.consumer(queue, CONSUMER).released_before == 2

@@ -1,5 +1,6 @@
 """Readers called as Spark calls them, without Spark: what they do about leases and records that are gone."""
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,28 @@ def rows(reader, *partitions) -> int:
 
 def consumer(url: str, queue: str, **options: str) -> ConsumeReader:
     return made(ConsumeReader, url, "stream", queue=queue, consumer="spark", **options)
+
+
+def test_a_consumer_counts_as_used_while_its_batch_is_at_work(url, client, queue, monkeypatch) -> None:
+    monkeypatch.setattr("pyspark_forq.heartbeat.HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("forq_trio.model.limits.CONSUMER_USE_SAVE_MS", 0)
+    client.produce(queue, "one")
+    reader = consumer(url, queue)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadMaxRows(1))
+    partitions = reader.partitions(start, end)
+    thread = reader._heartbeat._thread
+    assert thread is not None
+    used_at = client.consumer(queue, "spark").used_at
+    while client.consumer(queue, "spark").used_at <= used_at:
+        assert thread.is_alive()
+    assert rows(pickle.loads(pickle.dumps(reader)), *partitions) == 1  # as a task reads it
+    client.release_consumer(queue, "spark")
+    used_at = client.consumer(queue, "spark").used_at
+    while client.consumer(queue, "spark").used_at <= used_at:
+        assert thread.is_alive()  # what is gone is told to the query's next request, not here
+    reader.stop()
+    thread.join()
 
 
 @pytest.mark.parametrize("lossy", ["true", "false"])

@@ -1,0 +1,49 @@
+"""Tables of SQL: what `CREATE TABLE … USING forq OPTIONS (…)` said, for the reads and writes of the table.
+
+Spark has the options at the creation only, each twice and among properties of its own; to a read or write it gives
+the columns of the table and what the query itself says (`WITH (…)`). So the options are stored with the first column.
+A secret is not: everybody may see a table's columns. (tests/spark/test_facts.py has a test of each.)
+"""
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql.types import StructField, StructType
+
+from pyspark_forq.errors import ForqOptionError
+
+_STORED = "forq"
+_CREATED = "provider"
+"""Among the options while a table is created, and at no other time."""
+_OPTION = "option."
+
+
+def created_with(given: Mapping[str, str]) -> dict[str, str] | None:
+    """The options of a table that is created, with names in lower case; None where none is. Raises ForqOptionError."""
+    if _CREATED not in given:
+        return None
+    options = {
+        name.lower().removeprefix(_OPTION): text
+        for name, text in given.items()
+        if name.lower().startswith(_OPTION)
+    }
+    if "token" in options:
+        raise ForqOptionError(
+            "a table stores no token, which its readers would see: set FORQ_AUTH_SECRET (or FORQ_TOKEN) where Spark"
+            " runs, or give it to each query, as in SELECT * FROM orders WITH (token '…')"
+        )
+    return options
+
+
+def storing(columns: StructType, options: Mapping[str, str]) -> StructType:
+    """The columns of a table that is created, with its options."""
+    first, *others = columns.fields
+    metadata = {_STORED: json.dumps(dict(options))}
+    return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
+
+
+def given_to(columns: StructType, given: Mapping[str, str]) -> dict[str, str]:
+    """The options of a read or write: those of its table, and those that it has itself."""
+    stored = next((field.metadata[_STORED] for field in columns if _STORED in field.metadata), "{}")
+    options: dict[str, str] = json.loads(stored)
+    return options | {name.lower(): text for name, text in given.items()}
