@@ -35,7 +35,7 @@ class Page:
     first: int
 
 
-def _bounds(options: Options) -> tuple[int, int]:
+def bounds(options: Options) -> tuple[int, int]:
     """The first and the last id that are kept; first is last + 1 when there are none."""
     if options.mode == "events":
         events = ask(options, ForqClient.event_range)
@@ -87,7 +87,7 @@ def _page_behind(options: Options, after: int, until: int) -> Page:
     except ForqError as problem:
         if problem.code not in GONE:
             raise
-        first, _ = _bounds(options)
+        first, _ = bounds(options)
     else:
         first = page.first
         if first <= after + 1:
@@ -107,13 +107,15 @@ class LogReader(DataSourceReader):
         """Ranges of ids, about equally long."""
         options = self._options
         with in_our_words(options):
-            first, last = _bounds(options)
+            first, last = bounds(options)
         after = first - 1
         if options.starting_offsets != EARLIEST:
             after = int(options.starting_offsets) - 1
             if after < first - 1:
                 _lose(options, after, first)
                 after = first - 1
+        if options.ending_offsets is not None:
+            last = min(last, options.ending_offsets)
         return list(cut(after, last, tasks_for(last - after, options.min_partitions)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -145,7 +147,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {"after": int(starting) - 1, "until": int(starting) - 1}
         if self._initial is None:
             with in_our_words(self._options):
-                _, self._initial = _bounds(self._options)
+                _, self._initial = bounds(self._options)
         return {"after": self._initial, "until": self._initial, "latest": 1}
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -155,12 +157,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """The query ends where the log ends now."""
         with in_our_words(self._options):
-            _, self._target = _bounds(self._options)
+            _, self._target = bounds(self._options)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """The next range; `start` itself when there is nothing behind it."""
         with in_our_words(self._options):
-            first, last = _bounds(self._options)
+            first, last = bounds(self._options)
         after = first - 1 if "earliest" in start else self._behind(start["until"], first, last)
         if self._target is not None:
             last = min(last, self._target)
@@ -193,7 +195,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, int]:
         """The end of the log, for the query's progress."""
         with in_our_words(self._options):
-            _, last = _bounds(self._options)
+            _, last = bounds(self._options)
         return {"until": last}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:

@@ -47,6 +47,7 @@ class Options:
     queue: str | None = None
     consumer: str | None = None
     starting_offsets: str | int = EARLIEST
+    ending_offsets: int | None = None
     max_messages_per_trigger: int = 100_000
     max_bytes_per_trigger: int = 256 * 2**20
     min_partitions: int | None = None
@@ -154,6 +155,13 @@ OPTIONS = (
         "consumer", "consumer", _name, frozenset({"stream consume"}), "The name under which leases are kept."
     ),
     Option("startingOffsets", "starting_offsets", _offsets, LOGS, "Where a new read begins."),
+    Option(
+        "endingOffsets",
+        "ending_offsets",
+        _whole(1, limits.SEQUENCE_MAX),
+        LOGS & READ_USES,
+        "The last id to read.",
+    ),
     Option(
         "maxMessagesPerTrigger",
         "max_messages_per_trigger",

@@ -1,7 +1,7 @@
 """`forq pipeline …`: archives events and finished messages, reports on them, sends them again, and loads datasets."""
 
 from datetime import datetime
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 import click
@@ -29,6 +29,17 @@ def spark_options(command: CommandT) -> CommandT:
         metavar="NAME=VALUE",
         help="A setting of Spark, such as spark.master; may be repeated.  [default: all cores of this machine]",
     )(command)
+
+
+class Place(click.Path):
+    """A directory of this machine, or the URI of one in a store that Spark reaches. For use as an option's type."""
+
+    def __init__(self, *, exists: bool = False) -> None:
+        super().__init__(exists=exists, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As it is, if it is a URI."""
+        return value if "://" in value else super().convert(value, param, ctx)
 
 
 def moment(text: str) -> str:
@@ -60,7 +71,7 @@ def pipeline() -> None:
 
 
 @pipeline.command(short_help="Append what is new to partitioned Parquet.")
-@click.argument("archive", type=click.Path(file_okay=False))
+@click.argument("archive", type=Place())
 @click.option("--queue", metavar="QUEUE", help="Only of this queue.")
 @click.option(
     "--table",
@@ -82,18 +93,17 @@ def archive(
     conf: tuple[tuple[str, str], ...],
     url: str,
 ) -> None:
-    """Append the lifecycle events and finished messages that are new since the last run to the directory ARCHIVE.
+    """Append the lifecycle events and finished messages that are new since the last run to ARCHIVE.
 
-    Each is there once, for every reader of Parquet, whatever was killed in between.
+    ARCHIVE is a directory, or a URI such as s3a://bucket/archive. Each is there once, for every reader of Delta tables,
+    whatever was killed in between.
     """
     need_spark()
-    last = _kept(url, tables)
+    kept = _kept(url, tables)
     with quiet_spark("archive", dict(conf)) as spark, progress_bar("archive") as show:
         from pyspark_forq.pipelines.archive import archive as run
 
-        done = run(
-            spark, archive, url=url, queue=queue, tables=tuple(last), follow=follow, last=last, show=show
-        )
+        done = run(spark, archive, url=url, queue=queue, tables=kept, follow=follow, show=show)
     if as_json:
         print_json(done)
     else:
@@ -101,27 +111,36 @@ def archive(
         click.echo(f"{rows} archived in {archive}")
 
 
-def _kept(url: str, tables: tuple[str, ...]) -> dict[str, int]:
-    """The newest id of each table to archive: of those that are asked for, or of those that the server keeps."""
-    last = {}
+def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
+    """The tables to archive: those that are asked for, or that the server keeps."""
     with connect(url) as client:
-        for table in tables or _TABLES:
-            found = client.event_range() if table == "events" else client.history_range()
-            if tables or found.enabled or found.first <= found.last:
-                last[table] = found.last
-    if not last:
+        if tables:
+            return list(tables)
+        found = {"events": client.event_range(), "history": client.history_range()}
+    kept = [table for table, each in found.items() if each.enabled or each.first <= each.last]
+    if not kept:
         raise Failure("the server keeps neither events nor a history: set FORQ_EVENTS=on or FORQ_HISTORY=on")
-    return last
+    return kept
 
 
 @pipeline.command(short_help="Make few files of an archive's closed days.")
-@click.argument("archive", type=click.Path(exists=True, file_okay=False))
+@click.argument("archive", type=Place(exists=True))
 @click.option(
     "--before", metavar="DATE", help="Days before this one, such as 2026-11-23.  [default: today in UTC]"
 )
+@click.option(
+    "--keep-hours",
+    type=click.IntRange(min=0),
+    default=168,
+    show_default=True,
+    help="Remove files that were replaced, or never finished, so long ago.",
+)
 @json_option
-def compact(archive: str, before: str | None, as_json: bool) -> None:
-    """Rewrite the closed days of ARCHIVE, so that each queue has one directory of few files for a day.
+@spark_options
+def compact(
+    archive: str, before: str | None, keep_hours: int, as_json: bool, conf: tuple[tuple[str, str], ...]
+) -> None:
+    """Rewrite the closed days of ARCHIVE, so that each has few files.
 
     It may run beside an archiving, and be killed at any time: a reader never sees rows twice, or not at all.
     """
@@ -133,16 +152,16 @@ def compact(archive: str, before: str | None, as_json: bool) -> None:
             before = date.fromisoformat(before).isoformat()
         except ValueError:
             raise click.UsageError(f"{before!r} is not a date such as 2026-11-23") from None
-    from pyspark_forq.pipelines.compact import compact as run
+    with quiet_spark("compact", dict(conf)) as spark, progress_bar("compact") as show:
+        from pyspark_forq.pipelines.compact import compact as run
 
-    with progress_bar("compact") as show:
-        done = run(archive, before=before, show=show)
+        done = run(spark, archive, before=before, keep_hours=keep_hours, show=show)
     if as_json:
         print_json(done)
-    elif done.directories:
+    elif done.days:
         click.echo(
             f"{counted(done.rows, 'row')} rewritten: {counted(done.files_before, 'file')} became"
-            f" {done.files_after:,}, for {done.directories:,} days of queues"
+            f" {done.files_after:,}, for {counted(done.days, 'day')}"
         )
     else:
         click.echo("nothing to compact")
@@ -152,7 +171,7 @@ def compact(archive: str, before: str | None, as_json: bool) -> None:
 @click.argument("directory", type=click.Path(file_okay=False))
 @click.option(
     "--archive",
-    type=click.Path(exists=True, file_okay=False),
+    type=Place(exists=True),
     help="Of the events in this archive.  [default: those that the server keeps]",
 )
 @click.option("--queue", metavar="QUEUE", help="Only of this queue.")
@@ -189,7 +208,7 @@ def report(
         from pyspark_forq.pipelines.report.write import report as run
 
         events = log_of(spark, "events", url=url, archive=archive, **chosen)
-        source = f"the server {url}" if archive is None else f"the archive {Path(archive).name}"
+        source = f"the server {url}" if archive is None else f"the archive {PurePath(archive).name}"
         try:
             done = run(events, directory, window=window, stuck_after=stuck_after, source=source, show=show)
         except ValueError as problem:
@@ -204,9 +223,7 @@ def report(
 @pipeline.command(short_help="Send finished messages again.")
 @click.argument("queue")
 @click.option(
-    "--archive",
-    type=click.Path(exists=True, file_okay=False),
-    help="Those in this archive.  [default: the server's history]",
+    "--archive", type=Place(exists=True), help="Those in this archive.  [default: the server's history]"
 )
 @click.option("--from", "source_queue", metavar="QUEUE", help="Only those that were in this queue.")
 @time_options
@@ -272,9 +289,7 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
     " may be repeated.",
 )
 @click.option(
-    "--checkpoint",
-    type=click.Path(file_okay=False),
-    help="Where to remember what was loaded.  [default: beside the dataset]",
+    "--checkpoint", type=Place(), help="Where to remember what was loaded.  [default: beside the dataset]"
 )
 @json_option
 @spark_options

@@ -22,7 +22,7 @@ _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 
 def need_spark() -> None:
     """Raises Failure, with the command that installs it, where Spark is not."""
-    if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow", "pandas")):
+    if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow", "pandas", "deltalake")):
         raise Failure("pipelines need Spark, which is not here: pip install 'forq-trio[spark]'", Exit.USAGE)
 
 

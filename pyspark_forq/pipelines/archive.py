@@ -1,29 +1,27 @@
 """Archiving: new events and finished messages of a server become partitioned Parquet, each once.
 
-A streaming query for each table continues from its checkpoint. `archive_files` has the rules that make the files
-exact for every reader, also after kills; here a batch is written by them.
+A batch is a range of ids, from the one behind the last batch. It is read, written as files, and committed with its last
+id (archive_table.py). What ends the process before the commit leaves files that nobody reads.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import DateType, LongType, StringType, StructType
 
-from pyspark_forq.pipelines.archive_files import DIRECTORIES, TABLES, ArchiveError, ArchiveFiles
-from pyspark_forq.pipelines.owners import check_owner
-from pyspark_forq.pipelines.patient_query import PatientQuery
+from pyspark_forq.logs import bounds
+from pyspark_forq.options import parsed
+from pyspark_forq.pipelines.archive_files import TIME, day, read_files, rows_in, write_files
+from pyspark_forq.pipelines.archive_table import ARCHIVED, DAY, TABLES, ArchiveError
+from pyspark_forq.pipelines.old_archives import open_table
 from pyspark_forq.pipelines.results import ArchiveResult, Show, show_nothing
+from pyspark_forq.pipelines.stores import whole
+from pyspark_forq.rows import arrow_schema
 
-_TIME = {"events": "at", "history": "finished_at"}
-_ID = {"events": "id", "history": "history_id"}
-_ROWS_A_BATCH = {"events": 1_000_000, "history": 100_000}
+_IDS_A_BATCH = {"events": 1_000_000, "history": 100_000}
 FOLLOW_SECONDS = 30
-_LOOK_SECONDS = 1
 
 
 def archive(
@@ -35,94 +33,80 @@ def archive(
     queue: str | None = None,
     tables: Sequence[str] = TABLES,
     follow: bool = False,
-    last: Mapping[str, int] | None = None,
     show: Show = show_nothing,
+    step: Callable[[str], None] = lambda name: None,
 ) -> ArchiveResult:
     """Append new events and finished messages of the server at `url` to the archive in a directory.
 
-    A cluster may share the directory.
-
-    queue: only of this queue. tables: events, history, or both. follow: go on until the caller interrupts, with a batch
-    each FOLLOW_SECONDS; otherwise up to what there was at the start. last: the newest id of each table, for `show`.
-    Raises ArchiveError when another process archives here or the checkpoint does not belong to the files, and
-    InvalidRequest when it is of another server or queue.
+    directory: of this machine, or a URI of a store that Spark reaches, such as s3a://bucket/archive. queue: only of
+    this queue. tables: events, history, or both. follow: go on until the caller interrupts, with a batch each
+    FOLLOW_SECONDS; otherwise up to what there was at the start. step: told what was done ("written", "committed"), for
+    tests that end the process there. Raises ArchiveError when another process archives here or the server's log ends
+    before the archive, and InvalidRequest when the archive is of another server or queue.
     """
     about = {"url": url.rstrip("/"), "queue": queue}
-    with ExitStack() as stack:
-        writers = []
-        for table in tables:
-            writer = ArchiveWriter(ArchiveFiles(directory, table))
-            stack.enter_context(writer.files.running())
-            writer.files.check_checkpoint()
-            check_owner(spark, str(writer.files.checkpoint), about, log="offsets")
-            writer.files.remove_unfinished()
-            writers.append(writer)
-        queries: list[PatientQuery] = []
-        try:
-            for writer in writers:
-                frame = _read(spark, writer.files.table, url, token, queue)
-                queries.append(PatientQuery(partial(start, frame, writer, follow=follow)))
-                if not follow:
-                    # One after the other: each has processes of its own to start.
-                    _wait([queries[-1]], [writer], last or {}, show)
-            if follow:
-                _wait(queries, writers, {}, show)
-        except KeyboardInterrupt:
+    given = {"url": url, "token": token, "queue": queue}
+    logs = [_Log(spark, directory, table, given, about, step) for table in tables]
+    try:
+        while True:
+            for log in logs:
+                for done, total in log.append():
+                    words = ", ".join(f"{each.rows:,} {each.table.table}" for each in logs if each.rows)
+                    show(done, total, words)
             if not follow:
-                raise
-        finally:
-            for each in queries:
-                each.query.stop()
-    return ArchiveResult(str(Path(directory).absolute()), {each.files.table: each.rows for each in writers})
+                break
+            time.sleep(FOLLOW_SECONDS)
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    return ArchiveResult(whole(directory), {log.table.table: log.rows for log in logs})
 
 
-def start(frame: DataFrame, writer: "ArchiveWriter", *, follow: bool = False) -> StreamingQuery:
-    """A query that appends a streaming frame to an archive; `archive` without the locks, the checks and the reading."""
-    stream = frame.writeStream.foreachBatch(writer.write).queryName(f"archive {writer.files.table}")
-    stream = stream.option("checkpointLocation", str(writer.files.checkpoint))
-    if follow:
-        return stream.trigger(processingTime=f"{FOLLOW_SECONDS} seconds").start()
-    return stream.trigger(availableNow=True).start()
+class _Log:
+    """A log of the server and its table in an archive. rows: how many were appended."""
 
-
-class ArchiveWriter:
-    """Writes the batches of one table. rows: how many so far; first_id, last_id: of those."""
-
-    def __init__(self, files: ArchiveFiles) -> None:
-        self.files = files
+    def __init__(
+        self,
+        spark: SparkSession,
+        directory: str | Path,
+        table: str,
+        given: Mapping[str, str | None],
+        about: Mapping[str, str | None],
+        step: Callable[[str], None],
+    ) -> None:
         self.rows = 0
-        self.first_id = 0
-        self.last_id = 0
+        self.table = open_table(spark, directory, table)
+        self._spark = spark
+        self._step = step
+        self._source = source_options(table, **given)
+        self._options = parsed(self._source, "read")
+        schema = self._frame(1, 1).schema
+        self.table.belong_to(arrow_schema(schema), about)
 
-    def write(self, frame: DataFrame, batch: int) -> None:
-        """One batch into directories of its own; the same batch again replaces them."""
-        table = self.files.table
-        # Of the stream's own session, so it ends with the stream: what Spark writes by default older readers shift.
-        frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-        seen = Observation()
-        tasks = frame.sparkSession.sparkContext.defaultParallelism
-        directories = (_day(f.col(_TIME[table])), f.col("queue"), f.lit(batch).cast("long"))
-        rows = (
-            frame.coalesce(tasks)
-            .observe(
-                seen,
-                f.count(f.lit(1)).alias("rows"),
-                f.min(_ID[table]).alias("first"),
-                f.max(_ID[table]).alias("last"),
+    def append(self) -> Iterator[tuple[int, int]]:
+        """Append what the server has now, batch by batch; yields how many ids are done, of how many."""
+        first, last = bounds(self._options)
+        done = self.table.number(ARCHIVED)
+        if done is not None and done > last:
+            raise ArchiveError(
+                f"the archive {self.table.root} is at {done:,}, and the server's {self.table.table} end at {last:,}: is"
+                " this another server, or one restored from a backup?"
             )
-            .withColumns(dict(zip(DIRECTORIES, directories, strict=True)))
-            .write.mode("overwrite")
-            .partitionBy(*DIRECTORIES)
-            .option("partitionOverwriteMode", "dynamic")
-            .option("compression", "zstd")
-        )
-        with self.files.changing():
-            rows.parquet(str(self.files.data))
-        found = seen.get
-        if found["rows"]:
-            self.rows += found["rows"]
-            self.first_id = self.first_id or found["first"]
-            self.last_id = found["last"]
+        start = first - 1 if done is None else done
+        for after in range(start, last, _IDS_A_BATCH[self.table.table]):
+            until = min(last, after + _IDS_A_BATCH[self.table.table])
+            added = write_files(self._frame(after + 1, until), self.table, f"batch-{until}")
+            self._step("written")
+            self.table.commit(ARCHIVED, done, until, added)
+            self._step("committed")
+            done = until
+            self.rows += rows_in(added)
+            yield until - start, last - start
+
+    def _frame(self, first: int, last: int) -> DataFrame:
+        """What the server has stored from one id to another."""
+        own = {"startingOffsets": str(first), "endingOffsets": str(last)}
+        return self._spark.read.format("forq").options(**self._source, **own).load()
 
 
 def archived(
@@ -135,20 +119,18 @@ def archived(
     until: str | None = None,
 ) -> DataFrame:
     """A table of an archive as it was on the server. since, until: moments (ISO 8601) that the rows lie between, the
-    second one excluded; with `queue` they also choose the directories to look into.
+    second one excluded; with `queue` they also choose the files to read.
 
-    Beside `archive` and `compact` it has each row once, or fails when it is used after files were exchanged.
+    It has what was archived when this was called, each row once, whatever `archive` and `compact` do meanwhile. Raises
+    ArchiveError where nothing was archived.
     """
-    files = ArchiveFiles(directory, table)
-    if not any(files.queues()):
-        raise ArchiveError(f"there are no {table} in {files.archive}")
-    with files.listing():  # Spark lists the files when a frame is made, and reads them when it is used
-        found = spark.read.parquet(str(files.data))
-        # Spark guesses the types of what directories are named after, and takes the queue 007 for 7.
-        own = StructType([field for field in found.schema if field.name not in DIRECTORIES])
-        schema = own.add("date", DateType()).add("queue_name", StringType()).add("batch", LongType())
-        frame = spark.read.schema(schema).parquet(str(files.data))
-    return _between(frame, _TIME[table], queue, since, until, directories=True).drop(*DIRECTORIES)
+    found = open_table(spark, directory, table)
+    predicate = [("queue", "=", queue)] if queue is not None else []
+    for moment, sign in ((since, ">="), (until, "<=")):
+        if moment is not None:
+            ((found_day,),) = spark.range(1).select(day(f.lit(moment).cast("timestamp"))).collect()
+            predicate.append((DAY, sign, found_day.isoformat()))
+    return _between(read_files(found, found.files(predicate)), TIME[table], queue, since, until)
 
 
 def log_of(
@@ -165,61 +147,25 @@ def log_of(
     """A table of an archive, or (None) what the server at `url` has stored of it; of a queue, of a time (ISO 8601)."""
     if archive is not None:
         return archived(spark, archive, table, queue=queue, since=since, until=until)
-    frame = spark.read.format("forq").options(**_source_options(table, url, token, queue)).load()
-    return _between(frame, _TIME[table], queue, since, until)
+    frame = spark.read.format("forq").options(**source_options(table, url, token, queue)).load()
+    return _between(frame, TIME[table], queue, since, until)
 
 
 def _between(
-    frame: DataFrame,
-    time: str,
-    queue: str | None,
-    since: str | None,
-    until: str | None,
-    *,
-    directories: bool = False,
+    frame: DataFrame, time: str, queue: str | None, since: str | None, until: str | None
 ) -> DataFrame:
     """The rows of a queue and of a time."""
     if queue is not None:
         frame = frame.where(f.col("queue") == queue)
-        if directories:
-            # A directory without a name is of a queue that is called as Hive calls what has none.
-            frame = frame.where(f.coalesce("queue_name", f.lit(queue)) == queue)
-    for moment, after in ((since, True), (until, False)):
-        if moment is not None:
-            at = f.lit(moment).cast("timestamp")
-            frame = frame.where(f.col(time) >= at if after else f.col(time) < at)
-            if directories:
-                frame = frame.where(f.col("date") >= _day(at) if after else f.col("date") <= _day(at))
+    if since is not None:
+        frame = frame.where(f.col(time) >= f.lit(since).cast("timestamp"))
+    if until is not None:
+        frame = frame.where(f.col(time) < f.lit(until).cast("timestamp"))
     return frame
 
 
-def _read(spark: SparkSession, table: str, url: str, token: str | None, queue: str | None) -> DataFrame:
-    options = _source_options(table, url, token, queue)
-    options["maxMessagesPerTrigger"] = str(_ROWS_A_BATCH[table])
-    return spark.readStream.format("forq").options(**options).load()
-
-
-def _source_options(table: str, url: str, token: str | None, queue: str | None) -> dict[str, str]:
+def source_options(table: str, url: str | None, token: str | None, queue: str | None) -> dict[str, str]:
     """The options of the data source for a log of the server; those that are None are left out."""
     attributes = "true" if table == "history" else None
     given = {"mode": table, "url": url, "token": token, "queue": queue, "includeAttributes": attributes}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _day(time: Column) -> Column:
-    """The day in UTC, whatever the zone of the session."""
-    return f.date_from_unix_date(f.floor(f.unix_seconds(time) / 86_400).cast("int"))
-
-
-def _wait(
-    queries: Sequence[PatientQuery], writers: Sequence[ArchiveWriter], last: Mapping[str, int], show: Show
-) -> None:
-    """Until all queries have ended; the first that fails ends it. Raises what Spark raised.
-
-    last: up to which id each writer goes; without it nothing is said of how much is left.
-    """
-    while not all([query.has_ended(_LOOK_SECONDS) for query in queries]):
-        begun = [each for each in writers if each.rows]
-        done = sum(each.last_id - each.first_id + 1 for each in begun)
-        total = sum(last[each.files.table] - each.first_id + 1 for each in begun if each.files.table in last)
-        show(done, total or None, ", ".join(f"{each.rows:,} {each.files.table}" for each in begun))

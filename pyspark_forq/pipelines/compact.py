@@ -1,171 +1,86 @@
-"""Compaction of an archive: the many small files of closed days become one directory per day and queue.
+"""Compaction of an archive: the many small files of a closed day become few, whose rows lie by queue.
 
-Steps, for each day and queue with something to gain:
-1. The committed batches are written into one directory aside (`_compacting`, which readers skip), and synced.
-2. With the lock that batches are written under: what else is in the queue's directory is linked beside it.
-3. The two directories change places, in one step of the kernel (renameat2 with RENAME_EXCHANGE).
-4. What is aside, now the old files, is removed.
-A kill before 3 leaves all as it was, a kill after 3 leaves it done; the next run removes what is aside. So rows are
-never missing or there twice. A reader that listed the files before 3 and opens them after it gets an error, because a
-compacted directory has a new name; reading again helps. A reader that lists a directory at the moment of 3 may find
-nothing: `archived` holds a lock while it lists, other readers should not list meanwhile.
+The files of a day are read as one commit of the log has them, written anew, counted, and exchanged in one commit
+(archive_table.py). A kill before it leaves all as it was, and files that nobody reads.
 """
 
-import ctypes
-import errno
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 from pathlib import Path
 
-import pyarrow.parquet as pq
-from pyarrow import dataset
+from pyspark.sql import SparkSession
 
-from pyspark_forq.pipelines.archive_files import (
+from pyspark_forq.pipelines.archive_files import ID, read_files, rows_in, write_files
+from pyspark_forq.pipelines.archive_table import (
+    COMPACTED,
+    KEEP_HOURS,
     TABLES,
     ArchiveError,
-    ArchiveFiles,
-    batches,
-    compacted_number,
-    compacting,
-    highest_batch,
+    ArchiveTable,
+    LoggedFile,
 )
+from pyspark_forq.pipelines.old_archives import open_table
 from pyspark_forq.pipelines.results import CompactResult, Show, show_nothing
 
-FILE_ROWS_MAX = 5_000_000
-ROW_GROUP_ROWS = 250_000
-_AT_WORKING_DIRECTORY = -100
-_RENAME_EXCHANGE = 2
+FILE_BYTES = 256 * 2**20
 
 
 def compact(
+    spark: SparkSession,
     archive: str | Path,
     *,
     before: str | None = None,
+    keep_hours: int = KEEP_HOURS,
     show: Show = show_nothing,
     step: Callable[[str], None] = lambda name: None,
 ) -> CompactResult:
-    """Rewrite the days before `before` (a date such as 2026-11-23; None: today in UTC) of a local archive.
+    """Rewrite the days before `before` (a date such as 2026-11-23; None: today in UTC) of an archive.
 
-    It may run beside `archive`, and as often as one likes: what is compact already is left alone. step: told what comes
-    next ("written", "linked", "exchanged"), for tests that end the process there. Raises ArchiveError where the file
-    system cannot exchange two directories.
+    It may run beside `archive` and readers, and as often as one likes: what is compact already is left alone. Files
+    that have not counted for `keep_hours` are removed; who still reads or writes them then gets an error. step: told
+    what comes next ("written", "exchanged"), for tests that end the process there. Raises ArchiveError when another
+    compaction was faster.
     """
-    with compacting(archive):
-        return _compact(archive, before or datetime.now(UTC).date().isoformat(), show, step)
+    end = date.fromisoformat(before) if before else datetime.now(UTC).date()
+    found = [table for table in (open_table(spark, archive, name) for name in TABLES) if table.exists]
+    work = [(table, files) for table in found for files in _worth_it(table, end)]
+    before_count = after_count = rows = 0
+    for done, (table, files) in enumerate(work):
+        show(done, len(work), f"{table.table} of {files[0].day}")
+        new = _rewrite(table, files, step)
+        before_count, after_count = before_count + len(files), after_count + new
+        rows += sum(each.rows for each in files)
+    for table in found:
+        table.vacuum(keep_hours)
+    return CompactResult(len(work), before_count, after_count, rows)
 
 
-def _compact(archive: str | Path, end: str, show: Show, step: Callable[[str], None]) -> CompactResult:
-    work = []
-    for files in (ArchiveFiles(archive, table) for table in TABLES):
-        shutil.rmtree(files.aside, ignore_errors=True)
-        committed = files.committed()
-        work += [
-            (files, queue, numbers)
-            for day, queue in files.queues()
-            if day < end and (numbers := _worth_it(queue, committed))
-        ]
-    files_before = files_after = rows = 0
-    for done, (files, queue, numbers) in enumerate(work):
-        show(
-            done,
-            len(work),
-            f"{queue.parent.name.removeprefix('date=')} {queue.name.removeprefix('queue_name=')}",
-        )
-        old, new, count = _compact_queue(files, queue, numbers, step)
-        files_before, files_after, rows = files_before + old, files_after + new, rows + count
-    return CompactResult(len(work), files_before, files_after, rows)
+def _worth_it(table: ArchiveTable, end: date) -> list[list[LoggedFile]]:
+    """The files of each closed day that has more of them than it needs."""
+    days: dict[date, list[LoggedFile]] = {}
+    for file in table.files():
+        if file.day < end:
+            days.setdefault(file.day, []).append(file)
+    return [files for _, files in sorted(days.items()) if len(files) > _needed(files)]
 
 
-def _worth_it(queue: Path, committed: int) -> list[int]:
-    """The directories to make one of: all committed ones, if they are more than one file."""
-    numbers = [number for number in batches(queue) if highest_batch(number) <= committed]
-    count = sum(1 for number in numbers for _ in _parquet(queue / f"batch={number}"))
-    return (
-        sorted(numbers, key=highest_batch)
-        if len(numbers) > 1 or (numbers and numbers[0] >= 0 and count > 1)
-        else []
-    )
+def _needed(files: list[LoggedFile]) -> int:
+    """Of how many files a day should be."""
+    return max(1, -(-sum(file.bytes for file in files) // FILE_BYTES))
 
 
-def _parquet(directory: Path) -> Iterator[Path]:
-    return (path for path in sorted(directory.glob("*.parquet")) if path.name[0] not in "._")
-
-
-def _compact_queue(
-    files: ArchiveFiles, queue: Path, numbers: list[int], step: Callable[[str], None]
-) -> tuple[int, int, int]:
-    """Steps 1 to 4 for one day of a queue; the files before and after, and the rows."""
-    aside = files.aside / queue.parent.name / queue.name
-    target = aside / f"batch={compacted_number(highest_batch(numbers[-1]))}"
-    target.mkdir(parents=True)
-    sources = [path for number in numbers for path in _parquet(queue / f"batch={number}")]
-    rows = _rewrite(sources, target)
-    step("written")
-    with files.changing():
-        for number, directory in batches(queue).items():
-            if number not in numbers:
-                shutil.copytree(directory, aside / directory.name, copy_function=os.link)
-        _sync_tree(aside)
-        step("linked")
-        _exchange(aside, queue)
-        _sync(queue.parent)
-        step("exchanged")
-        new = sum(1 for _ in _parquet(queue / target.name))
-    shutil.rmtree(aside)
-    return len(sources), new, rows
-
-
-def _rewrite(sources: list[Path], target: Path) -> int:
-    """Write the rows of `sources` in their order into files of at most FILE_ROWS_MAX rows; how many rows there were.
-
-    Column by column as the newest file has them: an older one may lack columns that came later.
-    """
-    schema = pq.read_schema(sources[-1]).remove_metadata()
-    table = dataset.dataset([str(path) for path in sources], schema=schema, format="parquet")
-    expected = sum(pq.read_metadata(path).num_rows for path in sources)
-    dataset.write_dataset(
-        table.scanner(batch_readahead=2, fragment_readahead=1, use_threads=False),
-        target,
-        format="parquet",
-        file_options=dataset.ParquetFileFormat().make_write_options(compression="zstd"),
-        basename_template="part-{i}.parquet",
-        use_threads=False,
-        max_rows_per_file=FILE_ROWS_MAX,
-        max_rows_per_group=ROW_GROUP_ROWS,
-        min_rows_per_group=ROW_GROUP_ROWS // 4,
-    )
-    written: int = sum(pq.read_metadata(path).num_rows for path in _parquet(target))
+def _rewrite(table: ArchiveTable, files: list[LoggedFile], step: Callable[[str], None]) -> int:
+    """Exchange the files of a day; how many there are then."""
+    previous = table.number(COMPACTED)
+    order = ("queue", ID[table.table])
+    rows = read_files(table, files).repartitionByRange(_needed(files), *order).sortWithinPartitions(*order)
+    new = write_files(rows, table, "compact")
+    expected, written = sum(file.rows for file in files), rows_in(new)
     if written != expected:
-        raise ArchiveError(f"{target} has {written:,} rows of {expected:,}; nothing was replaced")
-    return written
-
-
-def _sync_tree(directory: Path) -> None:
-    """The old files are removed, so the new ones have to be on disk first."""
-    for path in [*directory.rglob("*"), directory, directory.parent]:
-        _sync(path)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _exchange(one: Path, other: Path) -> None:
-    """Exchange two directories. A reader sees one of the two in each place at any moment."""
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is None:
         raise ArchiveError(
-            "compaction needs Linux: other systems cannot exchange two directories in one step"
+            f"{written:,} rows of {expected:,} were written of {files[0].day}; nothing was replaced"
         )
-    here = _AT_WORKING_DIRECTORY
-    if renameat2(here, os.fsencode(one), here, os.fsencode(other), _RENAME_EXCHANGE) != 0:
-        number = ctypes.get_errno()
-        if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EXDEV):
-            raise ArchiveError(f"the file system of {other} cannot exchange two directories in one step")
-        raise OSError(number, os.strerror(number), str(other))
+    step("written")
+    table.commit(COMPACTED, previous, (previous or 0) + 1, new, files)
+    step("exchanged")
+    return len(new)

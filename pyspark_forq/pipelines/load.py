@@ -6,10 +6,10 @@ later one takes the files that came since. A file is never read twice, also if i
 checkpoint is of one dataset, server and queue (owners.py).
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
@@ -19,6 +19,7 @@ from forq_trio.model.errors import InvalidRequest
 from pyspark_forq.columns import COLUMNS
 from pyspark_forq.pipelines.owners import check_owner
 from pyspark_forq.pipelines.results import LoadResult, Show, show_nothing
+from pyspark_forq.pipelines.stores import literal, plain, whole
 
 FORMATS = ("parquet", "json", "csv", "text")
 _READER_OPTIONS = {
@@ -53,14 +54,16 @@ def load(
 ) -> LoadResult:
     """Send each row of a Parquet, JSON (an object a line), CSV (with a header) or text dataset to a queue as a message.
 
-    dataset: a file, a directory, or a pattern. format: None: as the files are called. content: the column that is the
-    message's content; None: all columns as JSON, of text the line. columns: other members of a message (priority,
-    delay_ms, ttl_ms, process_after, attributes, group, deduplication_id, max_attempts) and the columns they come from.
+    dataset: a file, a directory, or a pattern, here or in a store that Spark reaches. format: None: as the files are
+    called. content: the column that is the message's content; None: all columns as JSON, of text the line. columns:
+    other members of a message (priority, delay_ms, ttl_ms, process_after, attributes, group, deduplication_id,
+    max_attempts) and the columns they come from.
     checkpoint: what was loaded is remembered there; None: beside the dataset, by queue. Rows without a content are
     skipped. Raises InvalidRequest for columns and formats that do not exist, and for the checkpoint of another load.
     """
-    kind = format or _format_of(str(dataset))
-    directory, options = _place(str(dataset)), _READER_OPTIONS.get(kind, {})
+    directory, files = _listed(spark, whole(dataset))
+    kind = format or _format_of(str(dataset), files)
+    options = _READER_OPTIONS.get(kind, {})
     schema = spark.read.format(kind).options(**options).load(directory).schema
     place = str(checkpoint or f"{str(dataset).rstrip('/*')}.forq-load/{queue}")
     rows = (
@@ -72,7 +75,7 @@ def load(
     )
     messages = as_messages(rows, content, columns or {})
     # A load that was not begun there may go elsewhere: what was wrong may have been the URL.
-    about = {"url": url.rstrip("/"), "queue": queue, "dataset": _whole(directory)}
+    about = {"url": url.rstrip("/"), "queue": queue, "dataset": directory}
     check_owner(spark, place, about, log="commits")
     counted = messages.observe(
         "rows", f.count(f.lit(1)).alias("read"), f.count("content").alias("with_content")
@@ -108,19 +111,24 @@ def as_messages(rows: DataFrame, content: str | None, columns: Mapping[str, str]
     return rows.select(text.alias("content"), *members)
 
 
-def _place(dataset: str) -> str:
-    """A dataset as a stream takes it: a file as a pattern that only it fits, for a path has to be a directory's."""
-    path = Path(dataset)
-    if not path.is_file():
-        return dataset
-    literal = re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(path.absolute()))
-    directory, _, name = literal.rpartition("/")
-    return f"{directory}/{{{name}}}"
+def _listed(spark: SparkSession, dataset: str) -> tuple[str, list[str]]:
+    """A dataset as a stream takes it, and its files. Raises InvalidRequest where there is nothing.
 
-
-def _whole(place: str) -> str:
-    """A place with its directories, wherever this runs."""
-    return place if "://" in place else str(Path(place).absolute())
+    A file becomes a pattern that only it fits, for a path of a stream has to be a directory's.
+    """
+    for path in dict.fromkeys((literal(dataset), dataset)):
+        lines = spark.read.format("text").option("recursiveFileLookup", "true")
+        try:
+            files = [plain(each) for each in lines.load(path).inputFiles()]
+        except AnalysisException as problem:
+            if problem.getCondition() != "PATH_NOT_FOUND":
+                raise
+            continue
+        if files == [dataset]:
+            directory, _, name = path.rpartition("/")
+            path = f"{directory}/{{{name}}}"
+        return path, sorted(files)
+    raise InvalidRequest(f"there is no file or directory {dataset}")
 
 
 def _text(column: Column, kind: DataType) -> Column:
@@ -137,15 +145,9 @@ def _member(member: str, column: Column, kind: DataType) -> Column:
     return column.cast(wanted).alias(member)
 
 
-def _format_of(dataset: str) -> str:
-    """By the name of a file, or of the first one in a directory."""
-    path = Path(dataset)
-    names = [path.name]
-    if path.is_dir():
-        names = [each.name for each in sorted(path.rglob("*")) if each.is_file() and each.name[0] not in "._"]
-    if "://" not in dataset and not path.exists() and not any(sign in dataset for sign in "*?[{"):
-        raise InvalidRequest(f"there is no file or directory {dataset}")
-    for name in names:
+def _format_of(dataset: str, files: list[str]) -> str:
+    """By the names of its files."""
+    for name in files:
         for suffix, kind in _SUFFIXES.items():
             if name.removesuffix(".gz").removesuffix(".zst").endswith(suffix):
                 return kind

@@ -17,6 +17,7 @@ from forq_trio.model.errors import PublicationNotFound
 from pyspark_forq.options import Options
 from pyspark_forq.pipelines.archive import log_of
 from pyspark_forq.pipelines.results import ReplayResult, Show, show_nothing
+from pyspark_forq.pipelines.stores import whole
 from pyspark_forq.server import ask
 
 _VERSION = 1
@@ -49,7 +50,7 @@ def replay(
     since, until: when they finished (ISO 8601), the second one excluded; where: an SQL expression over the columns of a
     history. name: under which it is done once; None: made of all these arguments. dry_run: count only.
     """
-    place = None if archive is None else str(Path(archive).absolute())
+    place = None if archive is None else whole(archive)
     app = f"replay:{name or _digest(place, queue, source_queue, since, until, sorted(outcomes), sorted(ids), where)}"
     options = Options("write", url=url, token=token)
     if not dry_run and _is_done(options, app):

@@ -27,9 +27,9 @@ class ReportResult(Struct, frozen=True, rename="camel"):
 
 
 class CompactResult(Struct, frozen=True, rename="camel"):
-    """directories: how many days of queues were rewritten; rows: how many rows are in them."""
+    """days: how many were rewritten, of all tables; rows: how many are in them."""
 
-    directories: int
+    days: int
     files_before: int
     files_after: int
     rows: int
