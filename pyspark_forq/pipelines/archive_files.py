@@ -20,14 +20,17 @@ _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
 
 def write_files(rows: DataFrame, table: ArchiveTable, name: str) -> list[AddAction]:
-    """Write rows as files that a commit can add, in a directory that nobody else has; none for no rows."""
+    """Write rows as files that a commit can add, in a directory that nobody else has; none for no rows.
+
+    In a file rows lie by queue: who reads one skips most of the rest.
+    """
     below = f"{name}-{uuid4().hex}"
+    number = ID[table.table]
     place = literal(f"{table.root}/{below}")
     with _older_timestamps(table.spark):
-        days = rows.withColumn(DAY, day(f.col(TIME[table.table])))
+        days = rows.withColumn(DAY, day(f.col(TIME[table.table]))).sortWithinPartitions(DAY, "queue", number)
         days.write.partitionBy(DAY).option("compression", "zstd").parquet(f"{table.root}/{below}")
     schema = StructType([*rows.schema, *StructType().add(DAY, DateType())])
-    number = ID[table.table]
     found = (
         table.spark.read.schema(schema)
         .parquet(place)

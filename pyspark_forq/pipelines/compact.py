@@ -72,8 +72,7 @@ def _needed(files: list[LoggedFile]) -> int:
 def _rewrite(table: ArchiveTable, files: list[LoggedFile], step: Callable[[str], None]) -> int:
     """Exchange the files of a day; how many there are then."""
     previous = table.number(COMPACTED)
-    order = ("queue", ID[table.table])
-    rows = read_files(table, files).repartitionByRange(_needed(files), *order).sortWithinPartitions(*order)
+    rows = read_files(table, files).repartitionByRange(_needed(files), "queue", ID[table.table])
     new = write_files(rows, table, "compact")
     expected, written = sum(file.rows for file in files), rows_in(new)
     if written != expected:

@@ -1,115 +1,180 @@
-"""An archive has each row once for Spark and for pyarrow, after batches that were repeated, killed or compacted."""
+"""An archive has each row once, whatever was killed or ran twice, for every reader of Delta tables."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
-from pyarrow import dataset
+import pyarrow as pa
+from deltalake import DeltaTable
 
-from pyspark_forq.pipelines.archive import ArchiveWriter, archived, start
-from pyspark_forq.pipelines.archive_files import ArchiveError, ArchiveFiles
+from forq_trio.model.errors import InvalidRequest
+from pyspark_forq.pipelines import archive as archiving
+from pyspark_forq.pipelines.archive import archive, archived
+from pyspark_forq.pipelines.archive_table import ARCHIVED, ArchiveError
 from pyspark_forq.pipelines.compact import compact
+from pyspark_forq.pipelines.old_archives import open_table
+from spark.archives import OWNER, add_batch, ids, parquet
 from spark.event_frames import SCHEMA, event
+from spark.support import Server, running
 
 DAY_SECONDS = 86_400
 
 
-def land(spark, place: Path, *events: tuple) -> None:
-    """Events that the stream of `streamed` finds: a file is a batch."""
-    spark.createDataFrame(events, SCHEMA).coalesce(1).write.mode("append").parquet(str(place))
+class Killed(BaseException):
+    """Nothing happens behind it, as after a kill."""
 
 
-def run(spark, source: Path, archive: Path) -> ArchiveWriter:
-    """The archive's streaming query over files instead of a server."""
-    frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(source))
-    writer = ArchiveWriter(ArchiveFiles(archive, "events"))
-    writer.files.check_checkpoint()
-    query = start(frame, writer)
-    query.awaitTermination()
-    return writer
+def kill_at(where: str):
+    def step(name: str) -> None:
+        if name == where:
+            raise Killed
+
+    return step
 
 
-def ids(spark, archive: Path) -> list[int]:
-    """The ids in the archive, in order, by plain readers: Spark and pyarrow agree."""
-    by_spark = sorted(row["id"] for row in spark.read.parquet(str(archive / "events")).select("id").collect())
-    by_arrow = dataset.dataset(archive / "events", partitioning="hive").to_table(columns=["id"])["id"]
-    assert sorted(by_arrow.to_pylist()) == by_spark
-    return by_spark
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("archive") / "forq.db") as server:
+        yield server
 
 
-def test_each_event_is_there_once_also_after_a_kill_before_the_commit(spark, tmp_path) -> None:
-    source, archive = tmp_path / "source", tmp_path / "archive"
-    land(spark, source, event(1, 0, "produced", "a"), event(2, 1, "produced", "007"))
-    land(spark, source, event(3, DAY_SECONDS, "produced", "a"), event(4, 2, "acked", "a"))
-    assert run(spark, source, archive).rows == 4
-    assert ids(spark, archive) == [1, 2, 3, 4]
-    # Killed after the files were written and before Spark noted it: the batch comes again.
-    files = ArchiveFiles(archive, "events")
-    last = files.committed()
-    (files.checkpoint / "commits" / str(last)).unlink()
-    (files.checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
-    (files.data / ".spark-staging-killed" / "date=2026-11-23").mkdir(parents=True)
-    assert run(spark, source, archive).rows
-    assert ids(spark, archive) == [1, 2, 3, 4]
-    files.remove_unfinished()
-    assert not list(files.data.glob(".spark*"))
+@pytest.fixture
+def asked(server, queue) -> dict:
+    """What an archive of this test's queue is asked with; it has four events."""
+    server.send(queue, ["a", "b", "c", "d"])
+    return {**server.options, "queue": queue, "tables": ["events"]}
 
 
-@pytest.mark.tier2
-def test_what_was_compacted_reads_the_same_and_goes_on(spark, tmp_path) -> None:
-    source, archive = tmp_path / "source", tmp_path / "archive"
-    for number in (1, 2):
-        land(spark, source, event(number, number, "produced", "007"))
-    run(spark, source, archive)
-    before = archived(spark, archive, "events").orderBy("id").collect()
-    assert compact(archive, before="2026-11-24").files_after == 1
-    assert archived(spark, archive, "events").orderBy("id").collect() == before
-    land(spark, source, event(3, 3, "acked", "007"))
-    run(spark, source, archive)
-    assert ids(spark, archive) == [1, 2, 3]
-    assert compact(archive, before="2026-11-24").rows == 3
-    assert ids(spark, archive) == [1, 2, 3]
+def test_new_events_are_appended_in_batches_and_nothing_else(
+    spark, server, queue, asked, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setitem(archiving._IDS_A_BATCH, "events", 2)
+    assert archive(spark, tmp_path, **asked).rows == {"events": 4}
+    first = ids(tmp_path)
+    assert archive(spark, tmp_path, **asked).rows == {"events": 0}
+    server.send(queue, ["e"])
+    assert archive(spark, tmp_path, **asked).rows == {"events": 1}
+    assert ids(tmp_path) == [*first, ids(tmp_path)[-1]]
+    assert archived(spark, tmp_path, "events").count() == 5
+    on_server = spark.read.format("forq").options(mode="events", queue=queue, **server.options).load()
+    found = archived(spark, tmp_path, "events").orderBy("id")
+    assert found.schema == on_server.schema
+    assert found.collect() == on_server.orderBy("id").collect()
+
+
+@pytest.mark.parametrize("where", ["written", "committed"])
+def test_a_kill_between_any_two_steps_loses_and_repeats_nothing(
+    spark, asked, tmp_path, monkeypatch, where
+) -> None:
+    monkeypatch.setitem(archiving._IDS_A_BATCH, "events", 3)
+    with pytest.raises(Killed):
+        archive(spark, tmp_path, **asked, step=kill_at(where))
+    archive(spark, tmp_path, **asked)
+    assert len(ids(tmp_path)) == len(set(ids(tmp_path))) == 4
+    assert archived(spark, tmp_path, "events").count() == 4
+
+
+def test_what_a_killed_run_left_is_removed_later(spark, asked, tmp_path) -> None:
+    with pytest.raises(Killed):
+        archive(spark, tmp_path, **asked, step=kill_at("written"))
+    orphans = parquet(tmp_path)
+    archive(spark, tmp_path, **asked)
+    compact(spark, tmp_path)
+    assert orphans < parquet(tmp_path)
+    compact(spark, tmp_path, keep_hours=0)
+    assert orphans.isdisjoint(parquet(tmp_path))
+    assert len(ids(tmp_path)) == 4
+
+
+def test_of_two_runs_at_once_one_wins_and_the_other_says_so(spark, asked, tmp_path) -> None:
+    with pytest.raises(ArchiveError, match="another run is at work"):
+        archive(spark, tmp_path, **asked, step=lambda name: archive(spark, tmp_path, **asked))
+    assert len(ids(tmp_path)) == 4
+
+
+def test_an_archive_belongs_to_a_server_and_queue(spark, server, asked, tmp_path) -> None:
+    archive(spark, tmp_path, **asked)
+    with pytest.raises(InvalidRequest, match=r"queue .*, not unset: use another one"):
+        archive(spark, tmp_path, **server.options, tables=["events"])
+    table = open_table(spark, tmp_path, "events")
+    table.commit(ARCHIVED, table.number(ARCHIVED), 10**6, [])
+    with pytest.raises(ArchiveError, match="is at 1,000,000, and the server's events end at"):
+        archive(spark, tmp_path, **asked)
+    with pytest.raises(ArchiveError, match="there are no history"):
+        archived(spark, tmp_path, "history")
 
 
 def test_the_archive_is_read_by_queue_and_time_with_the_types_of_the_server(spark, tmp_path) -> None:
-    source, archive = tmp_path / "source", tmp_path / "archive"
-    land(
+    place = tmp_path / "a [b] {c}, d"
+    add_batch(
         spark,
-        source,
+        place,
         event(1, 0, "produced", "007"),
         event(2, DAY_SECONDS, "produced", "007"),
         event(3, 2 * DAY_SECONDS, "produced", "007"),
         event(4, 1, "produced", "7"),
         event(5, 1, "produced", "__HIVE_DEFAULT_PARTITION__"),
     )
-    run(spark, source, archive)
-    found = archived(spark, archive, "events", queue="007", since="2026-11-24T01:00:00Z")
+    found = archived(spark, place, "events", queue="007", since="2026-11-24T01:00:00Z")
     assert found.schema == spark.createDataFrame([], SCHEMA).schema
     assert sorted(row["id"] for row in found.collect()) == [2, 3]
-    found = archived(spark, archive, "events", queue="007", until="2026-11-24T01:00:00Z")
+    found = archived(spark, place, "events", queue="007", until="2026-11-24T01:00:00Z")
     assert [row["id"] for row in found.collect()] == [1]
-    found = archived(spark, archive, "events", queue="__HIVE_DEFAULT_PARTITION__")
+    found = archived(spark, place, "events", queue="__HIVE_DEFAULT_PARTITION__")
     assert [row["id"] for row in found.collect()] == [5]
-    assert {path.name for path in (archive / "events").glob("date=*")} == {
-        "date=2026-11-23",
-        "date=2026-11-24",
-        "date=2026-11-25",
-    }
-    plain = dataset.dataset(archive / "events", partitioning="hive").to_table(columns=["at", "queue"])
+    assert archived(spark, place, "events", since="2027-01-01").collect() == []
+    plain = DeltaTable(place / "events").to_pyarrow_table()
     assert datetime(2026, 11, 23, 1, tzinfo=UTC) in plain["at"].to_pylist()
+    assert set(plain["date"].to_pylist()) == {date(2026, 11, 23 + days) for days in range(3)}
     assert "007" in plain["queue"].to_pylist()
 
 
-def test_one_archive_of_a_table_at_a_time_and_only_with_its_checkpoint(spark, tmp_path) -> None:
-    files = ArchiveFiles(tmp_path, "events")
-    with (
-        files.running(),
-        pytest.raises(ArchiveError, match="another run"),
-        ArchiveFiles(tmp_path, "events").running(),
-    ):
-        pass
-    with pytest.raises(ArchiveError, match="there are no events"):
+def test_a_column_that_is_new_is_null_in_older_files(spark, tmp_path) -> None:
+    add_batch(spark, tmp_path, event(1, 0, "produced"))
+    table = open_table(spark, tmp_path, "events")
+    table.belong_to(pa.schema([("id", pa.int64()), ("later", pa.string())]), OWNER)
+    add_batch(spark, tmp_path, event(2, 0, "produced"))
+    rows = archived(spark, tmp_path, "events").select("id", "later").collect()
+    assert sorted(map(tuple, rows)) == [(1, None), (2, None)]
+
+
+def old_layout(archive: Path, source: Path, batch: int, *, committed: bool = True) -> None:
+    """What a batch of the streaming query left, of one queue and day. source: a file of it."""
+    directory = archive / "events" / "date=2026-11-23" / "queue_name=q" / f"batch={batch}"
+    directory.mkdir(parents=True)
+    (directory / "part-0.zstd.parquet").write_bytes(source.read_bytes())
+    checkpoint = archive / "_checkpoints" / "events"
+    for log in ("offsets", *(["commits"] if committed else [])):
+        (checkpoint / log).mkdir(parents=True, exist_ok=True)
+        (checkpoint / log / str(batch)).write_text(f'v1\n{{}}\n{{"after": 0, "until": {10 * batch + 1}}}')
+    (checkpoint / "forq.json").write_text('{"url": "http://forq", "queue": null}')
+
+
+def test_an_archive_of_the_layout_before_becomes_a_table_where_it_is(spark, tmp_path) -> None:
+    for number in (1, 11, 21):
+        add_batch(spark, tmp_path / str(number), event(number, 0, "produced"))
+    files = {path.parts[-5]: path for path in sorted(tmp_path.glob("*/events/*/*/*.parquet"))}
+    old = tmp_path / "old"
+    old_layout(old, files["1"], 0)
+    old_layout(old, files["11"], 1)
+    old_layout(old, files["21"], 2, committed=False)
+    assert archived(spark, old, "events").count() == 2
+    assert ids(old) == [1, 11]
+    table = open_table(spark, old, "events")
+    assert table.number(ARCHIVED) == 11
+    with pytest.raises(InvalidRequest, match="url http://forq, not http://other"):
+        table.belong_to(pa.schema([]), OWNER | {"url": "http://other"})
+    assert compact(spark, old, before="2026-11-24", keep_hours=0).files_before == 2
+    assert ids(old) == [1, 11]
+
+
+def test_an_old_archive_without_its_checkpoint_is_refused(spark, tmp_path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    old_layout(tmp_path, file, 0, committed=False)
+    with pytest.raises(ArchiveError, match="bring back the checkpoint"):
         archived(spark, tmp_path, "events")
