@@ -34,6 +34,7 @@ USES = {
     "reads": READ_USES | STREAM_USES,
     "streams": STREAM_USES,
     "logs": LOGS,
+    "batch reads of logs": LOGS & READ_USES,
     "streams, logs": STREAM_USES | LOGS,
     "messages": frozenset({"read snapshot", "read history", "stream consume", "stream history"}),
     "`consume`": frozenset({"stream consume"}),

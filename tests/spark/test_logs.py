@@ -58,6 +58,9 @@ def test_the_life_of_a_message(spark, shared, queue) -> None:
     }
     assert all(row.at >= row.received_at for row in rows)
     assert [row.duration_ms is None for row in rows] == [True, True, False, False, False, False]
+    some = {"startingOffsets": rows[1].id, "endingOffsets": rows[3].id}
+    found = log(spark, shared, "events", queue=queue, **some).orderBy("id").collect()
+    assert found == rows[1:4]
 
 
 def test_the_history_of_a_queue(spark, shared, queue) -> None:

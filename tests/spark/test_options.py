@@ -73,6 +73,12 @@ def test_every_option() -> None:
         ({"mode": "events", "includeAttributes": "true"}, "read", "'includeAttributes' means nothing"),
         ({"mode": "events", "startingOffsets": "latest"}, "read", "'latest' is for spark.readStream"),
         ({"mode": "events", "startingOffsets": "0"}, "read", "earliest, latest, or the first id"),
+        (
+            {"mode": "events", "endingOffsets": "latest"},
+            "read",
+            "endingOffsets='latest': a whole number from 1",
+        ),
+        ({"mode": "events", "endingOffsets": "9"}, "stream", "option 'endingOffsets' means nothing for"),
         (QUEUE | {"url": "localhost:8080"}, "read", "url='localhost:8080': the URL of a server is wanted"),
         ({"queue": "a/b"}, "read", "option queue='a/b': the queue name is not"),
         (QUEUE | {"minPartitions": "0"}, "read", "minPartitions='0': a whole number from 1 to"),

@@ -42,10 +42,10 @@ def test_a_time_that_is_none_is_refused_before_spark_starts(capsys, tmp_path) ->
     assert "'yesterday' is not a time in ISO 8601" in capsys.readouterr().err
 
 
-def test_compact_says_what_it_did_and_checks_its_date(capsys, tmp_path) -> None:
+def test_compact_checks_its_date_and_place(capsys, tmp_path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
-    assert run(["pipeline", "compact", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "nothing to compact\n"
+    assert run(["pipeline", "compact", str(tmp_path / "none")]) == 2
+    assert "does not exist" in capsys.readouterr().err
     assert run(["pipeline", "compact", str(tmp_path), "--before", "yesterday"]) == 2
     assert "'yesterday' is not a date" in capsys.readouterr().err
 
@@ -84,23 +84,6 @@ def test_ctrl_c_while_spark_starts_leaves_no_jvm(java, shared, tmp_path) -> None
 
 @pytest.mark.tier2
 @pytest.mark.process
-def test_a_process_that_is_too_slow_for_spark_is_started_again(spark, shared, queue, tmp_path) -> None:
-    shared.send(queue, ["one"])
-    first = tmp_path / "first"
-    python = program(
-        tmp_path / "bin" / "python",
-        'case "$*" in *streaming_source_runner*) '
-        f'if mkdir "{first}"; then exec tail -f /dev/null; fi;; esac\nexec "{sys.executable}" "$@"\n',
-    )
-    asked = ("archive", str(tmp_path / "archive"), "--table", "events", "--queue", queue)
-    done = command(*asked, FORQ_URL=shared.url, PYSPARK_PYTHON=str(python))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("1 event archived")
-    assert first.is_dir()
-
-
-@pytest.mark.tier2
-@pytest.mark.process
 def test_the_commands_from_end_to_end(spark, tmp_path) -> None:
     """A load, its events archived and reported, its history replayed; each in a process of its own."""
     from spark.support import running
@@ -121,6 +104,7 @@ def test_the_commands_from_end_to_end(spark, tmp_path) -> None:
         found = server.client.receive("q", max_messages=2)
         server.client.ack("q", [message.receipt for message in found])
         assert did("archive", archive)["rows"] == {"events": 6, "history": 2}
+        assert did("compact", archive, "--before", "2100-01-01")["days"] == 0
         assert did("report", str(tmp_path / "report"), "--archive", archive)["events"] == 6
         assert "The queue needs no attention" in (tmp_path / "report" / "report.html").read_text()
         assert did("replay", "q", "--archive", archive)["published"] == 2

@@ -1,10 +1,10 @@
 """The pipelines on S3 and HDFS: real servers of both, here."""
 
 import json
+import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -158,6 +158,7 @@ def hdfs(java: str, place: Path) -> Iterator[str]:
     except (OSError, subprocess.CalledProcessError):
         lacks("HDFS", "Maven, and what it fetches (on Debian: apt install maven)", installed=False)
     details = place / "details.json"
+    os.mkfifo(details)
     with (
         (place / "log").open("w") as log,
         subprocess.Popen(
@@ -177,10 +178,7 @@ def hdfs(java: str, place: Path) -> Iterator[str]:
         ) as process,
     ):
         try:
-            while not (details.exists() and (found := details.read_text().strip()).endswith("}")):
-                assert process.poll() is None, (place / "log").read_text()
-                time.sleep(0.1)
-            yield f"hdfs://127.0.0.1:{json.loads(found)['namenode_port']}"
+            yield f"hdfs://127.0.0.1:{json.loads(details.read_text())['namenode_port']}"
         finally:
             process.kill()
 
