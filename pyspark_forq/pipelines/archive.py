@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark_forq.logs import bounds
 from pyspark_forq.options import parsed
 from pyspark_forq.pipelines.archive_files import TIME, day, read_files, rows_in, write_files
-from pyspark_forq.pipelines.archive_table import ARCHIVED, DAY, TABLES, ArchiveError
+from pyspark_forq.pipelines.archive_table import ARCHIVED, TABLES, ArchiveError
 from pyspark_forq.pipelines.old_archives import open_table
 from pyspark_forq.pipelines.results import ArchiveResult, Show, show_nothing
 from pyspark_forq.pipelines.stores import whole
@@ -125,12 +125,10 @@ def archived(
     ArchiveError where nothing was archived.
     """
     found = open_table(spark, directory, table)
-    predicate = [("queue", "=", queue)] if queue is not None else []
-    for moment, sign in ((since, ">="), (until, "<=")):
-        if moment is not None:
-            ((found_day,),) = spark.range(1).select(day(f.lit(moment).cast("timestamp"))).collect()
-            predicate.append((DAY, sign, found_day.isoformat()))
-    return _between(read_files(found, found.files(predicate)), TIME[table], queue, since, until)
+    moments = (day(f.lit(moment).cast("timestamp")) for moment in (since, until))
+    ((first, last),) = spark.range(1).select(*moments).collect()
+    files = found.files(queue=queue, since=first, until=last)
+    return _between(read_files(found, files), TIME[table], queue, since, until)
 
 
 def log_of(

@@ -9,7 +9,7 @@ from uuid import uuid4
 from deltalake.transaction import AddAction
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import DateType, StructType
+from pyspark.sql.types import DateType, StructField, StructType
 
 from pyspark_forq.pipelines.archive_table import DAY, ArchiveTable, LoggedFile
 from pyspark_forq.pipelines.stores import literal
@@ -25,24 +25,20 @@ def write_files(rows: DataFrame, table: ArchiveTable, name: str) -> list[AddActi
     In a file rows lie by queue: who reads one skips most of the rest.
     """
     below = f"{name}-{uuid4().hex}"
-    number = ID[table.table]
-    place = literal(f"{table.root}/{below}")
+    place, number = f"{table.root}/{below}", ID[table.table]
     with _older_timestamps(table.spark):
         days = rows.withColumn(DAY, day(f.col(TIME[table.table]))).sortWithinPartitions(DAY, "queue", number)
-        days.write.partitionBy(DAY).option("compression", "zstd").parquet(f"{table.root}/{below}")
-    schema = StructType([*rows.schema, *StructType().add(DAY, DateType())])
+        days.write.partitionBy(DAY).option("compression", "zstd").parquet(place)
+    ends = (
+        f.struct(*(end(column).alias(column) for column in (number, "queue"))).alias(f"{word}Values")
+        for word, end in (("min", f.min), ("max", f.max))
+    )
+    stats = f.to_json(f.struct(f.count(f.lit(1)).alias("numRecords"), *ends))
     found = (
-        table.spark.read.schema(schema)
-        .parquet(place)
+        table.spark.read.schema(StructType([*rows.schema, StructField(DAY, DateType())]))
+        .parquet(literal(place))
         .groupBy(DAY, f.col("_metadata.file_path").alias("path"), f.col("_metadata.file_size").alias("size"))
-        .agg(
-            f.count(f.lit(1)).alias("rows"),
-            *(
-                make(name).alias(f"{word}_{name}")
-                for name in (number, "queue")
-                for word, make in _ENDS.items()
-            ),
-        )
+        .agg(stats.alias("stats"))
     )
     now = time.time_ns() // 1_000_000
     return [
@@ -52,20 +48,10 @@ def write_files(rows: DataFrame, table: ArchiveTable, name: str) -> list[AddActi
             {DAY: row[DAY].isoformat()},
             now,
             True,
-            json.dumps(
-                {
-                    "numRecords": row["rows"],
-                    "minValues": {name: row[f"min_{name}"] for name in (number, "queue")},
-                    "maxValues": {name: row[f"max_{name}"] for name in (number, "queue")},
-                    "nullCount": {number: 0, "queue": 0},
-                }
-            ),
+            row["stats"],
         )
         for row in found.collect()
     ]
-
-
-_ENDS = {"min": f.min, "max": f.max}
 
 
 def rows_in(added: list[AddAction]) -> int:

@@ -18,6 +18,7 @@ Rules
 """
 
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -113,16 +114,16 @@ class ArchiveTable:
         found = StructType.fromJson(json.loads(self.log.schema().to_json()))
         return StructType([field for field in found if field.name != DAY])
 
-    def files(self, predicate: Sequence[tuple[str, str, str]] = ()) -> list[LoggedFile]:
-        """The files that count, and may have rows for which all of `predicate` (column, operator, value) is true."""
-        chosen = set(self.log.file_uris(file_pruning_predicate=list(predicate))) if predicate else None
+    def files(
+        self, *, queue: str | None = None, since: date | None = None, until: date | None = None
+    ) -> list[LoggedFile]:
+        """The files that count: all, or those that may have rows of a queue, and of the days from one to another."""
         found: list[dict[str, Any]] = pa.table(self.log.get_add_actions(flatten=True)).to_pylist()
-        prefix = len(self._uri(""))
-        names = None if chosen is None else {name[prefix:] for name in chosen}
         return [
             LoggedFile(row["path"], row[f"partition.{DAY}"], row["size_bytes"], row["num_records"])
             for row in found
-            if names is None or row["path"] in names
+            if (since or date.min) <= row[f"partition.{DAY}"] <= (until or date.max)
+            and (queue is None or _may_have(queue, row.get("min.queue"), row.get("max.queue")))
         ]
 
     def number(self, app: str) -> int | None:
@@ -176,9 +177,9 @@ class ArchiveTable:
             return DeltaTable(self.root, storage_options=self._options)
         except TableNotFoundError:
             return None
-
-    def _uri(self, path: str) -> str:
-        return f"{self.log.table_uri.rstrip('/').removeprefix('file://')}/{path}"
+        except (DeltaError, OSError) as problem:
+            words = " ".join(re.sub(r"\x1b\[\d+m|↳", "", str(problem)).split())
+            raise ArchiveError(f"{self.root} cannot be read: {words}") from None
 
     def _check_owner(self, about: Mapping[str, str | None]) -> None:
         known = self.log.metadata().configuration
@@ -196,3 +197,8 @@ class ArchiveTable:
                 f"the archive {self.root} is of {words}: use another one. If that is the same under another name,"
                 f" change its table properties {', '.join(_OWNER + name for name in differing)}"
             )
+
+
+def _may_have(queue: str, first: str | None, last: str | None) -> bool:
+    """Whether a queue can be between the first and the last one of a file, if these are known."""
+    return first is None or last is None or first <= queue <= last

@@ -14,9 +14,14 @@ class Killed(BaseException):
     """Nothing happens behind it, as after a kill."""
 
 
+def archive_name(store: str) -> str:
+    """One that is hard to name; the library cannot write a space to HDFS."""
+    return "archive" if store.startswith("hdfs") else "the archive [1]"
+
+
 def main(store: str, url: str, queue: str, settings: str) -> None:
     spark = session("stores", **json.loads(settings))
-    place, asked = f"{store}/lake/archive", {"url": url, "queue": queue}
+    place, asked = f"{store}/lake/{archive_name(store)}", {"url": url, "queue": queue}
     said = []
 
     def kill(name: str) -> None:
@@ -46,6 +51,7 @@ def main(store: str, url: str, queue: str, settings: str) -> None:
     rival = {"before": "2100-01-01"}
     attempt(compact, place, **rival, step=lambda name: compact(spark, place, **rival))
     late = frame.count()
+    assert archived(spark, place, "events", queue=queue, since="2000-01-01").count() == count()
     compact(spark, place, before="2100-01-01", keep_hours=0)
     sent = replay(spark, f"{queue}-again", archive=place, url=url).published
     found = {"before": before, "late": late, "after": count(), "loaded": [loaded, again], "sent": sent}

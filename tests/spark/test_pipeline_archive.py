@@ -96,6 +96,26 @@ def test_of_two_runs_at_once_one_wins_and_the_other_says_so(spark, asked, tmp_pa
     assert len(ids(tmp_path)) == 4
 
 
+def test_a_compaction_that_comes_meanwhile_disturbs_nothing(spark, asked, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(archiving._IDS_A_BATCH, "events", 2)
+    done = []
+
+    def another(name: str) -> None:
+        if name == "written":
+            done.append(compact(spark, tmp_path, before="2100-01-01").days)
+
+    archive(spark, tmp_path, **asked, step=another)
+    assert sum(done) > 0
+    assert len(ids(tmp_path)) == 4
+
+
+def test_a_store_that_cannot_be_reached_is_said_in_a_line(spark) -> None:
+    with pytest.raises(
+        ArchiveError, match=r"^hdfs://127\.0\.0\.1:9/a/events cannot be read: .*[Cc]onnection[^\n\x1b]*$"
+    ):
+        archived(spark, "hdfs://127.0.0.1:9/a", "events")
+
+
 def test_an_archive_belongs_to_a_server_and_queue(spark, server, asked, tmp_path) -> None:
     archive(spark, tmp_path, **asked)
     with pytest.raises(InvalidRequest, match=r"queue .*, not unset: use another one"):
