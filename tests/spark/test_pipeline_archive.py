@@ -110,9 +110,8 @@ def test_a_compaction_that_comes_meanwhile_disturbs_nothing(spark, asked, tmp_pa
 
 
 def test_a_store_that_cannot_be_reached_is_said_in_a_line(spark) -> None:
-    with pytest.raises(
-        ArchiveError, match=r"^hdfs://127\.0\.0\.1:9/a/events cannot be read: .*[Cc]onnection[^\n\x1b]*$"
-    ):
+    words = r"^hdfs://127\.0\.0\.1:9/a/events cannot be read: .*[Cc]onnection[^\n\x1b]*$"
+    with pytest.raises(ArchiveError, match=words):
         archived(spark, "hdfs://127.0.0.1:9/a", "events")
 
 

@@ -125,6 +125,7 @@ def test_a_frame_that_was_made_before_reads_what_it_saw(spark, archive) -> None:
     assert sorted(row["id"] for row in frame.collect()) == [10, 11, 20, 21, 30, 31]
 
 
+@pytest.mark.tier2
 def test_a_reader_beside_it_sees_one_state_each_time(spark, archive) -> None:
     """Batches come and are compacted while somebody reads: each read has what there was at some moment of it."""
     stop = threading.Event()
