@@ -246,6 +246,8 @@ def report(
 def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: str, **chosen: Any) -> int:
     """Send finished messages to QUEUE as new ones, all at once, in the order in which they finished.
 
+    Messages in dead-letter queues have not finished: they are left out. forq dead redrive moves them.
+
     The same replay is done once: asked again it does nothing, also after it was killed. Another --name does it again.
     """
     need_spark()

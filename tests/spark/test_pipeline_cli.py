@@ -37,6 +37,15 @@ def test_without_spark_it_says_how_to_have_it(monkeypatch, capsys, tmp_path) -> 
         assert said.err == "forq: pipelines need Spark, which is not here: pip install 'forq-trio[spark]'\n"
 
 
+def test_replay_says_that_dead_letters_are_left_out(capsys) -> None:
+    assert run(["pipeline", "replay", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Messages in dead-letter queues have not finished: they are left out. forq dead redrive moves them."
+        in said
+    )
+
+
 def test_a_time_that_is_none_is_refused_before_spark_starts(capsys, tmp_path) -> None:
     assert run(["pipeline", "report", str(tmp_path), "--since", "yesterday"]) == 2
     assert "'yesterday' is not a time in ISO 8601" in capsys.readouterr().err
