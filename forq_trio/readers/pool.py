@@ -14,7 +14,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import CALLER
 from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping
 from forq_trio.readers.slots import ReadSlots
-from forq_trio.storage.reader import Reader
+from forq_trio.storage.reader import MessagesMoved, Reader
 from forq_trio.telemetry.rejections import Cause
 
 T = TypeVar("T")
@@ -23,7 +23,8 @@ T = TypeVar("T")
 class ReaderPool:
     """Up to `size` connections, opened when first needed. Forq has 2 x cores + 1.
 
-    deadline_seconds: of each read. on_rejected: called for every read that missed its deadline or was refused.
+    put_back: how leased messages that a read needs come back to the table, after which it runs again.
+    deadline_seconds: of each read, with that. on_rejected: called for every read that missed it or was refused.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class ReaderPool:
         self._slots = ReadSlots(size)
         self._deadline_seconds = deadline_seconds
         self._on_rejected = on_rejected
+        self.put_back = _nobody_puts_back
         self._idle: list[Reader] = []
         self._closed = False
 
@@ -52,7 +54,11 @@ class ReaderPool:
                 async with self._slots.hold(CALLER.get(), long=long):
                     if self._closed:
                         raise Stopping
-                    return await self._read(read)
+                    while True:
+                        try:
+                            return await self._read(read)
+                        except MessagesMoved as moved:
+                            await self.put_back(moved)
             except Overloaded:
                 self._on_rejected(Cause.OVERLOADED)
                 raise
@@ -104,6 +110,10 @@ class ReaderPool:
         self._closed = True
         while self._idle:
             self._idle.pop().close()
+
+
+async def _nobody_puts_back(moved: MessagesMoved) -> None:
+    raise moved
 
 
 def _capture(read: Callable[[Reader], T], reader: Reader) -> T | Exception:

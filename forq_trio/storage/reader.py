@@ -24,11 +24,19 @@ from forq_trio.model.searches import (
 )
 
 
+class MessagesMoved(Exception):
+    """A read needs leased messages that are in pages only: put those between two sequences back, then read again."""
+
+    def __init__(self, queue: str, above: int, before: int) -> None:
+        super().__init__(queue, above, before)
+        self.queue, self.above, self.before = queue, above, before
+
+
 class Reader(Protocol):
     """A read-only connection, used by one thread at a time. Every method sees one committed state.
 
     A page has at most `limit` messages, and fewer if they have more than BROWSE_PAGE_BYTES_MAX together, but at least
-    one if there is one.
+    one if there is one. A read of leased messages may raise MessagesMoved.
     """
 
     def database(self) -> DatabaseReading | None:

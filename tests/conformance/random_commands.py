@@ -54,6 +54,7 @@ from forq_trio.model.commands import (
     Publish,
     Purge,
     PurgeHistory,
+    PutBack,
     Redrive,
     RedrivePolicy,
     RelayMessages,
@@ -360,6 +361,7 @@ consuming = st.one_of(
     ),
     st.one_of(
         st.builds(DropPages, consumed, st.just("k")),
+        st.builds(PutBack, consumed, st.integers(0, 9), st.integers(1, 30)),
         st.builds(ForgetConsumer, consumed, st.just("k"), st.sampled_from((None, None, 1, 2))),
         st.builds(NoteConsumerUse, consumed, st.just("k")),
     ),

@@ -137,11 +137,7 @@ def sweep(engine: Engine, kind: SweepKind, now: int = T0) -> Removed:
 
 def look(engine: Engine, message_id: str, queue: str = "q") -> MessageInfo | None:
     """The message as a reader sees it."""
-    reader = engine.open_reader()
-    try:
-        return reader.message(queue, message_id)
-    finally:
-        reader.close()
+    return batches.looking(engine, lambda reader: reader.message(queue, message_id))
 
 
 def fail(engine: Engine, *, queue: str = "q", now: int = T0, attempts: int = 5) -> None:

@@ -20,8 +20,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from forq_trio.model import limits
-from forq_trio.model.commands import PurgeHistory, TrimHistory
-from forq_trio.model.messages import Delivery
+from forq_trio.model.commands import (
+    AckById,
+    Cancel,
+    LeaseMessages,
+    NackById,
+    OpenConsumer,
+    Produce,
+    PurgeHistory,
+    SettleLease,
+    TrimHistory,
+)
+from forq_trio.model.consumers import Settling, consumer_key
+from forq_trio.model.messages import Delivery, NewMessage
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Engine, EngineSettings
 from forq_trio.storage.logs import event_bytes
 from forq_trio.storage.postgres.connection import DatabaseFailed
@@ -29,6 +40,7 @@ from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.storage.relational.heads import Heads
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
+from support.aside import ReaderAside
 from support.batches import read_events
 from support.effort import count, many_trials
 from support.heads import check_heads, small_heads
@@ -96,10 +108,12 @@ PHASES = (Phase.explicit, Phase.generate)
 
 
 class EnginesAgree(RuleBasedStateMachine):
+    settings = SETTINGS
+
     def __init__(self) -> None:
         super().__init__()
         self.exit = ExitStack()
-        self.memory = MemoryEngine(SETTINGS)
+        self.memory = MemoryEngine(self.settings)
         self.model = self.exit.enter_context(closing(Side(self.memory)))
         self.sqlite = self.exit.enter_context(closing(Side(self.open_engine())))
         self.now_ms = T0
@@ -110,7 +124,7 @@ class EnginesAgree(RuleBasedStateMachine):
     def open_engine(self) -> Engine:
         """The engine that is compared with the model."""
         directory = self.exit.enter_context(tempfile.TemporaryDirectory())
-        return SqliteEngine(str(Path(directory) / "forq.db"), SETTINGS, "normal")
+        return SqliteEngine(str(Path(directory) / "forq.db"), self.settings, "normal")
 
     def teardown(self) -> None:
         self.exit.close()
@@ -133,14 +147,17 @@ class EnginesAgree(RuleBasedStateMachine):
         self.check_bounds(found, before)
         for event in found[2]:
             self.events[event.kind] += event.count
-        if due_ms is not None:
-            assert sqlite_due_ms is not None
-            assert sqlite_due_ms <= due_ms
+        self.check_due(sqlite_due_ms, due_ms)
         self.finished = self.events[ACKED] + self.events[CLEANED_UP]
         for command, outcome in zip(batch, found[0], strict=True):
             if isinstance(command, PurgeHistory | TrimHistory):
                 self.forgotten += outcome.count
         self.due_ms = due_ms
+
+    def check_due(self, found: int | None, expected: int | None) -> None:
+        if expected is not None:
+            assert found is not None
+            assert found <= expected
 
     def in_process(self) -> Counter[tuple[str, str]]:
         """How many messages of each group are processing, by queue and group."""
@@ -282,6 +299,80 @@ def _run(machine: type[EnginesAgree], trials: int) -> None:
 def test_sqlite_does_what_the_model_does(monkeypatch):
     """F2-F7, S2-S8 in any combination."""
     run_histories(EnginesAgree, count("model_histories"), monkeypatch)
+
+
+leasing = st.sampled_from("aab")
+by_id = st.sampled_from((AckById, NackById, Cancel))
+ages = st.integers(0, 12).map(str)
+
+
+class MovedAgrees(EnginesAgree):
+    """The same without a history, whose leases move messages into their pages; nothing that only looks changes that."""
+
+    settings = msgspec.structs.replace(SETTINGS, history=False)
+    missed: ClassVar[int]
+
+    def open_engine(self) -> Engine:
+        engine = super().open_engine()
+        assert isinstance(engine, SqliteEngine)
+        return cast("Engine", LooksAside(engine))
+
+    @rule(
+        queue=leasing,
+        sent=st.integers(0, 5),
+        most=st.integers(1, 6),
+        how=st.sampled_from((None, None, *Settling)),
+    )
+    def consume(self, queue, sent, most, how):
+        """The next step of a consumer: it sends plain messages, and leases some or settles its lease."""
+        consumer = self.model.engine.snapshot().consumers.get(consumer_key(queue, "k"))
+        batch: list[Any] = [Produce(queue, NewMessage(f"plain {number}")) for number in range(sent)]
+        if consumer is None:
+            batch.append(OpenConsumer(queue, "k"))
+        else:
+            number = consumer.leased + (consumer.open is None)
+            if how is None:
+                batch.append(LeaseMessages(queue, "k", consumer.generation, number, most, 10_000))
+            else:
+                batch.append(SettleLease(queue, "k", None, number, how))
+        self.execute(batch, {}, 0)
+
+    @rule(named=st.lists(st.builds(lambda of, *named: of(*named), by_id, leasing, ages), max_size=3))
+    def settle_by_id(self, named):
+        self.execute(named, {}, 0)
+
+    def check_due(self, found, expected):
+        """The end of their leases is years away, and the consumer's own limit ends them before."""
+        if expected is not None and expected < self.now_ms + limits.CONSUMER_LEASE_MS // 2:
+            super().check_due(found, expected)
+
+    @invariant()
+    def what_is_gone_is_in_the_history(self):
+        assert self.sqlite.engine.snapshot().history_of(None).messages == 0
+
+    def teardown(self) -> None:
+        MovedAgrees.missed += cast("ReaderAside", self.sqlite.reader).missed
+        super().teardown()
+
+
+class LooksAside:
+    """An engine of which only a copy is read where reading would change it."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def open_reader(self) -> ReaderAside:
+        return ReaderAside(self._engine, MovedAgrees.settings)
+
+
+@many_trials
+def test_messages_that_are_moved_into_pages_are_as_the_model_has_them(monkeypatch):
+    monkeypatch.setattr(MovedAgrees, "missed", 0, raising=False)
+    run_histories(MovedAgrees, count("model_histories"), monkeypatch)
+    assert count("model_histories") < 20 or MovedAgrees.missed
 
 
 class PostgresAgrees(EnginesAgree):

@@ -14,6 +14,7 @@ from forq_trio.model.commands import (
     LeaseMessages,
     NoteConsumerUse,
     OpenConsumer,
+    PutBack,
     SettleLease,
 )
 from forq_trio.model.consumers import Consumer, Settling, consumer_key
@@ -262,6 +263,11 @@ def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer
     sizes = [lease.size for lease in ended.kept]
     too_large = sum(sum(sizes[at:]) > limits.CONSUMER_KEPT_BYTES_MAX for at in range(len(sizes)))
     return _without_kept(ended, max(too_many, too_large, 0))
+
+
+@operation(PutBack)
+def put_back(tx: Transaction, command: PutBack) -> None:
+    """Here leased messages never leave the others."""
 
 
 @operation(DropPages)

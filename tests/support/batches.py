@@ -1,19 +1,21 @@
 """Driving an engine by hand, without actors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.json import decode
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Claim, Command
+from forq_trio.model.commands import Claim, Command, PutBack
 from forq_trio.model.messages import Delivery
-from forq_trio.storage.engine import Batch, BatchResult, Engine, Receiver
-from forq_trio.storage.reader import Reader
+from forq_trio.storage.engine import DEFERRED, Batch, BatchResult, Engine, Receiver
+from forq_trio.storage.reader import MessagesMoved, Reader
 from support.actors import T0
 
+ReadT = TypeVar("ReadT")
 Receivers = Mapping[str, Sequence[Receiver]]
 
 
@@ -56,6 +58,17 @@ def run(
 def do(engine: Engine, command: Command[Any], now_ms: int = T0) -> Any:
     """The outcome of a command in a batch of its own."""
     return run(engine, command, now_ms=now_ms).outcomes[0]
+
+
+def looking(engine: Engine, read: Callable[[Reader], ReadT], now_ms: int = T0) -> ReadT:
+    """What a pool of readers answers: leased messages that a read needs are put back for it."""
+    with closing(engine.open_reader()) as reader:
+        while True:
+            try:
+                return read(reader)
+            except MessagesMoved as moved:
+                while do(engine, PutBack(moved.queue, moved.above, moved.before), now_ms) is DEFERRED:
+                    pass
 
 
 def read_events(reader: Reader, *, after: int = 0, queue: str | None = None) -> list[dict[str, Any]]:

@@ -100,6 +100,13 @@ def _consume(engine: Engine) -> None:
         pass
 
 
+def move_into_pages(engine: Engine) -> None:
+    """A lease whose messages are in its pages only: of an engine without history."""
+    run(engine, *(send(f"größe {n}", queue="lake", attributes={"n": str(n)}) for n in range(3)))
+    do(engine, commands.OpenConsumer("lake", "moving"))
+    do(engine, commands.LeaseMessages("lake", "moving", 1, 1, 100, 10**6))
+
+
 def _publish(engine: Engine) -> None:
     """A stage that waits, and an app that published."""
     for name in ("waits", "done"):

@@ -62,6 +62,16 @@ class LeaseMessages(Command[Consumer], frozen=True, gc=False):
     max_bytes: int
 
 
+class PutBack(Command[None], frozen=True, gc=False):
+    """Have the leased messages of a queue where readers find them: those between two sequences, both excluded."""
+
+    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG)
+
+    queue: str
+    above: int
+    before: int
+
+
 class DropPages(Command[Consumer | None], frozen=True, gc=False):
     """Delete some pages that can no longer be read, of an idle consumer all. Outcome: the consumer, or None."""
 

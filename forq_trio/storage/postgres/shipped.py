@@ -72,6 +72,7 @@ class Shipped(Struct, frozen=True, array_like=True):
     redrives: dict[str, RedriveTask | None] = {}
     consumers: dict[str, Consumer | None] = {}
     maker_turn: str = ""
+    looked: dict[str, int] = {}
 
 
 def _encoded(value: Any) -> Any:
@@ -133,6 +134,7 @@ def pack(tx: Transaction, *, whole: bool = False) -> bytes:
             tx.redrives.changed,
             tx.consumers.changed,
             tx.maker_turn,
+            tx.looked,
         )
     )
 
@@ -179,4 +181,5 @@ def take_over(tx: Transaction, shipped: Shipped) -> None:
     tx.redrives.changed = shipped.redrives
     tx.consumers.changed = shipped.consumers
     tx.maker_turn = shipped.maker_turn
+    tx.looked = shipped.looked
     tx.adopt()

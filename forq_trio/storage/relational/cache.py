@@ -52,7 +52,7 @@ class Cache:
     sessions by digest; both are replaced where they change. set_aside: by sequence, messages that could not be settled
     or handed out, and when to try them again. scans: how far claims by attributes have looked. heads: of queues; None
     where the database forgets at once what is gone. due_from_ms: no message is due before, but those that are set
-    aside.
+    aside. looked: by queue, until when leased messages are not moved into their pages, because somebody looked at some.
     """
 
     def __init__(self, defaults: EngineSettings) -> None:
@@ -76,6 +76,7 @@ class Cache:
         self.scans: Scanned = {}
         self.heads: dict[str, Head] | None = None
         self.due_from_ms = DUE_FROM_START
+        self.looked: dict[str, int] = {}
         self.settings: dict[str, QueueSettings] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.sessions: dict[str, UiSession] = {}
@@ -149,6 +150,11 @@ class Cache:
         """Set these messages aside for SET_ASIDE_RETRY_MS; forget those whose retry is due."""
         self.set_aside = {seq: retry_at for seq, retry_at in self.set_aside.items() if retry_at > now_ms}
         self.set_aside.update(dict.fromkeys(sequences, now_ms + limits.SET_ASIDE_RETRY_MS))
+
+    def look_at(self, queues: Mapping[str, int], now_ms: int) -> None:
+        """Store until when leased messages of these queues are not moved."""
+        self.looked = {queue: until for queue, until in self.looked.items() if until > now_ms}
+        self.looked.update(queues)
 
     def reach(self, rounds: dict[Round, int]) -> None:
         """Store the rounds that a batch reached."""

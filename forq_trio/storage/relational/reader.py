@@ -33,6 +33,7 @@ from forq_trio.model.searches import (
 )
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.relational import log_reader
+from forq_trio.storage.relational.moved_messages import MovedMessages
 from forq_trio.storage.relational.operations.apps import read_app
 from forq_trio.storage.relational.operations.schedules import read_runs, read_schedule
 from forq_trio.storage.relational.operations.shuffle import draw
@@ -59,6 +60,10 @@ class SqlReader(ABC):
     def database(self) -> DatabaseReading | None:
         return None
 
+    @property
+    def _moved(self) -> MovedMessages:
+        return MovedMessages(self._query)
+
     def queues(self) -> dict[str, QueueCounts]:
         return {queue: QueueCounts(*counts) for queue, *counts in self._query("queues")}
 
@@ -69,7 +74,10 @@ class SqlReader(ABC):
         return counts, oldest
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None:
-        rows = self._query("message", queue, message_id)
+        with self._snapshot():
+            rows = self._query("message", queue, message_id)
+            if not rows:
+                self._moved.find(queue, message_id)
         return _message(rows[0]) if rows else None
 
     def keyed_message(self, queue: str, key: str, kind: str) -> KeyedMessage | None:
@@ -117,7 +125,9 @@ class SqlReader(ABC):
 
     def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
         before = _NEWEST if before_sequence is None else before_sequence
-        return self._page("browse", queue, before, limit)
+        with self._snapshot():
+            self._moved.newest(queue, before, 0, limit)
+            return self._page("browse", queue, before, limit)
 
     def list_messages(self, queue: str, state: ListedState, cursor: str | None, limit: int) -> MessagePage:
         with self._snapshot():
@@ -130,6 +140,9 @@ class SqlReader(ABC):
             else:
                 before = _NEWEST if cursor is None else parse_sequence(cursor)
                 found = self._query(_LISTS[state], queue, before, limit + 1)
+                if state in ("all", "processing"):
+                    above = found[-1][0] if len(found) > limit else 0
+                    self._moved.newest_leased(queue, before, above, limit + 1)
                 places = sequences = [seq for (seq,) in found]
             rows = self._message_rows(sequences[:limit], None)
         return MessagePage(rows, str(places[limit - 1]) if len(places) > limit else None)
@@ -154,6 +167,7 @@ class SqlReader(ABC):
         messages: list[MessageInfo] = []
         page = PageBytes()
         with self._snapshot():
+            self._moved.newest(queue, span.before, span.above, span.scan_max)
             matches = find(self._query, queue, wanted, span, limit)
             for seq in matches:
                 message = _message(self._query("message_by_sequence", seq)[0])
@@ -171,6 +185,7 @@ class SqlReader(ABC):
     ) -> FoundRows:
         span = Span.of(wanted, before_sequence, scan_max)
         with self._snapshot():
+            self._moved.newest(queue, span.before, span.above, span.scan_max)
             matches = find(self._query, queue, wanted, span, limit)
             rows = self._message_rows(matches, wanted.text)
             looked = look_back(self._query, queue, span, end_of_page(matches, limit, span))
@@ -181,6 +196,7 @@ class SqlReader(ABC):
     ) -> MatchCount:
         span = Span.of(wanted, before_sequence, scan_max)
         with self._snapshot():
+            self._moved.newest(queue, span.before, span.above, span.scan_max)
             count, processing = count_matching(self._query, queue, wanted, span)
             looked = look_back(self._query, queue, span, span.above)
         return MatchCount(
@@ -190,6 +206,7 @@ class SqlReader(ABC):
     def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
         span = Span.of(MessageFilter(), before_sequence, scan_max)
         with self._snapshot():
+            self._moved.newest(queue, span.before, span.above, span.scan_max)
             found = self._query("error_groups", queue, span.before, scan_max, limits.ERROR_GROUPS_MAX)
             looked = look_back(self._query, queue, span, span.above)
         groups = [ErrorGroup(*group) for beyond, *group in found if not beyond]
@@ -224,20 +241,22 @@ class SqlReader(ABC):
             bounds = (after, until, limit, limits.BROWSE_PAGE_BYTES_MAX, limits.HISTORY_LINE_BYTES)
             ends = self._query("export_end", queue, *bounds)
             last: int | None = ends[0][0]
+            more = last is not None and self._query("exported_behind", queue, last, until)[0][0]
+            self._moved.oldest(queue, after, last if last is not None and more else until, limit)
             if last is None:
                 return ExportRows(b"", None)
             lines = self._query("export_lines", queue, after, last)[0][0]
             page = lines_within(lines, limits.BROWSE_PAGE_BYTES_MAX)
             if len(page) < len(lines):
                 return ExportRows(page, number_of_last(page, "sequence"))
-            more = self._query("exported_behind", queue, last, until)[0][0]
+            more = more or self._moved.behind(queue, last, until)
         return ExportRows(page, last if more else None)
 
     def export_bounds(self, queue: str, count: int) -> ExportBounds:
         bounds: list[tuple[int, int]] = []
         with self._snapshot():
             messages = self._counts(queue).total
-            newest = self._query("newest", queue)[0][0] or 0
+            newest = max(self._query("newest", queue)[0][0] or 0, self._moved.last(queue))
             after = 0
             size = -(-messages // count)
             while after < newest:

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from math import inf
 from typing import Any
 
+from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import ForqError, Overloaded
@@ -55,7 +56,8 @@ class Transaction(Isolation, Counts):
     one by name. rounds: those that grouped queues reached. last_of_group, first_ready: positions by queue, group and
     priority, while messages are sent. schedules: how many there are, and when the next run was due;
     schedules_changed: it may be another time now. maker_turn: see `Cache`. runs: what became of those of this batch.
-    durations: see BatchResult. event_log: the events that are kept, without those of this batch until its end.
+    looked: see `Cache`. durations: see BatchResult. event_log: the events that are kept, without those of this batch
+    until its end.
     tokens, sessions, redrives, consumers: all, as of the last command.
     """
 
@@ -94,6 +96,7 @@ class Transaction(Isolation, Counts):
         self.scans = Scans(cache.scans)
         self.heads = None if cache.heads is None else Heads(cache.heads)
         self.due_from_ms = cache.due_from_ms
+        self.looked: dict[str, int] = {}
         self.freed: set[Group] = set()
         self._groups_taken: dict[Group, None] = {}
         self._groups_left: dict[Group, None] = {}
@@ -350,6 +353,18 @@ class Transaction(Isolation, Counts):
         self.due_from_ms = first[0] if first else DUE_NEVER
         self.due_ms = None
 
+    def may_be_due(self, due_ms: int) -> None:
+        """Note when a message is due that the table has again."""
+        self.due_ms = due_ms if self.due_ms is None else min(due_ms, self.due_ms)
+
+    def looked_at(self, queue: str) -> bool:
+        """True while leased messages of a queue stay in the table, because somebody looked at some."""
+        return queue in self.looked or self._cache.looked.get(queue, 0) > self.now_ms
+
+    def look_at(self, queue: str) -> None:
+        """Somebody looks at leased messages of a queue."""
+        self.looked[queue] = self.now_ms + limits.CONSUMER_LOOKED_MS
+
     def note_offer(self, queue: str, outcome: str) -> None:
         """Count an offer."""
         key = (OFFERED, queue, outcome)
@@ -447,6 +462,8 @@ class Transaction(Isolation, Counts):
                 cache.unhold_cursors[queue] = last
         cache.wake_next = self.wake_next
         self.scans.adopt()
+        if self.looked:
+            cache.look_at(self.looked, self.now_ms)
         if self.heads is not None:
             self.heads.adopt()
         cache.has_buckets = self.has_buckets

@@ -20,7 +20,7 @@ from forq_trio.storage.open import open_engine, opened_for_move
 from support.actors import T0
 from support.batches import do, run
 from support.redrives import redrive_task
-from support.rich import Filled, fill
+from support.rich import Filled, fill, move_into_pages
 from support.words import ack, claim, send
 
 SETTINGS = EngineSettings(history=True, events=True)
@@ -82,7 +82,10 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def filled(path: Path) -> Filled:
     with closing(opened(f"sqlite:///{path}")) as engine:
-        return fill(engine)
+        filled = fill(engine)
+    with closing(open_engine(f"sqlite:///{path}", EngineSettings(events=True), "normal")) as engine:
+        move_into_pages(engine)
+    return filled
 
 
 @pytest.fixture

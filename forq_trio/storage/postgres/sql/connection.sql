@@ -29,7 +29,7 @@ WHERE relation = 'gate'::regclass AND mode = 'ShareUpdateExclusiveLock' AND gran
 
 -- name: batches_since
 -- This batch, and what those behind it changed, of all processes; at the end a row without version if messages were sent.
-(SELECT version, made_by, CASE WHEN version > $1 THEN shipped END FROM batches
+(SELECT version, made_by, CASE WHEN version > $1 THEN changed END FROM batches
  WHERE version >= $1 ORDER BY version LIMIT $2)
 UNION ALL (SELECT NULL, NULL, NULL FROM sent ORDER BY id LIMIT 1);
 
@@ -39,7 +39,7 @@ SELECT version, made_by FROM batches ORDER BY version DESC LIMIT 1;
 
 -- name: save_batch
 -- What this batch changed.
-INSERT INTO batches (version, made_by, shipped) VALUES ($1, $2, $3);
+INSERT INTO batches (version, made_by, changed) VALUES ($1, $2, $3);
 
 -- name: forget_batches
 -- Batches that every process has read, or has to start over: so many, as those before are gone.

@@ -41,4 +41,4 @@ SELECT setval(pg_get_serial_sequence(%s, %s), greatest(max({column}), 1), max({c
 
 -- name: read_anew
 -- A batch whose changes nobody can read: a process that has the tables in memory reads them anew.
-INSERT INTO batches (version, made_by, shipped) SELECT coalesce(max(version), 0) + 1, 'move', '' FROM batches;
+INSERT INTO batches (version, made_by, changed) SELECT coalesce(max(version), 0) + 1, 'move', '' FROM batches;

@@ -7,6 +7,7 @@ from forq_trio.storage.relational.operations import apps as apps
 from forq_trio.storage.relational.operations import consumers as consumers
 from forq_trio.storage.relational.operations import due as due
 from forq_trio.storage.relational.operations import logs as logs
+from forq_trio.storage.relational.operations import moved_pages as moved_pages
 from forq_trio.storage.relational.operations import moves as moves
 from forq_trio.storage.relational.operations import offers as offers
 from forq_trio.storage.relational.operations import outboxes as outboxes

@@ -29,6 +29,7 @@ from forq_trio.storage.relational.operations.claim_filter import (
 )
 from forq_trio.storage.relational.operations.due import end_leases
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
+from forq_trio.storage.relational.operations.moved_pages import PageName, move, moved_page, put_back
 from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.relational.operations.returned import give_back
 from forq_trio.storage.relational.operations.settle import remove_acked
@@ -126,7 +127,8 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     token = rules.page_token()
     most = 0 if is_full else min(claimable(tx, queue), command.max_messages - filling.messages)
     if most:
-        rows, body = _take(tx, queue, most, token)
+        name = PageName(queue, command.name, filling.number, filling.pages)
+        rows, body = _take(tx, name, most, token)
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
         if not rows and cut_short and claimable(tx, queue):
             return DEFERRED
@@ -134,12 +136,13 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
         wake_queue(tx, queue)
     if rows:
         sequences = str([row[SEQ] for row in rows])
-        tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
+        tx.query("insert_page", *name, token, sequences, body)
     return _save(tx, rules.with_page(tx.consumers, command, filling, len(rows), len(body), tx.now_ms))
 
 
-def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[Sequence[ReadyRow], bytes]:
+def _take(tx: Transaction, name: PageName, messages_max: int, token: int) -> tuple[Sequence[ReadyRow], bytes]:
     """Lease up to so many ready messages in claim order, as the allowance of a step lets; the rows, and their lines."""
+    queue = name.queue
     leasing = tx.allowances.of(Step.LEASE)
     limit = GroupLimit(tx, queue)
     count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
@@ -151,20 +154,20 @@ def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[S
             body = rules.first_lines(encode_lines([_line(queue, row) for row in rows]), leasing.bytes)
             del rows[body.count(b"\n") :]
             leasing.charge(len(rows), len(body))
-            _mark_leased(tx, queue, rows, token)
+            _mark_leased(tx, name, rows, token)
             return rows, body
     leased: list[Leased] = []
     terms = Terms(None, False, None, Step.LEASE, partial(_line_bytes, queue))
     while rows := select_allowed(tx, limit, count - len(leased), terms):
         allowed = _lines(tx, limit, rows)
-        _mark_leased(tx, queue, [row for row, _ in allowed], token)
+        _mark_leased(tx, name, [row for row, _ in allowed], token)
         leased += allowed
     return [row for row, _ in leased], encode_lines([line for _, line in leased])
 
 
-def _mark_leased(tx: Transaction, queue: str, rows: Sequence[ReadyRow], token: int) -> None:
-    """Note that these ready messages are leased, with this token in their receipts."""
-    now_ms = tx.now_ms
+def _mark_leased(tx: Transaction, name: PageName, rows: Sequence[ReadyRow], token: int) -> None:
+    """Note that these ready messages are leased, with this token in their receipts; plain ones move into their page."""
+    now_ms, queue = tx.now_ms, name.queue
     lease_until = now_ms + limits.CONSUMER_LEASE_MS
     if not rows:
         return
@@ -173,7 +176,8 @@ def _mark_leased(tx: Transaction, queue: str, rows: Sequence[ReadyRow], token: i
     if tx.grouped(queue):
         for row in rows:
             tx.reach_round(queue, row[PRIORITY], row[POSITION])
-    tx.query("lease_page", now_ms, lease_until, token, str([row[SEQ] for row in rows]))
+    if in_place := move(tx, name, token, lease_until, rows):
+        tx.query("lease_page", now_ms, lease_until, token, str([row[SEQ] for row in in_place]))
     tx.transition(CONSUMED, queue, READY, PROCESSING, rows, due_ms=lease_until)
     spend(tx, queue, rows)
 
@@ -242,11 +246,28 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
 
 def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allowance: Allowance) -> Consumer:
     assert consumer.open is not None
-    page = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
-    ((token, sequences),) = tx.query("find_leased_page", *page)
-    found = rows_of(tx.query("find_by_sequence", sequences))
-    still_leased = [row for row in found if row.receipt == token and row.queue == command.queue]
-    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, sum([row.bytes for row in still_leased]))
+    page = PageName(command.queue, command.name, consumer.open.number, consumer.settled_pages)
+    ((token, sequences, *leased),) = tx.query("find_leased_page", *page)
+    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
+    moved = None if leased[0] is None else moved_page(page, token, *leased)
+    if moved is not None and (consumer.being_given_back or tx.history.log.enabled):
+        put_back(tx, moved)
+        moved = None
+    if moved is not None:
+        tx.query("drop_moved", *page)
+        allowance.charge(0, moved.bytes)
+        remove_acked(tx, moved.rows(), stored=False)
+    if moved is None or len(moved.messages) <= sequences.count(","):
+        found = rows_of(tx.query("find_by_sequence", sequences))
+        still_leased = [row for row in found if row.receipt == token and row.queue == command.queue]
+        allowance.charge(0, sum([row.bytes for row in still_leased]))
+        _settle(tx, consumer, still_leased)
+    if consumer.being_given_back:
+        tx.query("drop_page", *page)
+    return rules.after_settled_page(consumer)
+
+
+def _settle(tx: Transaction, consumer: Consumer, still_leased: Sequence[Row]) -> None:
     match consumer.settling:
         case Settling.RELEASE:
             _release(tx, still_leased)
@@ -254,9 +275,6 @@ def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allo
             end_leases(tx, still_leased)
         case _:
             remove_acked(tx, still_leased)
-    if consumer.being_given_back:
-        tx.query("drop_page", *page)
-    return rules.after_settled_page(consumer)
 
 
 def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:

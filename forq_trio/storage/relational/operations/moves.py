@@ -14,6 +14,7 @@ from forq_trio.storage.relational.operations.dead_letters import (
     transfer,
     without_waiting,
 )
+from forq_trio.storage.relational.operations.moved_pages import find_by_id
 from forq_trio.storage.relational.operations.redrives import refused, take_step
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.operations.table import operation, operation_on_each
@@ -82,12 +83,12 @@ def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | ForqError | D
 @operation(Cancel)
 def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferred | None]:
     allowance = tx.allowances.of(Cancel)
-    ids = dumps([command.message_id for command in commands])
-    found = {message.id: message for message in rows_of(tx.query("find_by_id", ids))}
+    named, later = find_by_id(tx, [(command.queue, command.message_id) for command in commands])
+    found = {message.id: message for message in named}
     outcomes: list[Status | Deferred | None] = []
     removed = []
     for command in commands:
-        if allowance.used_up:
+        if allowance.used_up or command.message_id in later:
             outcomes.append(DEFERRED)
             continue
         message = found.get(command.message_id)
@@ -118,7 +119,9 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Defer
     copying = tx.allowances.of(Resubmit)
     if copying.used_up or tx.allowances.used_up(Step.EVICT):
         return DEFERRED
-    found = rows_of(tx.query("find_by_id", dumps([command.message_id])))
+    found, later = find_by_id(tx, [(command.queue, command.message_id)])
+    if later:
+        return DEFERRED
     if not found or found[0].queue != command.queue:
         return None
     original = found[0]

@@ -9,6 +9,7 @@ from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.relational.operations.dead_letters import drop
 from forq_trio.storage.relational.operations.isolation import settle_each
+from forq_trio.storage.relational.operations.moved_pages import put_first_back
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import rows_of
 from forq_trio.storage.relational.transaction import Transaction
@@ -90,10 +91,12 @@ def bind(tx: Transaction, command: BindTable) -> ForqError | None:
 def purge(tx: Transaction, command: Purge) -> Purged:
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.newest_before if command.up_to is None else command.up_to
-    found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
+    stored_to = put_first_back(tx, command.queue, up_to)
+    found = rows_of(tx.query("select_purged", command.queue, stored_to, bound + 1))
     purged = within(Allowance(bound), found)
     removed = settle_each(tx, purged, drop)
-    return Purged(removed, up_to if len(found) > len(purged) and removed else None)
+    more = (len(found) > len(purged) and removed) or stored_to < up_to
+    return Purged(removed, up_to if more else None)
 
 
 @operation_on_each(ForgetQueue)

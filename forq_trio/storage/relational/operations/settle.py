@@ -5,10 +5,9 @@ storage/engine.py's rule 5 and the functions of rules.py; one statement writes t
 there is one writer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 from itertools import groupby
-from json import dumps
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -33,6 +32,7 @@ from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.relational.cache import Group
 from forq_trio.storage.relational.operations.dead_letters import remove
 from forq_trio.storage.relational.operations.group_limit import count_in_process
+from forq_trio.storage.relational.operations.moved_pages import find_by_id
 from forq_trio.storage.relational.operations.rate_limit import in_flight_left
 from forq_trio.storage.relational.operations.returned import give_back
 from forq_trio.storage.relational.operations.table import operation
@@ -51,10 +51,13 @@ class _Messages:
     account of it.
     """
 
-    def __init__(self, tx: Transaction, kind: type, statement: str, names: str | int, count: int) -> None:
-        """names: what the statement takes: a JSON list of `count` sequences or ids, or the one sequence."""
+    def __init__(
+        self, tx: Transaction, kind: type, found: list[Row], count: int, later: Set[str] = frozenset()
+    ) -> None:
+        """found: the messages. later: ids that the next batch may find more of. count: how many are named."""
         self._tx = tx
-        self._found = {row.seq: row for row in rows_of(tx.query_written(statement, names))}
+        self._found = {row.seq: row for row in found}
+        self.later = later
         self.returned: list[tuple[Any, ...]] = []
         self._allowance: Allowance | None = None
         most_bytes = count * max([found.bytes for found in self._found.values()], default=0)
@@ -128,12 +131,13 @@ def named_by(commands: Sequence[Ack | Discard | Nack | Extend | Release]) -> tup
 def _named_by_receipts(
     tx: Transaction, commands: Sequence[Ack | Discard | Nack | Extend | Release]
 ) -> _Messages:
-    return _Messages(tx, type(commands[0]), *named_by(commands))
+    statement, names, count = named_by(commands)
+    return _Messages(tx, type(commands[0]), rows_of(tx.query_written(statement, names)), count)
 
 
 def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
-    ids = dumps([command.message_id for command in commands])
-    return _Messages(tx, type(commands[0]), "find_by_id", ids, len(commands))
+    found, later = find_by_id(tx, [(command.queue, command.message_id) for command in commands])
+    return _Messages(tx, type(commands[0]), found, len(commands), later)
 
 
 @operation(Ack)
@@ -168,8 +172,8 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Defer
     return outcomes
 
 
-def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
-    """Delete messages that their consumer acknowledged."""
+def remove_acked(tx: Transaction, messages: Sequence[Row], *, stored: bool = True) -> None:
+    """Delete messages that their consumer acknowledged. stored: False where the table does not have them."""
     now_ms = tx.now_ms
     for queue, those in groupby(messages, key=attrgetter("queue")):
         handled = [(each.received_at, each.processing_started_at) for each in those]
@@ -177,7 +181,7 @@ def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
         started = [max(now_ms - at, 0) for _, at in handled if at is not None]
         if started:
             tx.measured(HANDLING, queue).extend(started)
-    remove(tx, messages, ACKED)
+    remove(tx, messages, ACKED, stored=stored)
 
 
 @operation(Discard)
@@ -363,7 +367,7 @@ def _each_id(
     """The outcomes of these commands: `settle` for each message that is in process."""
     outcomes: list[bool | Deferred] = []
     for command in commands:
-        if messages.used_up:
+        if messages.used_up or command.message_id in messages.later:
             outcomes.append(DEFERRED)
             continue
         found = messages.by_id(command.queue, command.message_id, command.token)

@@ -40,13 +40,72 @@ UPDATE messages SET status = 1, attempts = attempts + 1, first_received_at = coa
     processing_started_at = ?1, updated_at = ?1, lease_until = ?2, receipt = ?3
 WHERE seq IN (SELECT value FROM json_each(?4));
 
+-- name: move_messages
+-- Remove the plain ones of these ready messages, which their page has: all that nothing distinguishes but their content.
+DELETE FROM messages
+WHERE seq IN (SELECT value FROM json_each(?)) AND group_id IS NULL AND kind IS NULL AND dedup_id IS NULL AND ttl_ms IS NULL
+  AND max_attempts IS NULL AND default_max_receives IS NULL AND dead_letter_queue IS NULL AND failures IS NULL
+  AND failure_reason IS NULL AND last_error IS NULL AND source_queue IS NULL AND dead_lettered_at IS NULL
+RETURNING seq, expires_after;
+
+-- name: insert_moved
+-- Note that messages are moved into a page.
+INSERT INTO moved_pages (queue, first_seq, last_seq, first_id, last_id, consumer, number, page, receipt, leased_at,
+                         lease_until, messages, bytes, rows)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: last_moved
+-- The last moved messages of a queue.
+SELECT last_seq, last_id FROM moved_pages WHERE queue = ? ORDER BY first_seq DESC LIMIT 1;
+
+-- name: drop_moved
+-- Messages that were moved are in no page any more.
+DELETE FROM moved_pages WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
+
+-- name: put_back
+-- A moved message is among the others again, as it was leased.
+INSERT INTO messages (seq, id, queue, is_dlq, status, attempts, process_after, received_at, updated_at, first_received_at,
+                      processing_started_at, expires_after, priority, position, bytes, lease_until, receipt, attributes,
+                      content)
+VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?8, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
+
+-- name: moved_by_id
+-- The moved pages that have messages of these ids, each once.
+WITH wanted (of_queue, of_id) AS (SELECT value ->> 0, value ->> 1 FROM json_each(?))
+SELECT DISTINCT queue, consumer, number, page
+FROM wanted CROSS JOIN moved_pages ON queue = of_queue AND first_seq = (
+    SELECT first_seq FROM moved_pages WHERE queue = of_queue AND first_id <= of_id ORDER BY first_id DESC LIMIT 1)
+WHERE instr(rows, of_id) > 0;
+
+-- name: moved_id
+-- The page that has the message of an id, by its first and last sequence.
+SELECT first_seq, last_seq
+FROM (SELECT * FROM moved_pages WHERE queue = ?1 AND first_id <= ?2 ORDER BY first_id DESC LIMIT 1) AS page
+WHERE instr(rows, ?2) > 0;
+
+-- name: newest_moved
+-- The last moved pages of a queue that begin before a sequence, newest first.
+SELECT first_seq, last_seq, messages, consumer, number, page
+FROM moved_pages WHERE queue = ? AND first_seq < ? ORDER BY first_seq DESC LIMIT ?;
+
+-- name: oldest_moved
+-- The first moved pages of a queue that end behind a sequence.
+SELECT first_seq, last_seq, messages, consumer, number, page
+FROM moved_pages WHERE queue = ? AND last_seq > ? ORDER BY last_seq LIMIT ?;
+
 -- name: insert_page
 -- Store a page of a lease.
 INSERT INTO consumer_pages (queue, consumer, number, page, receipt, sequences, body) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: find_leased_page
--- Which messages a page has; the lines are not read.
-SELECT receipt, sequences FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
+-- Which messages a page has, and which of them are moved; the lines are not read.
+SELECT consumer_pages.receipt, sequences, leased_at, lease_until, rows
+FROM consumer_pages LEFT JOIN moved_pages USING (queue, consumer, number, page)
+WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
+
+-- name: page_body
+-- The lines of a page.
+SELECT body FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
 
 -- name: drop_page
 -- Delete a page.

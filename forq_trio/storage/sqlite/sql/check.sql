@@ -60,13 +60,15 @@ FROM queue_counts AS counted
 FULL JOIN (
     SELECT
         queue,
-        count(*) FILTER (WHERE status = 0) AS ready,
-        count(*) FILTER (WHERE status = 1) AS processing,
-        count(*) FILTER (WHERE status = 2) AS failed,
-        count(*) FILTER (WHERE status = 3) AS delayed,
-        count(*) FILTER (WHERE status = 4) AS held,
+        sum(number) FILTER (WHERE status = 0) AS ready,
+        sum(number) FILTER (WHERE status = 1) AS processing,
+        sum(number) FILTER (WHERE status = 2) AS failed,
+        sum(number) FILTER (WHERE status = 3) AS delayed,
+        sum(number) FILTER (WHERE status = 4) AS held,
         sum(bytes) AS bytes
-    FROM messages GROUP BY queue
+    FROM (SELECT queue, status, 1 AS number, bytes FROM messages
+          UNION ALL SELECT queue, 1, messages, bytes FROM moved_pages)
+    GROUP BY queue
 ) AS stored USING (queue)
 WHERE coalesce(counted.ready, 0) <> coalesce(stored.ready, 0)
    OR coalesce(counted.processing, 0) <> coalesce(stored.processing, 0)
@@ -74,6 +76,15 @@ WHERE coalesce(counted.ready, 0) <> coalesce(stored.ready, 0)
    OR coalesce(counted.delayed, 0) <> coalesce(stored.delayed, 0)
    OR coalesce(counted.held, 0) <> coalesce(stored.held, 0)
    OR coalesce(counted.bytes, 0) <> coalesce(stored.bytes, 0);
+
+-- name: moved
+-- Messages that are moved have their page, and are not in the table.
+SELECT printf('page %d of lease %d of consumer %s of queue %s has no lines of its messages', page, number, consumer, queue)
+FROM moved_pages LEFT JOIN consumer_pages USING (queue, consumer, number, page)
+WHERE body IS NULL OR json_array_length(rows) <> messages
+UNION ALL
+SELECT printf('message %d is in the table and in a page', seq)
+FROM moved_pages, json_each(rows) JOIN messages ON seq = json_each.value ->> 0;
 
 -- name: deduplication
 -- A deduplication id has the sequence of a message that was stored, and an end.

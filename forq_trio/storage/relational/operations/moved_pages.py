@@ -1,0 +1,251 @@
+"""Pages whose messages are moved into them, so that a lease writes and removes each plain message once.
+
+A message is plain where nothing distinguishes it but its content, attributes, priority and times. A lease removes plain
+messages from the table, and their page is their only copy; what its lines do not say is a list beside it. An
+acknowledgement then removes that list. All others, and all of queues with groups or with a history, are leased in their
+place, and their lines are copies.
+
+Whoever else needs a moved message has its page put back first: into the table, as if it had never left it. So nothing
+but this file and the reader's `MessagesMoved` knows of them. For a while after somebody looked at leased messages of a
+queue, none of it are moved.
+
+The moved pages of a queue do not overlap, by sequence or by id: a page that would is not moved. So one seek finds the
+page that may have a message.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import msgspec
+
+from forq_trio.model.commands import PutBack
+from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.consumers import Line
+from forq_trio.storage.engine import DEFERRED, Deferred
+from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.row import (
+    ATTEMPTS,
+    BYTES,
+    FIRST_RECEIVED_AT,
+    ID,
+    POSITION,
+    PRIORITY,
+    PROCESS_AFTER,
+    RECEIVED_AT,
+    SEQ,
+    ReadyRow,
+    Row,
+    rows_of,
+    write_attributes,
+)
+from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.transitions import PROCESSING
+
+
+class PageName(NamedTuple):
+    """A page of a lease, by the key of its row."""
+
+    queue: str
+    consumer: str
+    number: int
+    page: int
+
+
+class _Moved(NamedTuple):
+    """What the page of a moved message does not say in its line; attempts: with this one."""
+
+    seq: int
+    id: str
+    attempts: int
+    received_at: int
+    first_received_at: int | None
+    process_after: int
+    expires_after: int
+    priority: int
+    position: int
+    bytes: int
+
+
+class MovedPage(NamedTuple):
+    """The moved messages of a page; the times when they were leased, and when their leases end."""
+
+    name: PageName
+    receipt: int
+    leased_at: int
+    lease_until: int
+    messages: list[_Moved]
+
+    @property
+    def bytes(self) -> int:
+        return sum([each.bytes for each in self.messages])
+
+    def rows(self) -> list[Row]:
+        """The messages as the table would have them."""
+        return [
+            Row(
+                seq=each.seq,
+                id=each.id,
+                queue=self.name.queue,
+                status=PROCESSING,
+                receipt=self.receipt,
+                attempts=each.attempts,
+                max_attempts=None,
+                expires_after=each.expires_after,
+                received_at=each.received_at,
+                position=each.position,
+                bytes=each.bytes,
+                group_id=None,
+                failures=None,
+                dead_letter_queue=None,
+                source_queue=None,
+                ttl_ms=None,
+                processing_started_at=self.leased_at,
+                kind=None,
+                priority=each.priority,
+            )
+            for each in self.messages
+        ]
+
+
+_encode = msgspec.json.Encoder().encode
+_read_messages = msgspec.json.Decoder(list[_Moved]).decode
+_read_line = msgspec.json.Decoder(Line).decode
+
+
+def move(
+    tx: Transaction, name: PageName, receipt: int, lease_until: int, rows: Sequence[ReadyRow]
+) -> Sequence[ReadyRow]:
+    """Move the plain ones of these ready messages into their page; returns the others."""
+    queue = name.queue
+    if tx.isolated or tx.history.log.enabled or tx.grouped(queue) or tx.looked_at(queue) or not _follow(rows):
+        return rows
+    last = tx.query("last_moved", queue)
+    if last and (rows[0][SEQ] <= last[0][0] or rows[0][ID] <= last[0][1]):
+        return rows
+    expires_after = dict(tx.query("move_messages", str([row[SEQ] for row in rows])))
+    if not expires_after:
+        return rows
+    moved = [
+        _Moved(
+            row[SEQ],
+            row[ID],
+            row[ATTEMPTS] + 1,
+            row[RECEIVED_AT],
+            row[FIRST_RECEIVED_AT],
+            row[PROCESS_AFTER],
+            expires_after[row[SEQ]],
+            row[PRIORITY],
+            row[POSITION],
+            row[BYTES],
+        )
+        for row in rows
+        if row[SEQ] in expires_after
+    ]
+    first, newest = moved[0], moved[-1]
+    size = sum([each.bytes for each in moved])
+    leased = (receipt, tx.now_ms, lease_until, len(moved), size, _encode(moved).decode())
+    tx.query("insert_moved", queue, first.seq, newest.seq, first.id, newest.id, *name[1:], *leased)
+    return [row for row in rows if row[SEQ] not in expires_after]
+
+
+def _follow(rows: Sequence[ReadyRow]) -> bool:
+    """True if each message has a higher sequence, and a higher id, than the one before."""
+    return all([one[SEQ] < other[SEQ] and one[ID] < other[ID] for one, other in pairwise(rows)])
+
+
+def moved_page(name: PageName, receipt: int, leased_at: int, lease_until: int, rows: str) -> MovedPage:
+    """The page as it is stored."""
+    return MovedPage(name, receipt, leased_at, lease_until, _read_messages(rows))
+
+
+def put_back(tx: Transaction, moved: MovedPage) -> None:
+    """The messages are in the table again, leased as they were."""
+    name = moved.name
+    ((body,),) = tx.query("page_body", *name)
+    lines = {line.sequence: line for line in map(_read_line, body.splitlines())}
+    is_dlq = is_dead_letter_queue(name.queue)
+    tx.run("put_back", [_restored(moved, is_dlq, each, lines[each.seq]) for each in moved.messages])
+    tx.query("drop_moved", *name)
+    tx.may_be_due(moved.lease_until)
+
+
+def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: Line) -> tuple[Any, ...]:
+    """The bindings of `put_back`."""
+    return (
+        each.seq,
+        each.id,
+        moved.name.queue,
+        is_dlq,
+        each.attempts,
+        each.process_after,
+        each.received_at,
+        moved.leased_at,
+        moved.leased_at if each.first_received_at is None else each.first_received_at,
+        each.expires_after,
+        each.priority,
+        each.position,
+        each.bytes,
+        moved.lease_until,
+        moved.receipt,
+        write_attributes(line.attributes),
+        line.content,
+    )
+
+
+def put_page_back(tx: Transaction, name: PageName) -> None:
+    """The moved messages of a page are in the table again; they are charged."""
+    ((receipt, _, leased_at, lease_until, rows),) = tx.query("find_leased_page", *name)
+    moved = moved_page(name, receipt, leased_at, lease_until, rows)
+    tx.allowances.of(Step.PUT_BACK).charge(len(moved.messages), moved.bytes)
+    put_back(tx, moved)
+
+
+def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list[Row], frozenset[str]]:
+    """The messages of these queues and ids; and the ids of which the next batch will find more.
+
+    Moved ones are put back, as the allowance lets.
+    """
+    wanted = list(wanted)
+    ids = _encode([message_id for _, message_id in wanted]).decode()
+    found = rows_of(tx.query("find_by_id", ids))
+    leasing = {each.queue for each in tx.consumers.values() if each.open is not None}
+    known = {row.id for row in found} if leasing else ()
+    missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
+    pages = tx.query("moved_by_id", _encode(missing).decode()) if missing else []
+    for page in pages:
+        if tx.allowances.used_up(Step.PUT_BACK):
+            return found, frozenset([message_id for _, message_id in missing])
+        put_page_back(tx, PageName(*page))
+    return (rows_of(tx.query("find_by_id", ids)) if pages else found), frozenset()
+
+
+@operation_on_each(PutBack)
+def put_range_back(tx: Transaction, command: PutBack) -> Deferred | None:
+    tx.look_at(command.queue)
+    while moved := newest_moved(tx, command.queue, command.before, command.above):
+        if tx.allowances.used_up(Step.PUT_BACK):
+            return DEFERRED
+        put_page_back(tx, moved)
+    return None
+
+
+def put_first_back(tx: Transaction, queue: str, last: int) -> int:
+    """Put the first moved messages of a queue back, as the allowance lets; returns how far, up to `last`."""
+    while moved := tx.query("oldest_moved", queue, 0, 1):
+        first_seq, _, _, *name = moved[0]
+        if first_seq > last:
+            break
+        if tx.allowances.used_up(Step.PUT_BACK):
+            return int(first_seq) - 1
+        put_page_back(tx, PageName(queue, *name))
+    return last
+
+
+def newest_moved(tx: Transaction, queue: str, before: int, above: int) -> PageName | None:
+    """The last moved page that has messages between two sequences, both excluded; None if there is none."""
+    for _, last_seq, _, *name in tx.query("newest_moved", queue, before, 1):
+        if last_seq > above:
+            return PageName(queue, *name)
+    return None
