@@ -37,6 +37,7 @@ from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import ConsumerInfo, ConsumerLease
 from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
+from pyspark_forq.ahead import Ahead
 from pyspark_forq.columns import LEASE
 from pyspark_forq.errors import ForqDataSourceError
 from pyspark_forq.heartbeat import Heartbeat
@@ -77,6 +78,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._acknowledged = 0
         self._idle = Idle()
         self._heartbeat = Heartbeat()
+        self._ahead = Ahead()
         self._known = 0
         self._left: int | None = None
         self._lease: ConsumerLease | None = None
@@ -104,13 +106,18 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows):
             wanted = limit.max_rows
         done = start["seq"]
+        made = self._ahead.take()
         if self._left is not None and done >= self._known:
             wanted = min(wanted, self._left)
-        with in_our_words(self._options):
-            self._acknowledge(done)
-            if wanted <= 0:
-                return start
-            lease = self._next_lease(done, min(wanted, CONSUMER_LEASE_MESSAGES_MAX))
+        wanted = min(wanted, CONSUMER_LEASE_MESSAGES_MAX)
+        if made is not None and made.complete and made.number == done + 1 and made.messages <= wanted:
+            lease = self._lease = made
+        else:
+            with in_our_words(self._options):
+                self._acknowledge(done)
+                if wanted <= 0:
+                    return start
+                lease = self._next_lease(done, wanted)
         if lease.messages == 0:
             if self._left is None:
                 self._idle.nothing()
@@ -118,7 +125,22 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._idle.something()
         if self._left is not None and lease.number > self._known:
             self._left -= lease.messages
+            wanted = min(wanted, self._left)
+        if self._is_full(lease, wanted):
+            self._ahead.begin(partial(self._make_ahead, done, lease.number + 1, wanted))
         return {"seq": lease.number}
+
+    def _is_full(self, lease: ConsumerLease, wanted: int) -> bool:
+        """True if more messages may wait behind this lease, of which the next batch is to have some."""
+        size_max = self._options.max_bytes_per_trigger
+        return 0 < wanted <= lease.messages or (size_max is not None and lease.bytes >= size_max)
+
+    def _make_ahead(self, done: int, number: int, wanted: int) -> ConsumerLease:
+        """Acknowledge what is written and logged, and lease the batch behind the one that Spark reads meanwhile."""
+        if done > self._acknowledged:
+            self._ask(ForqClient.acknowledge, self._open(), done)
+            self._acknowledged = done
+        return self._make(number, wanted, ahead=True)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """Pages of the lease `end`, in about equal parts; none when a query begins and there is nothing to lease."""
@@ -158,6 +180,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """The query has ended."""
         self._heartbeat.end()
+        self._ahead.take()
 
     def reportLatestOffset(self) -> dict[str, int]:
         """The newest lease, and how many messages wait behind it, for the query's progress."""
@@ -214,14 +237,18 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lease = self._make(self._behind_gone(number), wanted)
         return self._lease
 
-    def _make(self, number: int, wanted: int) -> ConsumerLease:
-        """Lease `number`, complete: the one that the server has, else of what is ready now."""
+    def _make(self, number: int, wanted: int, *, ahead: bool = False) -> ConsumerLease:
+        """Lease `number`, complete: the one that the server has, else of what is ready now.
+
+        ahead: see `Broker.lease`; then it may not be complete.
+        """
         return self._ask(
             ForqClient.lease,
             self._open(),
             number,
             max_messages=wanted,
             max_bytes=self._options.max_bytes_per_trigger,
+            ahead=ahead,
         )
 
     def _behind_gone(self, number: int) -> int:

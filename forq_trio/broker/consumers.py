@@ -48,12 +48,15 @@ class Consumers(BrokerBase):
         max_messages: int = limits.CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
         wait_ms: int = 0,
+        ahead: bool = False,
     ) -> ConsumerLease:
         """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
 
         Repeatable: a number always has the same messages. It gets `max_messages` (1-1,000,000) at most, and is
         complete with `max_bytes` (1 GiB at most) of lines, or when no more are ready. If none is ready it waits up to
         `wait_ms` (0-30,000) for the first one; if none comes, the result has no messages, and the lease is not made.
+        ahead: it may follow a complete lease that is not acknowledged yet, one at most; it is complete with
+        `max_messages` or `max_bytes` only, else `waiting`, and a call without `ahead` adds what is ready then.
         Raises ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull, StorageFull.
         """
         return await self.leases.lease(
@@ -65,6 +68,7 @@ class Consumers(BrokerBase):
             max_messages=max_messages,
             max_bytes=max_bytes,
             wait_ms=wait_ms,
+            ahead=ahead,
             seconds=inf,
         )
 

@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Callable
 from math import inf
 
+import msgspec
 import trio
 
 from forq_trio.model import commands, limits
@@ -46,6 +47,7 @@ class Leases:
         max_messages: int = limits.CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
         wait_ms: int = 0,
+        ahead: bool = False,
         seconds: float | None = None,
     ) -> ConsumerLease:
         """See `Broker.lease`; after `seconds` the result may not be complete."""
@@ -66,7 +68,7 @@ class Leases:
             before = await self._give_back(before, Settling.RELEASE, deadline)
             if before.being_given_back:
                 return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=before.acknowledged)
-        step = commands.LeaseMessages(queue, name, generation, number, max_messages, bytes_max)
+        step = commands.LeaseMessages(queue, name, generation, number, max_messages, bytes_max, ahead)
         return await self._lease_or_wait(step, trio.current_time() + wait_ms / 1000, seconds)
 
     async def _lease_or_wait(
@@ -84,8 +86,12 @@ class Leases:
                     await ready.wait()
 
     async def _lease_until(self, step: commands.LeaseMessages, deadline: float) -> ConsumerLease:
+        pages = -1
         while True:
             lease = _lease_of(await self._writer.execute(step), step.number)
+            if step.ahead and lease.pages == pages:
+                return msgspec.structs.replace(lease, waiting=not lease.complete)
+            pages = lease.pages
             if lease.complete or trio.current_time() >= deadline:
                 return lease
 
@@ -129,10 +135,10 @@ class Leases:
     async def _give_back(
         self, consumer: Consumer, how: Settling, deadline: float = inf, generation: int | None = None
     ) -> Consumer:
-        """Settle the open lease to its end."""
-        lease = consumer.open
-        while lease is not None and consumer.open is not None and consumer.open.number == lease.number:
-            step = commands.SettleLease(consumer.queue, consumer.name, generation, lease.number, how)
+        """Settle the unsettled leases to their end."""
+        last = consumer.unsettled[-1].number if consumer.unsettled else 0
+        while consumer.open is not None and consumer.open.number <= last:
+            step = commands.SettleLease(consumer.queue, consumer.name, generation, consumer.open.number, how)
             before, consumer = consumer, await self._writer.execute(step)
             if trio.current_time() >= deadline or (how is Settling.EXPIRE and consumer == before):
                 break  # time is over, or it is used again
@@ -164,19 +170,20 @@ class Leases:
     def info(self, consumer: Consumer) -> ConsumerInfo:
         """A consumer as callers see it."""
         counts = self._writer.snapshot().counts.get(consumer.queue)
-        lease = consumer.open
+        unsettled = consumer.unsettled
         readable = [each.number for each in consumer.kept]
-        if lease is not None and not consumer.being_given_back:
-            readable.append(lease.number)
+        if unsettled and not consumer.being_given_back:
+            readable.append(unsettled[0].number)
         return seen(
             ConsumerInfo,
             consumer,
-            complete=lease is None or consumer.complete,
-            open_messages=0 if lease is None else lease.messages,
-            open_bytes=0 if lease is None else lease.bytes,
+            complete=not unsettled
+            or (consumer.complete if consumer.ahead is None else consumer.ahead_complete),
+            open_messages=sum([lease.messages for lease in unsettled]),
+            open_bytes=sum([lease.bytes for lease in unsettled]),
             oldest_readable=min(readable, default=0),
             ready=0 if counts is None else counts.ready,
-            expires_at=None if lease is None else consumer.used_at + consumer.idle_ms,
+            expires_at=None if not unsettled else consumer.used_at + consumer.idle_ms,
             settling=consumer.settling is not None,
         )
 
@@ -217,7 +224,7 @@ class Leases:
         gauges = []
         for _, each in sorted(snapshot.consumers.items())[: limits.METRIC_CONSUMERS_MAX]:
             counts = snapshot.counts.get(each.queue)
-            open_messages = 0 if each.open is None else each.open.messages
+            open_messages = sum([lease.messages for lease in each.unsettled])
             unused_seconds = max(now_ms - each.used_at, 0) / limits.SECOND_MS
             lag = 0 if counts is None else counts.ready
             gauges.append(ConsumerGauges(each.queue, each.name, lag, open_messages, unused_seconds))
@@ -256,7 +263,7 @@ def _lease_of(consumer: Consumer, number: int) -> ConsumerLease:
         lease.messages,
         lease.bytes,
         lease.pages,
-        complete=lease is not consumer.open or consumer.complete,
+        complete=consumer.is_complete(lease),
         acknowledged=consumer.acknowledged,
         made_at=lease.made_at,
     )

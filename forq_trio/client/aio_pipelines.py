@@ -174,19 +174,20 @@ class AsyncPipelines(AsyncConnection):
         max_messages: int = CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
         wait_ms: int = 0,
+        ahead: bool = False,
     ) -> ConsumerLease:
         """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
 
         Repeatable: a number always has the same messages. Without any that are ready it waits up to `wait_ms`
         (0-30,000) for one; then the result has no messages, and the lease is not made. A long one takes several
-        requests.
+        requests. ahead: see `Broker.lease`.
         """
-        wanted = LeaseRequest(generation, number, acknowledge, max_messages, max_bytes, wait_ms)
+        wanted = LeaseRequest(generation, number, acknowledge, max_messages, max_bytes, wait_ms, ahead)
         while True:
             lease = await self._call(
                 consumer_api.LEASE_MESSAGES, wanted, wait_seconds=wait_ms / 1000, queue=queue, consumer=name
             )
-            if lease.complete:
+            if lease.complete or lease.waiting:
                 return lease
 
     async def lease_page(

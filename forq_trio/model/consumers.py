@@ -40,11 +40,12 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
 
     generation: grows whenever it is opened. idle_ms: its open lease is given back when it is not used for so long.
     leased: the number of the newest lease, 0 for none. acknowledged: all leases up to this number are settled.
-    released_before: the leases below this number that were not acknowledged were given back. open: the lease whose
-    messages are leased, None for none. complete: that lease gets no more messages. settling: how the open lease is
-    being settled, None while nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can
-    still be read. dropping: leases whose pages are yet to be deleted; `pages` says how many are left. made_by: the key
-    that opened it first (`Key.name`), UNKNOWN where that was not stored.
+    released_before: the leases below this number that were not acknowledged were given back. open: the older lease
+    whose messages are leased, None for none. complete: that lease gets no more messages. ahead: the lease behind
+    it, made before it is settled; it is the open one then. settling: how the open lease is being settled, None
+    while nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can still be read.
+    dropping: leases whose pages are yet to be deleted; `pages` says how many are left. made_by: the key that opened
+    it first (`Key.name`), UNKNOWN where that was not stored.
     """
 
     queue: str
@@ -56,6 +57,8 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     released_before: int = 0
     open: NumberedLease | None = None
     complete: bool = False
+    ahead: NumberedLease | None = None
+    ahead_complete: bool = False
     settling: Settling | None = None
     settled_pages: int = 0
     kept: tuple[NumberedLease, ...] = ()
@@ -71,8 +74,12 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     @property
     def stored_bytes(self) -> int:
         """The bytes of all of its pages, some of which may be deleted already."""
-        size = 0 if self.open is None else self.open.bytes
-        return size + sum([lease.bytes for lease in (*self.kept, *self.dropping)])
+        return sum([lease.bytes for lease in (*self.unsettled, *self.kept, *self.dropping)])
+
+    @property
+    def unsettled(self) -> list[NumberedLease]:
+        """The leases whose messages are leased."""
+        return [lease for lease in (self.open, self.ahead) if lease is not None]
 
     @property
     def being_given_back(self) -> bool:
@@ -87,11 +94,16 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
         """True for an idle one with an open lease."""
         return self.open is not None and self.is_idle(now_ms)
 
+    def is_complete(self, lease: NumberedLease) -> bool:
+        """False for an unsettled lease that may get more messages."""
+        if lease is self.ahead:
+            return self.ahead_complete
+        return lease is not self.open or self.complete
+
     def readable(self, number: int) -> NumberedLease | None:
         """The lease of this number if it can be read."""
-        if self.open is not None and self.open.number == number:
-            return None if self.being_given_back else self.open
-        return next((lease for lease in self.kept if lease.number == number), None)
+        leases = (*(() if self.being_given_back else self.unsettled), *self.kept)
+        return next((lease for lease in leases if lease.number == number), None)
 
 
 class ConsumerTotals(Struct, frozen=True, gc=False):

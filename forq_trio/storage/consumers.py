@@ -1,9 +1,11 @@
 """The decisions about consumers and their leases, for all engines: plain functions over values.
 
 Rules
-- Leases are numbered one by one. A consumer has at most one open lease; the next one can be made once it is settled.
-- A lease grows page by page until it is complete; then it never changes. Its pages are copies of the messages, so that
-  a read of them needs no message, and gives the same each time.
+- Leases are numbered one by one. The next one can be made once the open one is settled; or ahead, once it is complete.
+  So a consumer has at most two whose messages are leased, and they are settled in their order.
+- A lease grows page by page until it is complete; then it never changes. Its pages are all that a read of them needs,
+  and it gives the same each time. One that is made ahead is not complete for want of messages: a later call adds those
+  that are ready then.
 - A message is still the lease's while it has the receipt of its page. Settling it otherwise (by id, by a
   purge) fences the lease, which then leaves that message alone.
 - A step makes or settles as many pages as its allowance permits. A settlement keeps the mode it started with, also
@@ -120,10 +122,13 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages, now_ms:
     number, lease = command.number, consumer.open
     readable = consumer.readable(number)
     if readable is not None:
-        return readable if readable is lease and filling(consumer) else None
+        return readable if filling(consumer, number) else None
     if number <= consumer.leased:
         raise LeaseGone
-    if lease is not None or number != consumer.leased + 1:
+    may_follow = lease is None or (
+        command.ahead and consumer.complete and consumer.ahead is None and consumer.settling is None
+    )
+    if not may_follow or number != consumer.leased + 1:
         next_number = consumer.leased + 1 if lease is None else lease.number
         raise LeaseOutOfOrder(f"the turn is lease {next_number}'s, not {number}'s")
     return NumberedLease(number, made_at=now_ms)
@@ -138,9 +143,16 @@ def with_forgotten(totals: ConsumerTotals, consumer: Consumer, dropped: Iterable
     )
 
 
-def filling(consumer: Consumer) -> bool:
-    """True if the open lease is not complete yet."""
-    return consumer.open is not None and not consumer.complete and consumer.settling is None
+def filling(consumer: Consumer, number: int) -> bool:
+    """True if this unsettled lease is not complete yet."""
+    if consumer.ahead is not None and consumer.ahead.number == number:
+        return not consumer.ahead_complete
+    return (
+        consumer.open is not None
+        and consumer.open.number == number
+        and not consumer.complete
+        and consumer.settling is None
+    )
 
 
 def is_full(totals: ConsumerTotals) -> bool:
@@ -169,6 +181,8 @@ def with_page(
 ) -> Consumer:
     """The consumer after a step that leased so many messages; 0: there were no more, and the lease is complete.
 
+    One that is made ahead is not, for want of messages.
+
     Without a lease the use is stored only now and then, so a waiting consumer writes nothing.
     """
     consumer = known[consumer_key(command.queue, command.name)]
@@ -179,8 +193,12 @@ def with_page(
     elif not lease.pages:
         is_noted = now_ms - consumer.used_at < limits.CONSUMER_USE_SAVE_MS
         return consumer if is_noted else replace(consumer, used_at=now_ms)
-    complete = not messages or lease.messages >= command.max_messages or lease.bytes >= command.max_bytes
-    return replace(consumer, leased=lease.number, open=lease, complete=complete, used_at=now_ms)
+    is_full = lease.messages >= command.max_messages or lease.bytes >= command.max_bytes
+    complete = is_full or not (messages or command.ahead)
+    consumer = replace(consumer, leased=lease.number, used_at=now_ms)
+    if consumer.open is None or consumer.open.number == lease.number:
+        return replace(consumer, open=lease, complete=complete)
+    return replace(consumer, ahead=lease, ahead_complete=complete)
 
 
 def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms: int) -> Consumer | None:
@@ -195,9 +213,9 @@ def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms:
             return None
         if command.number > consumer.leased:
             raise LeaseOutOfOrder(f"the newest lease is {consumer.leased}, not {command.number}")
-        if lease is None or lease.number != command.number or consumer.being_given_back:
+        if lease is None or command.number < lease.number or consumer.being_given_back:
             raise LeaseGone(f"lease {command.number} was given back")
-        if not consumer.complete:
+        if filling(consumer, command.number):
             raise LeaseOutOfOrder(f"lease {command.number} is not complete")
         consumer = replace(consumer, used_at=now_ms)
     elif not _may_give_back(consumer, command, now_ms):
@@ -225,9 +243,18 @@ def after_settled_page(consumer: Consumer) -> Consumer:
     settled = consumer.settled_pages + 1
     if settled < lease.pages:
         return replace(consumer, settled_pages=settled)
-    ended = replace(consumer, open=None, complete=False, settling=None, settled_pages=0)
+    ended = replace(
+        consumer,
+        open=consumer.ahead,
+        complete=consumer.ahead_complete,
+        ahead=None,
+        ahead_complete=False,
+        settling=None,
+        settled_pages=0,
+    )
     if consumer.being_given_back:
-        return replace(ended, released_before=lease.number + 1)
+        both = consumer.settling if consumer.ahead is not None else None
+        return replace(ended, released_before=lease.number + 1, settling=both)
     return _trimmed(replace(ended, acknowledged=lease.number, kept=(*consumer.kept, lease)))
 
 

@@ -38,13 +38,13 @@ class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A consumer of a queue.
 
     generation: grows when it is opened; only the latest may lease and acknowledge. leased: the number of the newest
-    lease, 0 for none. acknowledged: all leases up to this number are settled. complete: the newest lease gets no more
-    messages. openMessages, openBytes: of the lease that is not settled. oldestReadable: the number of the oldest lease
-    that can be read, 0 for none. ready: messages of the queue that could be leased now. expiresAt: when the open lease
-    is given back if the consumer is not used until then; null without one. releasedBefore: the leases below this number
-    that were not acknowledged were given back, 0 for none. settling: the open lease is being acknowledged or given
-    back; the same call goes on with that. madeBy: the name of the access token that made it, "" for the server's
-    secret, "?" where that was not stored.
+    lease, 0 for none. acknowledged: all leases up to this number are settled. complete: the newest lease gets no
+    more messages. openMessages, openBytes: of the leases that are not settled. oldestReadable: the number of the
+    oldest lease that can be read, 0 for none. ready: messages of the queue that could be leased now. expiresAt:
+    when the open lease is given back if the consumer is not used until then; null without one. releasedBefore: the
+    leases below this number that were not acknowledged were given back, 0 for none. settling: the open lease is
+    being acknowledged or given back; the same call goes on with that. madeBy: the name of the access token that
+    made it, "" for the server's secret, "?" where that was not stored.
     """
 
     queue: str
@@ -79,7 +79,11 @@ class OpenConsumer(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Which lease to make, or go on with. acknowledge: the leases up to this one are acknowledged first."""
+    """Which lease to make, or go on with. acknowledge: the leases up to this one are acknowledged first.
+
+    ahead: it may follow a complete lease that is not settled; and it is not complete for want of messages, so that a
+    later request adds those that are ready then.
+    """
 
     generation: Generation
     number: Number
@@ -87,6 +91,7 @@ class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     max_messages: MaxMessages = limits.CONSUMER_LEASE_MESSAGES_DEFAULT
     max_bytes: MaxBytes | None = None
     wait_ms: WaitMs = 0
+    ahead: bool = False
 
 
 class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -101,7 +106,7 @@ class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
 
     complete: it gets no more; without messages there were none, and the lease is not made. acknowledged: all leases up
     to this number are settled. madeAt: when the lease was made; null where it is not made. A server that was restored
-    from a backup gives out numbers again, at another time.
+    from a backup gives out numbers again, at another time. waiting: it was made ahead, and all that was ready is in it.
     """
 
     number: int
@@ -111,6 +116,7 @@ class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
     complete: bool
     acknowledged: Count
     made_at: EpochMs | None = None
+    waiting: bool = False
 
 
 class LeasePage(Struct, frozen=True):

@@ -350,6 +350,7 @@ consuming = st.one_of(
         numbers,
         st.integers(1, 6),
         st.sampled_from((1, 400, 10_000)),
+        st.booleans(),
     ),
     st.builds(
         SettleLease,

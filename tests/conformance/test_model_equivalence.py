@@ -322,19 +322,21 @@ class MovedAgrees(EnginesAgree):
         sent=st.integers(0, 5),
         most=st.integers(1, 6),
         how=st.sampled_from((None, None, *Settling)),
+        ahead=st.integers(0, 1),
     )
-    def consume(self, queue, sent, most, how):
+    def consume(self, queue, sent, most, how, ahead):
         """The next step of a consumer: it sends plain messages, and leases some or settles its lease."""
         consumer = self.model.engine.snapshot().consumers.get(consumer_key(queue, "k"))
         batch: list[Any] = [Produce(queue, NewMessage(f"plain {number}")) for number in range(sent)]
         if consumer is None:
             batch.append(OpenConsumer(queue, "k"))
         else:
-            number = consumer.leased + (consumer.open is None)
+            number = consumer.leased + (ahead if consumer.open is not None else 1)
             if how is None:
-                batch.append(LeaseMessages(queue, "k", consumer.generation, number, most, 10_000))
+                leased = LeaseMessages(queue, "k", consumer.generation, number, most, 10_000, ahead > 0)
+                batch.append(leased)
             else:
-                batch.append(SettleLease(queue, "k", None, number, how))
+                batch.append(SettleLease(queue, "k", None, consumer.leased - ahead, how))
         self.execute(batch, {}, 0)
 
     @rule(named=st.lists(st.builds(lambda of, *named: of(*named), by_id, leasing, ages), max_size=3))
@@ -343,8 +345,16 @@ class MovedAgrees(EnginesAgree):
 
     def check_due(self, found, expected):
         """The end of their leases is years away, and the consumer's own limit ends them before."""
-        if expected is not None and expected < self.now_ms + limits.CONSUMER_LEASE_MS // 2:
+        if not self.is_years_away(expected):
             super().check_due(found, expected)
+
+    def is_years_away(self, due_ms: int | None) -> bool:
+        return due_ms is not None and due_ms > self.now_ms + limits.CONSUMER_LEASE_MS // 2
+
+    @rule(early_ms=st.sampled_from((0, 1)))
+    def jump_to_due(self, early_ms):
+        if not self.is_years_away(self.due_ms):
+            super().jump_to_due(early_ms)
 
     @invariant()
     def what_is_gone_is_in_the_history(self):

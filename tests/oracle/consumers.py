@@ -96,18 +96,26 @@ def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
         if page is None and not filling.pages:
             return _note_use_now_and_then(tx, consumer)
         outcome = _add(tx, consumer, command, filling, page)
+        if page is None:
+            break
     return outcome
 
 
 def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) -> Lease | None:
     """The lease that gets the next page; None if it can be read, and gets no more."""
     open_lease = consumer.open
-    if open_lease is not None and open_lease.number == command.number and not open_lease.given_back:
-        return None if open_lease.complete or open_lease.how is not None else open_lease
+    given_back = open_lease is not None and open_lease.given_back
+    for each in consumer.unsettled:
+        if each.number == command.number and not given_back:
+            return None if each.complete or each.how is not None else each
     if command.number in [each.number for each in consumer.kept]:
         return None
     if command.number <= consumer.leased:
         raise LeaseGone
+    if command.ahead and len(consumer.unsettled) == 1:
+        (before,) = consumer.unsettled
+        if before.complete and before.how is None and command.number == before.number + 1:
+            return Lease(command.number, tx.now_ms)
     next_number = consumer.leased + 1 if open_lease is None else open_lease.number
     if command.number != next_number:
         raise LeaseOutOfOrder(f"the turn is lease {next_number}'s, not {command.number}'s")
@@ -164,7 +172,7 @@ def _add(
     """Add a page to a lease. None: there were no more messages."""
     longer = filling if page is None else replace(filling, pages=(*filling.pages, page))
     fits_more = longer.messages < command.max_messages and longer.size < command.max_bytes
-    longer = replace(longer, complete=page is None or not fits_more)
+    longer = replace(longer, complete=(page is None and not command.ahead) or not fits_more)
     return _save(tx, replace(consumer.with_lease(longer), leased=longer.number, used_at=tx.now_ms))
 
 
@@ -213,25 +221,31 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     settling = consumer.open
     assert settling is not None
     how = settling.how or command.how
-    for page in settling.pages[settling.settled :]:
-        if allowance.used_up:
-            break
-        allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
-        for row in _still_leased(tx, command.queue, page):
-            allowance.charge(0, row.bytes)
-            _settle_message(tx, row, how)
-        settling = replace(settling, settled=settling.settled + 1)
-    return _drop(tx, _after_settling(consumer, replace(settling, how=how)))
+    while True:
+        for page in settling.pages[settling.settled :]:
+            if allowance.used_up:
+                break
+            allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
+            for row in _still_leased(tx, command.queue, page):
+                allowance.charge(0, row.bytes)
+                _settle_message(tx, row, how)
+            settling = replace(settling, settled=settling.settled + 1)
+        consumer = _after_settling(consumer, replace(settling, how=how))
+        following = consumer.open
+        if how is Settling.ACKNOWLEDGE or following is None or following.number == settling.number:
+            return _drop(tx, consumer)
+        settling = replace(following, how=how)
+        consumer = consumer.with_lease(settling)
 
 
 def _acknowledging(tx: Transaction, consumer: StoredConsumer, command: SettleLease) -> StoredConsumer:
     """The consumer whose open lease may be acknowledged, which is a use of it."""
     if command.number > consumer.leased:
         raise LeaseOutOfOrder(f"the newest lease is {consumer.leased}, not {command.number}")
-    held = consumer.open
-    if held is None or held.given_back or held.number != command.number:
+    held = [each for each in consumer.unsettled if each.number == command.number]
+    if not held or (consumer.open is not None and consumer.open.given_back):
         raise LeaseGone(f"lease {command.number} was given back")
-    if not held.complete:
+    if not held[0].complete and held[0].how is None:
         raise LeaseOutOfOrder(f"lease {command.number} is not complete")
     return replace(consumer, used_at=tx.now_ms)
 
@@ -256,7 +270,8 @@ def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer
     if settling.settled < len(settling.pages):
         return consumer.with_lease(settling)
     if settling.given_back:
-        return replace(consumer, leases=consumer.leases[:-1], released_before=settling.number + 1)
+        others = tuple(lease for lease in consumer.leases if lease.number != settling.number)
+        return replace(consumer, leases=others, released_before=settling.number + 1)
     ended = consumer.with_lease(replace(settling, ended=True))
     ended = replace(ended, acknowledged=settling.number)
     too_many = len(ended.kept) - limits.CONSUMER_LEASES_KEPT_MAX

@@ -63,7 +63,7 @@ class Lease(Struct, frozen=True, gc=False):
 
 
 class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
-    """A consumer, and its leases by number: those to drop, those that are kept, and at most one that is open."""
+    """A consumer, and its leases by number: those to drop, those that are kept, and up to two that are not settled."""
 
     queue: str
     name: str
@@ -79,7 +79,11 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def open(self) -> Lease | None:
-        return self.leases[-1] if self.leases and not self.leases[-1].ended else None
+        return next(iter(self.unsettled), None)
+
+    @property
+    def unsettled(self) -> list[Lease]:
+        return [lease for lease in self.leases if not lease.ended]
 
     @property
     def kept(self) -> list[Lease]:
@@ -94,10 +98,11 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
 
     def with_lease(self, lease: Lease) -> "StoredConsumer":
         """With this lease in the place of the one with its number, or behind all others."""
-        return replace(self, leases=(*(each for each in self.leases if each.number != lease.number), lease))
+        others = [each for each in self.leases if each.number != lease.number]
+        return replace(self, leases=tuple(sorted([*others, lease], key=lambda each: each.number)))
 
     def told(self) -> Consumer:
-        lease = self.open
+        lease, ahead = (*self.unsettled, None, None)[:2]
         return Consumer(
             queue=self.queue,
             name=self.name,
@@ -108,6 +113,8 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
             released_before=self.released_before,
             open=None if lease is None else lease.told(),
             complete=lease is not None and lease.complete,
+            ahead=None if ahead is None else ahead.told(),
+            ahead_complete=ahead is not None and ahead.complete,
             settling=None if lease is None else lease.how,
             settled_pages=0 if lease is None else lease.settled,
             kept=tuple(each.told() for each in self.kept),

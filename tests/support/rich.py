@@ -102,9 +102,9 @@ def _consume(engine: Engine) -> None:
 
 def move_into_pages(engine: Engine) -> None:
     """A lease whose messages are in its pages only: of an engine without history."""
-    run(engine, *(send(f"größe {n}", queue="lake", attributes={"n": str(n)}) for n in range(3)))
-    do(engine, commands.OpenConsumer("lake", "moving"))
-    do(engine, commands.LeaseMessages("lake", "moving", 1, 1, 100, 10**6))
+    run(engine, *(send(f"größe {n}", queue="river", attributes={"n": str(n)}) for n in range(3)))
+    opened = do(engine, commands.OpenConsumer("river", "moving"))
+    do(engine, commands.LeaseMessages("river", "moving", opened.generation, opened.leased + 1, 100, 10**6))
 
 
 def _publish(engine: Engine) -> None:

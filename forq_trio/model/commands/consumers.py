@@ -23,7 +23,8 @@ class OpenConsumer(Command[Consumer], frozen=True, gc=False):
 class SettleLease(Command[Consumer], frozen=True, gc=False):
     """Settle the next pages of the open lease, and drop some pages that can no longer be read.
 
-    An acknowledgement names lease `number` and may be repeated. Giving back a lease that is not open does nothing. A
+    An acknowledgement names lease `number`, or the one behind it, which another command goes on with then; it may be
+    repeated. Giving back a lease that is not open does nothing; one that was made ahead of it is given back with it. A
     settlement keeps the mode it started with. generation: None for any; a release without one raises the generation,
     which fences the client that has the consumer open. EXPIRE: only if the consumer is idle. Fails with
     ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
@@ -43,7 +44,8 @@ class LeaseMessages(Command[Consumer], frozen=True, gc=False):
 
     A page has up to CONSUMER_PAGE_MESSAGES_MAX of them. The lease is complete once it has `max_messages` messages,
     `max_bytes` bytes of lines, or all that were ready; a complete one is left as it is. A lease without messages is not
-    made. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull.
+    made. ahead: it may follow a complete lease that is not settled, and what is ready does not complete it. Fails with
+    ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull.
     """
 
     traits = Traits(
@@ -60,6 +62,7 @@ class LeaseMessages(Command[Consumer], frozen=True, gc=False):
     number: int
     max_messages: int
     max_bytes: int
+    ahead: bool = False
 
 
 class PutBack(Command[None], frozen=True, gc=False):

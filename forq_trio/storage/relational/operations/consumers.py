@@ -100,11 +100,11 @@ def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     consumer = _lease_page(tx, command)
     while (
         not isinstance(consumer, Deferred)
-        and rules.filling(consumer)
+        and rules.filling(consumer, command.number)
         and not tx.allowances.used_up(Step.LEASE)
     ):
         more = _lease_page(tx, command)
-        if isinstance(more, Deferred):
+        if isinstance(more, Deferred) or more == consumer:
             break
         consumer = more
     return consumer
@@ -239,7 +239,7 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     consumer = rules.lease_to_settle(tx.consumers, command, tx.now_ms)
     if consumer is None:
         return tx.consumers[consumer_key(command.queue, command.name)]
-    while consumer.open is not None and not allowance.used_up:
+    while consumer.settling is not None and not allowance.used_up:
         consumer = _settle_page(tx, command, consumer, allowance)
     return _drop(tx, consumer)
 
