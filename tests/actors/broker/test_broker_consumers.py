@@ -9,6 +9,7 @@ import trio.testing
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ConsumerFenced, ConsumerNotFound, LeasesFull, ServiceError
+from forq_trio.model.searches import MessageFilter
 from forq_trio.system import open_broker
 
 
@@ -25,6 +26,45 @@ async def leased(broker, contents, name="k", queue="q", **options):
         await broker.produce(queue, content)
     assert (await broker.lease(queue, name, opened.generation, 1)).messages == len(contents)
     return opened.generation
+
+
+async def test_leased_messages_are_looked_at_like_others(broker):
+    await leased(broker, "abcde")
+    rows = (await broker.lists.list_messages("q", "processing", limit=2)).rows
+    assert [row.preview for row in rows] == ["e", "d"]
+    assert (await broker.message("q", rows[0].id)).content == "e"
+    assert await broker.lists.queue_of(rows[1].sequence) == "q"
+    assert (await broker.lists.count_messages("q", MessageFilter())).processing == 5
+
+
+async def test_a_lease_is_made_while_another_is_read(broker):
+    generation = await leased(broker, "abc")
+    for content in "defg":
+        await broker.produce("q", content)
+    ahead = await broker.lease("q", "k", generation, 2, max_messages=3, ahead=True)
+    assert (ahead.messages, ahead.complete, ahead.waiting, ahead.acknowledged) == (3, True, False, 0)
+    info = await broker.consumer("q", "k")
+    assert (info.leased, info.acknowledged, info.complete, info.open_messages) == (2, 0, True, 6)
+    next_one = await broker.lease("q", "k", generation, 3, acknowledge=1, max_messages=3, ahead=True)
+    assert (next_one.messages, next_one.complete, next_one.waiting, next_one.acknowledged) == (
+        1,
+        False,
+        True,
+        1,
+    )
+    assert (await broker.consumer("q", "k")).complete is False
+    assert (await broker.lease("q", "k", generation, 3, max_messages=3)).complete
+    assert (await broker.acknowledge("q", "k", generation, 3)).acknowledged == 3
+    assert (await broker.queue_stats("q")).processing == 0
+
+
+async def test_a_release_gives_both_back(broker):
+    generation = await leased(broker, "abc")
+    await broker.produce("q", "d")
+    await broker.lease("q", "k", generation, 2, ahead=True)
+    released = await broker.release_consumer("q", "k")
+    assert (released.open_messages, released.released_before, released.ready) == (0, 3, 4)
+    assert await broker.delete_consumer("q", "k") is None
 
 
 async def test_no_generation_comes_back_over_a_restart(url, clock):

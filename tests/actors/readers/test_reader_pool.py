@@ -19,6 +19,7 @@ from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping, S
 from forq_trio.model.messages import NewMessage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.reader import MessagesMoved
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.telemetry.rejections import Cause
@@ -101,6 +102,37 @@ def ready(reader: SqliteReader) -> int:
 
 async def test_a_read_returns_what_it_read(make_pool) -> None:
     assert await make_pool().run(ready) == 2
+
+
+async def test_a_read_that_needs_leased_messages_is_repeated_once_they_are_put_back(make_pool) -> None:
+    asked: list[tuple[str, int, int]] = []
+
+    def read(reader: SqliteReader) -> int:
+        if len(asked) < 2:
+            raise MessagesMoved("q", 3, 9 - len(asked))
+        return ready(reader)
+
+    async def put_back(moved: MessagesMoved) -> None:
+        asked.append((moved.queue, moved.above, moved.before))
+
+    pool = make_pool(1)
+    pool.put_back = put_back
+    assert await pool.run(read) == 2
+    assert asked == [("q", 3, 9), ("q", 3, 8)]
+
+
+async def test_to_put_them_back_takes_of_the_deadline(make_pool) -> None:
+    def read(_reader: SqliteReader) -> None:
+        raise MessagesMoved("q", 0, 9)
+
+    async def put_back(_moved: MessagesMoved) -> None:
+        await trio.sleep_forever()
+
+    pool = make_pool(1, 0.05)
+    pool.put_back = put_back
+    with pytest.raises(ReadDeadlineExceeded):
+        await pool.run(read)
+    assert await pool.run(ready) == 2
 
 
 async def test_its_error_comes_out_as_it_is(make_pool) -> None:
