@@ -53,6 +53,7 @@ class Options:
     min_partitions: int | None = None
     fail_on_data_loss: bool = True
     include_attributes: bool = False
+    include_origin: bool = False
     idle_seconds: int | None = None
     retry_seconds: int = 60
     txn_app_id: str | None = None
@@ -196,6 +197,13 @@ OPTIONS = (
         _switch,
         frozenset({"read snapshot", "read history", "stream consume", "stream history"}),
         "Whether messages have the column attributes.",
+    ),
+    Option(
+        "includeOrigin",
+        "include_origin",
+        _switch,
+        frozenset({"read snapshot", "read history", "stream history"}),
+        "Whether messages have columns that say where a dead letter came from.",
     ),
     Option(
         "idleSeconds",

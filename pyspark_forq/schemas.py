@@ -45,6 +45,12 @@ MESSAGES = StructType(
     ]
 )
 _ATTRIBUTES = [StructField("attributes", MapType(_STRING, _STRING))]
+_ORIGIN = [
+    StructField("source_queue", _STRING),
+    StructField("source_attempts", _INT),
+    StructField("failure_reason", _STRING),
+    StructField("dead_lettered_at", _TIME),
+]
 _OF_SNAPSHOT = [StructField("state", _STRING)]
 _OF_CONSUME = [StructField(LEASE, _STRING)]
 _OF_HISTORY = [
@@ -61,7 +67,8 @@ def schema_of(options: Options) -> StructType:
     if options.mode == "events":
         return EVENTS
     attributes = _ATTRIBUTES if options.include_attributes else []
-    return StructType([*MESSAGES.fields, *attributes, *_ADDED[options.mode]])
+    origin = _ORIGIN if options.include_origin else []
+    return StructType([*MESSAGES.fields, *attributes, *_ADDED[options.mode], *origin])
 
 
 def check_schema(schema: StructType, options: Options) -> None:

@@ -13,6 +13,7 @@ from forq_trio.cli.options import CommandT, json_option, pair, url_option
 from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.spark import need_spark, quiet_spark
+from forq_trio.model.errors import InvalidRequest
 from forq_trio.model.history import OUTCOMES
 from forq_trio.telemetry.words import counted
 
@@ -230,9 +231,14 @@ def report(
 @click.option(
     "--outcome",
     "outcomes",
-    type=click.Choice(OUTCOMES),
+    type=click.Choice((*OUTCOMES, "dead_lettered")),
     multiple=True,
     help="Only those that ended so; may be repeated.",
+)
+@click.option(
+    "--dead-letters",
+    is_flag=True,
+    help="Also send dead letters of the queue that --from names; they stay in its dead-letter queue.",
 )
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this message; may be repeated.")
 @click.option("--where", metavar="EXPRESSION", help="Only those for which this is true, in SQL.")
@@ -246,11 +252,20 @@ def report(
 def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: str, **chosen: Any) -> int:
     """Send finished messages to QUEUE as new ones, all at once, in the order in which they finished.
 
-    Messages in dead-letter queues have not finished: they are left out. forq dead redrive moves them.
+    Dead letters are left out without --dead-letters. With it, copies of those that are in the dead-letter queue, or
+    ended there, are sent too; nothing is removed from it. To move dead letters, use forq dead redrive.
 
     The same replay is done once: asked again it does nothing, also after it was killed. Another --name does it again.
     """
     need_spark()
+    from pyspark_forq.pipelines.replay import check_dead_letters
+
+    try:
+        check_dead_letters(
+            chosen["dead_letters"], chosen["archive"], chosen["source_queue"], chosen["outcomes"]
+        )
+    except InvalidRequest as problem:
+        raise Failure(str(problem), Exit.USAGE) from None
     connect(url).close()
     with quiet_spark("replay", dict(conf)) as spark, progress_bar("replay") as show:
         from pyspark_forq.pipelines.replay import replay as run

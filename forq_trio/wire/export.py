@@ -12,7 +12,8 @@ class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
 
     attempts: deliveries so far; in a leased page this one is counted. state: in the export of a queue, where the
     message is in its life. historyId, outcome, reason, finishedAt: in a history, its place there, how the message
-    ended (acked, discarded, expired, deleted), why, and when. key, kind: in a history, those that it had.
+    ended (acked, discarded, expired, deleted), why, and when. key, kind: in a history, those that it had. sourceQueue,
+    sourceAttempts, failureReason, deadLetteredAt: of a dead letter, as in MessageInfo.
     """
 
     id: str
@@ -31,6 +32,10 @@ class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     finished_at: EpochMs | None = None
     key: str | None = None
     kind: str | None = None
+    source_queue: str | None = None
+    source_attempts: Count | None = None
+    failure_reason: str | None = None
+    dead_lettered_at: EpochMs | None = None
 
 
 read_exported = msgspec.json.Decoder(ExportedMessage).decode_lines

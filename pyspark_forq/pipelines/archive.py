@@ -128,7 +128,7 @@ def archived(
     moments = (day(f.lit(moment).cast("timestamp")) for moment in (since, until))
     ((first, last),) = spark.range(1).select(*moments).collect()
     files = found.files(queue=queue, since=first, until=last)
-    return _between(read_files(found, files), TIME[table], queue, since, until)
+    return between(read_files(found, files), TIME[table], queue, since, until)
 
 
 def log_of(
@@ -146,10 +146,10 @@ def log_of(
     if archive is not None:
         return archived(spark, archive, table, queue=queue, since=since, until=until)
     frame = spark.read.format("forq").options(**source_options(table, url, token, queue)).load()
-    return _between(frame, TIME[table], queue, since, until)
+    return between(frame, TIME[table], queue, since, until)
 
 
-def _between(
+def between(
     frame: DataFrame, time: str, queue: str | None, since: str | None, until: str | None
 ) -> DataFrame:
     """The rows of a queue and of a time."""

@@ -1,4 +1,5 @@
-"""Replay: finished messages, from an archive or the server's history, go into a queue again, as new messages.
+"""Replay: finished messages, from an archive or the server's history, go into a queue again, as new messages; so do
+dead letters, on request.
 
 A replay has a name, of the caller's or made of what was asked, and is published under it in one transaction: asked
 again, also after a kill at any moment, it does nothing. To replay the same messages once more, give another name.
@@ -13,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from forq_trio.client.sync import ForqClient
-from forq_trio.model.errors import PublicationNotFound
+from forq_trio.model.errors import InvalidRequest, PublicationNotFound
 from pyspark_forq.options import Options
 from pyspark_forq.pipelines.archive import log_of
+from pyspark_forq.pipelines.dead_letters import DEAD_LETTERED, with_dead_letters
 from pyspark_forq.pipelines.results import ReplayResult, Show, show_nothing
 from pyspark_forq.pipelines.stores import whole
 from pyspark_forq.server import ask
@@ -40,6 +42,7 @@ def replay(
     ids: Sequence[str] = (),
     where: str | None = None,
     name: str | None = None,
+    dead_letters: bool = False,
     dry_run: bool = False,
     show: Show = show_nothing,
 ) -> ReplayResult:
@@ -48,16 +51,31 @@ def replay(
 
     archive: where `archive` put them; None: the server's own history. source_queue, outcomes, ids: of these only;
     since, until: when they finished (ISO 8601), the second one excluded; where: an SQL expression over the columns of a
-    history. name: under which it is done once; None: made of all these arguments. dry_run: count only.
+    history. name: under which it is done once; None: made of all these arguments. dead_letters: also what went from
+    `source_queue` to its dead-letter queue, where it stays (see `with_dead_letters`). dry_run: count only. Raises
+    InvalidRequest as `check_dead_letters` does.
     """
+    check_dead_letters(dead_letters, archive, source_queue, outcomes)
     place = None if archive is None else whole(archive)
-    app = f"replay:{name or _digest(place, queue, source_queue, since, until, sorted(outcomes), sorted(ids), where)}"
+    more = ["dead letters"] if dead_letters else []
+    asked = place, queue, source_queue, since, until, sorted(outcomes), sorted(ids), where, *more
+    app = f"replay:{name or _digest(*asked)}"
     options = Options("write", url=url, token=token)
     if not dry_run and _is_done(options, app):
         return ReplayResult(queue, app, {}, 0, True)
-    history = log_of(
-        spark, "history", url=url, token=token, archive=place, queue=source_queue, since=since, until=until
-    )
+    if dead_letters and source_queue is not None:
+        history = with_dead_letters(spark, source_queue, url=url, token=token, since=since, until=until)
+    else:
+        history = log_of(
+            spark,
+            "history",
+            url=url,
+            token=token,
+            archive=place,
+            queue=source_queue,
+            since=since,
+            until=until,
+        )
     chosen = _chosen(history, outcomes, ids, where)
     show(0, None, "counting")
     matched = {
@@ -68,7 +86,8 @@ def replay(
         return ReplayResult(queue, app, matched, 0, False)
     show(0, total, "publishing")
     columns = [name for name in _CARRIED if name in chosen.columns]
-    writer = in_order(chosen, total).select(*columns).write.format("forq")
+    order = ("finished_at", "sequence") if dead_letters else ("history_id",)
+    writer = in_order(chosen, total, order).select(*columns).write.format("forq")
     settings = {"url": url, "queue": queue, "txnAppId": app, "txnVersion": str(_VERSION)}
     if token is not None:
         settings["token"] = token
@@ -77,13 +96,28 @@ def replay(
     return ReplayResult(queue, app, matched, total, False)
 
 
-def in_order(history: DataFrame, total: int) -> DataFrame:
-    """Its `total` rows by id, within partitions and from each to the next: the order in which the sink publishes.
+def check_dead_letters(
+    dead_letters: bool, archive: str | Path | None, source_queue: str | None, outcomes: Sequence[str]
+) -> None:
+    """Raises InvalidRequest where dead letters are asked for and not of one queue of a server, or the outcome of dead
+    letters without them."""
+    if dead_letters and archive is not None:
+        raise InvalidRequest(
+            "dead letters are read from the server, not from an archive: leave one of the two out"
+        )
+    if dead_letters and source_queue is None:
+        raise InvalidRequest("whose dead letters? name the queue that they come from (--from, source_queue)")
+    if DEAD_LETTERED in outcomes and not dead_letters:
+        raise InvalidRequest(f"the outcome {DEAD_LETTERED} is of dead letters, which were not asked for")
+
+
+def in_order(history: DataFrame, total: int, columns: Sequence[str] = ("history_id",)) -> DataFrame:
+    """Its `total` rows by these columns, within partitions and from each to the next: so the sink publishes them.
 
     Not coalesced partitions of a sorted frame: Spark groups those by where they lie.
     """
     count = min(_PARTITIONS_MAX, -(-total // _PARTITION_ROWS))
-    return history.repartitionByRange(count, "history_id").sortWithinPartitions("history_id")
+    return history.repartitionByRange(count, *columns).sortWithinPartitions(*columns)
 
 
 def _digest(*arguments: object) -> str:

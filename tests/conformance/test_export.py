@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from forq_trio.model import limits
+from forq_trio.model.commands import Redrive
 from forq_trio.wire.export import ExportedMessage
 
-from .script import T0, fail, receive, run, send
+from .script import T0, fail, receive, run, send, send_dead_letter
 
 END = limits.SEQUENCE_MAX
 
@@ -30,6 +31,30 @@ def test_a_line_has_what_a_message_is(engine, reader, zero):
         ExportedMessage(second.id, "q", second.sequence, "", T0, state="delayed"),
     ]
     assert reader.export("q", 0, END, 10) == rows
+
+
+def test_the_line_of_a_dead_letter_has_where_it_came_from(engine, reader):
+    sent = send_dead_letter(engine, "x}", group="g}", now=T0 + 5)
+    (line,) = lines(reader.export("q-dlq", 0, END, 10))
+    assert line == ExportedMessage(
+        sent.id,
+        "q-dlq",
+        sent.sequence,
+        "x}",
+        T0 + 5,
+        group="g}",
+        state="ready",
+        source_queue="q",
+        source_attempts=line.source_attempts,
+        failure_reason="max_attempts_reached",
+        dead_lettered_at=T0 + 5,
+    )
+    assert line.source_attempts
+    run(engine, Redrive("q-dlq", (sent.id,)))
+    (line,) = lines(reader.export("q", 0, END, 10))
+    assert (line.source_queue, line.source_attempts, line.failure_reason, line.dead_lettered_at) == (
+        None,
+    ) * 4
 
 
 @pytest.mark.usefixtures("failed_stay")

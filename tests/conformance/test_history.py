@@ -148,6 +148,9 @@ def test_a_dead_letter_ends_in_its_own_queue(engine):
     assert (message.failure_reason, len(message.failures)) == ("max_attempts_reached", 5)
     assert drain(engine) == ["y"]
     assert [line["historyId"] for line in lines(engine)] == [1, 2]
+    (line,) = lines(engine, queue="q-dlq")
+    origin = ("sourceQueue", "sourceAttempts", "failureReason", "deadLetteredAt")
+    assert [line[name] for name in origin] == ["q", 5, "max_attempts_reached", T0]
 
 
 def test_pages_end_at_their_limit_and_say_where_to_go_on(engine):

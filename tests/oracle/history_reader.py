@@ -12,7 +12,7 @@ from forq_trio.model.logs import LogLines
 from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.logs import end_of_page
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
-from oracle.state import State
+from oracle.state import Row, State
 
 
 def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> LogLines:
@@ -58,8 +58,20 @@ def _line(message: FinishedMessage) -> dict[str, Any]:
         "reason": message.reason,
         "finishedAt": message.finished_at,
         "content": message.content,
-    }
+    } | origin(message)
     return {name: value for name, value in members.items() if value is not None}
+
+
+def origin(message: FinishedMessage | Row) -> dict[str, Any]:
+    """The members that only a dead letter's line has."""
+    if message.source_queue is None:
+        return {}
+    return {
+        "sourceQueue": message.source_queue,
+        "sourceAttempts": message.source_attempts,
+        "failureReason": message.failure_reason,
+        "deadLetteredAt": message.dead_lettered_at,
+    }
 
 
 def find(

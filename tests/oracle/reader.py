@@ -321,7 +321,7 @@ def _exported(row: Row) -> bytes:
         "group": row.shown_group,
         "attributes": row.attributes,
         "state": row.status.name.lower(),
-    }
+    } | history_reader.origin(row)
     return msgspec.json.encode(members) + b"\n"
 
 

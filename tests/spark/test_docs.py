@@ -37,6 +37,7 @@ USES = {
     "batch reads of logs": LOGS & READ_USES,
     "streams, logs": STREAM_USES | LOGS,
     "messages": frozenset({"read snapshot", "read history", "stream consume", "stream history"}),
+    "`snapshot`, `history`": frozenset({"read snapshot", "read history", "stream history"}),
     "`consume`": frozenset({"stream consume"}),
     "batch writes": frozenset({"write"}),
 }
@@ -79,14 +80,16 @@ def columns(schema: StructType) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("use", "where"),
     [
-        ("read snapshot", ("all", "`includeAttributes`", "`snapshot`")),
+        ("read snapshot", ("all", "`includeAttributes`", "`snapshot`", "`includeOrigin`")),
         ("stream consume", ("all", "`includeAttributes`", "`consume`")),
-        ("read history", ("all", "`includeAttributes`", "`history`")),
+        ("read history", ("all", "`includeAttributes`", "`history`", "`includeOrigin`")),
     ],
 )
 def test_the_columns_of_messages(use, where) -> None:
     found = [(row[0].strip("`"), row[1]) for row in rows("Messages") if row[2] in where]
-    assert found == columns(schema_of(Options(use, include_attributes=True)))
+    assert found == columns(
+        schema_of(Options(use, include_attributes=True, include_origin="consume" not in use))
+    )
 
 
 def test_the_columns_of_events_and_of_what_is_written() -> None:

@@ -40,10 +40,13 @@ def test_without_spark_it_says_how_to_have_it(monkeypatch, capsys, tmp_path) -> 
 def test_replay_says_that_dead_letters_are_left_out(capsys) -> None:
     assert run(["pipeline", "replay", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert (
-        "Messages in dead-letter queues have not finished: they are left out. forq dead redrive moves them."
-        in said
-    )
+    assert "Dead letters are left out without --dead-letters." in said
+
+
+def test_dead_letters_need_a_queue_before_spark_starts(capsys) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
+    assert run(["pipeline", "replay", "q", "--dead-letters"]) == 2
+    assert "whose dead letters? name the queue that they come from" in capsys.readouterr().err
 
 
 def test_a_time_that_is_none_is_refused_before_spark_starts(capsys, tmp_path) -> None:

@@ -160,14 +160,22 @@ SELECT max(seq) FROM (
         SELECT seq, bytes FROM messages WHERE queue = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4) AS first
 ) AS summed WHERE sum_bytes <= greatest($5, bytes + $6);
 
+-- columns: origin
+-- The members that only a dead letter's line has, with a comma before them.
+CASE WHEN source_queue IS NULL THEN '' ELSE ',"sourceQueue":' || to_json(source_queue)
+    || coalesce(',"sourceAttempts":' || source_attempts, '')
+    || coalesce(',"failureReason":' || to_json(failure_reason), '')
+    || coalesce(',"deadLetteredAt":' || dead_lettered_at, '') END;
+
 -- name: export_lines
 -- The messages between two sequences, as lines of JSON.
-SELECT convert_to(string_agg(row_to_json(line)::text || chr(10), '' ORDER BY line.sequence), 'UTF8') FROM (
-    SELECT id, queue, seq AS sequence, content, received_at AS "receivedAt", attempts, priority,
+SELECT convert_to(string_agg(rtrim(row_to_json(line)::text, '}') || $origin || '}' || chr(10), '' ORDER BY seq), 'UTF8')
+FROM messages CROSS JOIN LATERAL (
+    SELECT id, messages.queue, seq AS sequence, content, received_at AS "receivedAt", attempts, priority,
            nullif(group_id, '') AS "group", attributes::json,
            CASE status WHEN 0 THEN 'ready' WHEN 1 THEN 'processing' WHEN 2 THEN 'failed' WHEN 3 THEN 'delayed'
-               ELSE 'held' END AS state
-    FROM messages WHERE queue = $1 AND seq > $2 AND seq <= $3) AS line;
+               ELSE 'held' END AS state) AS line
+WHERE messages.queue = $1 AND seq > $2 AND seq <= $3;
 
 -- name: load_history_ends
 -- The last id that retention removed, and the highest id ever given.
@@ -188,7 +196,7 @@ SELECT convert_to(string_agg('{"id":' || to_json(message_id) || ',"queue":' || t
         || ',"receivedAt":' || received_at || ',"attempts":' || attempts || ',"priority":' || priority
         || CASE WHEN coalesce(group_id, '') = '' THEN '' ELSE ',"group":' || to_json(group_id) END
         || coalesce(',"attributes":' || attributes, '')
-        || CASE WHEN key IS NULL THEN '' ELSE ',"key":' || to_json(key) || ',"kind":' || to_json(kind) END
+        || CASE WHEN key IS NULL THEN '' ELSE ',"key":' || to_json(key) || ',"kind":' || to_json(kind) END || $origin
         || ',"historyId":' || id || ',"outcome":' || to_json(outcome)
         || CASE WHEN reason IS NULL THEN '' ELSE ',"reason":' || to_json(reason) END || ',"finishedAt":' || finished_at
         || ',"content":' || to_json(content) || '}' || chr(10), '' ORDER BY id), 'UTF8'), count(*), max(id)

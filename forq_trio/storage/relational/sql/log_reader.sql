@@ -7,31 +7,6 @@
 -- The ids that are kept, except those of queues whose history was purged: behind what retention removed, and highest.
 SELECT gone + 1, max(last, coalesce((SELECT max(id) FROM history), 0)) FROM history_ends;
 
--- name: history_lines
--- Finished messages, of a queue or (NULL) of all, with ids between two, as NDJSON; how many, and the last id.
-WITH RECURSIVE page (id, number, size) AS (
-    SELECT ?1, 0, 0
-    UNION ALL
-    SELECT history.id, page.number + 1, page.size + history.bytes + ?5
-    FROM page CROSS JOIN history ON history.id = CASE WHEN ?6 IS NULL
-        THEN (SELECT id FROM history WHERE id > page.id ORDER BY id LIMIT 1)
-        ELSE (SELECT id FROM history INDEXED BY history_queue WHERE queue = ?6 AND id > page.id
-              ORDER BY id LIMIT 1) END
-    WHERE history.id <= ?2 AND page.number < ?3 AND (page.size + history.bytes + ?5 <= ?4 OR page.number = 0)
-)
-SELECT CAST(group_concat(line, '') AS BLOB), count(*), max(id) FROM (
-    SELECT page.id, '{"id":' || json_quote(message_id) || ',"queue":' || json_quote(queue) || ',"sequence":' || seq
-        || ',"receivedAt":' || received_at || ',"attempts":' || attempts || ',"priority":' || priority
-        || iif(coalesce(group_id, '') = '', '', ',"group":' || json_quote(group_id))
-        || iif(json_valid(attributes), ',"attributes":' || attributes, '')
-        || iif(key IS NULL, '', ',"key":' || json_quote(key) || ',"kind":' || json_quote(kind))
-        || ',"historyId":' || page.id || ',"outcome":' || json_quote(outcome)
-        || iif(reason IS NULL, '', ',"reason":' || json_quote(reason)) || ',"finishedAt":' || finished_at
-        || ',"content":' || json_quote(content) || '}' || char(10) AS line
-    FROM page CROSS JOIN history ON history.id = page.id
-    WHERE page.number > 0
-);
-
 -- name: history_next
 -- The first id of the history, of a queue or (NULL) of all, above one.
 SELECT CASE WHEN ?2 IS NULL THEN (SELECT min(id) FROM history WHERE id > ?1)
