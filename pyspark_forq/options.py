@@ -8,15 +8,18 @@ events`. The mode is an option itself, so that Spark's calls say the word before
 """
 
 import os
+import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
-from forq_trio.client.address import DEFAULT_URL, is_server_url
+from forq_trio.client.address import DEFAULT_URL, is_server_url, without_credentials
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import check_queue_name
+from pyspark_forq.driver_files import text_of
 from pyspark_forq.errors import ForqOptionError
 
 READ = ("snapshot", "history", "events")
@@ -31,19 +34,21 @@ EARLIEST = "earliest"
 LATEST = "latest"
 
 RETRY_SECONDS_MAX = 3_600
+NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of one read or write, checked.
 
-    use: as above; of a read with its mode.
+    use: as above; of a read with its mode. authorities: the certificates of those to trust, in PEM; None: as the
+    environment of each process says.
     driver_token: what the driver has in its environment, for executors that have nothing in theirs.
     """
 
     use: str
     url: str = DEFAULT_URL
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     queue: str | None = None
     consumer: str | None = None
     starting_offsets: str | int = EARLIEST
@@ -58,7 +63,8 @@ class Options:
     retry_seconds: int = 60
     txn_app_id: str | None = None
     txn_version: int | None = None
-    driver_token: str | None = None
+    authorities: str | None = field(default=None, repr=False)
+    driver_token: str | None = field(default=None, repr=False)
 
     @property
     def mode(self) -> str:
@@ -70,7 +76,7 @@ class Options:
         secret = self.token or token_of_environment() or self.driver_token
         if secret is None:
             raise ForqOptionError(
-                "there is no token: set FORQ_AUTH_SECRET (or FORQ_TOKEN) where Spark runs, or give option 'token'"
+                "there is no token: set FORQ_AUTH_SECRET (or FORQ_TOKEN) where Spark runs, or give option 'tokenFile'"
             )
         return secret
 
@@ -90,6 +96,19 @@ def _token(text: str) -> str:
     if not (text and text.isascii() and text.isprintable()):
         raise ValueError("it has characters that an HTTP header cannot carry, or none")
     return text
+
+
+def _token_file(text: str) -> str:
+    return _token(text_of(text).strip())
+
+
+def _authorities(text: str) -> str:
+    found = text_of(text).encode("ascii", errors="ignore").decode()
+    try:
+        ssl.create_default_context(cadata=found or "none")
+    except ssl.SSLError:
+        raise ValueError("the file has no certificates in PEM") from None
+    return found
 
 
 def _queue(text: str) -> str:
@@ -150,6 +169,16 @@ class Option:
 OPTIONS = (
     Option("url", "url", _url, EVERYWHERE, "Where the server is."),
     Option("token", "token", _token, EVERYWHERE, "The server's secret, or an access token."),
+    Option(
+        "tokenFile", "token", _token_file, EVERYWHERE, "A file of the driver that has the secret or token."
+    ),
+    Option(
+        "caFile",
+        "authorities",
+        _authorities,
+        EVERYWHERE,
+        "A file of the driver that has the certificates to trust, in PEM.",
+    ),
     Option("queue", "queue", _queue, EVERYWHERE, "The queue to read or write."),
     Option("mode", "mode", _mode, READ_USES | STREAM_USES, "What is read."),
     Option(
@@ -245,24 +274,32 @@ def check_names(given: Mapping[str, str]) -> None:
             raise ForqOptionError(f"there is no option {name!r}{hint}")
 
 
-def parsed(given: Mapping[str, str], use: str) -> Options:
-    """The options of a `read`, `stream`, `write` or `stream write`; the mode is one of them. Raises ForqOptionError."""
+def parsed(given: Mapping[str, str], use: str, defaults: Mapping[str, Any] = NO_DEFAULTS) -> Options:
+    """The options of a `read`, `stream`, `write` or `stream write`; the mode is one of them. Raises ForqOptionError.
+
+    defaults: members of Options, for what is not given.
+    """
     check_names(given)
     texts = {name.lower(): text for name, text in given.items()}
     if use in ("read", "stream"):
         use = f"{use} {_mode_of(texts, use)}"
-    values: dict[str, Any] = {}
-    for key, text in texts.items():
-        if key in _OF_SPARK:
-            continue
-        option = _BY_NAME[key]
-        if use not in option.uses:
-            raise ForqOptionError(f"option {option.name!r} means nothing for {_words(use)}")
-        values[option.member] = _value(option, text)
+    ours = {name: text for name, text in texts.items() if name not in _OF_SPARK}
+    for name in ours:
+        if use not in _BY_NAME[name].uses:
+            raise ForqOptionError(f"option {_BY_NAME[name].name!r} means nothing for {_words(use)}")
+    values = members_of(ours)
     values.pop("mode", None)
-    options = Options(use=use, driver_token=token_of_environment(), **values)
+    options = Options(use=use, driver_token=token_of_environment(), **{**defaults, **values})
     _check_together(options, texts)
     return options
+
+
+def members_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Members of Options by their names in lower case. Raises ForqOptionError for values that cannot be."""
+    if "token" in texts and "tokenfile" in texts:
+        raise ForqOptionError("options 'token' and 'tokenFile' mean the same: give one of them")
+    options = {_BY_NAME[name]: text for name, text in texts.items()}
+    return {option.member: _value(option, text) for option, text in options.items()}
 
 
 def for_writes(given: Mapping[str, str]) -> dict[str, str]:
@@ -296,7 +333,7 @@ def _mode_of(texts: Mapping[str, str], use: str) -> str:
 
 
 def _value(option: Option, text: str) -> Any:
-    shown = "" if option.name == "token" else f"={text!r}"
+    shown = "" if option.name == "token" else f"={without_credentials(text)!r}"
     try:
         return option.parse(text)
     except ValueError as problem:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
+from forq_trio.client.address import without_credentials
 from forq_trio.client.sync import ForqClient
+from forq_trio.client.sync_pool import Pool
 from forq_trio.model.errors import (
     ConsumerFenced,
     EventsGone,
@@ -33,7 +35,7 @@ FENCED = ConsumerFenced.code
 GONE = (LeaseGone.code, EventsGone.code, HistoryGone.code)
 
 # Spark reuses its workers for further tasks. A client does not survive a fork.
-_clients: dict[tuple[int, str, str], ForqClient] = {}
+_clients: dict[tuple[int, str, str, str | None], ForqClient] = {}
 
 
 def ask(
@@ -59,9 +61,10 @@ def ask(
 
 
 def _client(options: Options) -> ForqClient:
-    key = (os.getpid(), options.url, options.secret())
+    key = (os.getpid(), options.url, options.secret(), options.authorities)
     if key not in _clients:
-        _clients[key] = ForqClient(options.url, options.secret(), retry_seconds=0)
+        pool = Pool(options.url, options.authorities)
+        _clients[key] = ForqClient(options.url, options.secret(), retry_seconds=0, transport=pool)
     return _clients[key]
 
 
@@ -72,13 +75,17 @@ def in_our_words(options: Options) -> Iterator[None]:
         yield
     except ForqUnreachable as problem:
         raise ForqDataSourceError(
-            f"{problem.message}, and has not for {options.retry_seconds} s (option retrySeconds)"
+            f"{_trusting(problem.message)}, and has not for {options.retry_seconds} s (option retrySeconds)"
         ) from None
     except ForqError as problem:
         kind = {FENCED: ForqConsumerFenced}.get(problem.code, ForqDataSourceError)
         if problem.code in GONE:
             kind = ForqDataLoss
         raise kind(_sentence(problem, options)) from None
+
+
+def _trusting(sentence: str) -> str:
+    return sentence.replace("SSL_CERT_FILE can", "option caFile (or SSL_CERT_FILE) can")
 
 
 def _sentence(problem: ForqError, options: Options) -> str:
@@ -88,4 +95,6 @@ def _sentence(problem: ForqError, options: Options) -> str:
             " somebody has released it: a consumer belongs to one query, so this one ends"
         )
     field = "" if problem.field is None else f" ({problem.field})"
-    return f"the server at {options.url} refused: {problem.message}{field} [{problem.code}]"
+    return (
+        f"the server at {without_credentials(options.url)} refused: {problem.message}{field} [{problem.code}]"
+    )

@@ -9,8 +9,8 @@ How Spark calls it, as far as it matters here (tests/spark/test_facts.py has a t
 - Names of parameters are part of the interface: Spark passes some by keyword.
 """
 
-from collections.abc import MutableMapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource
 
@@ -30,6 +30,8 @@ class ForqDataSource(DataSource):
     """Queues of a Forq server, and their logs, as tables and streams."""
 
     options: MutableMapping[str, str]
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Of the session: see spark_conf.py."""
 
     @classmethod
     def name(cls) -> str:
@@ -47,10 +49,10 @@ class ForqDataSource(DataSource):
         given = self.options if created is None else created
         likely, other = likely_uses(given)
         try:
-            columns = schema_of(parsed(given, likely))
+            columns = schema_of(parsed(given, likely, self.defaults))
         except ForqOptionError as problem:
             try:
-                columns = schema_of(parsed(given, other))
+                columns = schema_of(parsed(given, other, self.defaults))
             except ForqOptionError:
                 raise problem from None
         return columns if created is None else storing(columns, created)
@@ -63,7 +65,7 @@ class ForqDataSource(DataSource):
         from pyspark_forq.snapshot import SnapshotReader
         from pyspark_forq.sql_tables import given_to
 
-        options = parsed(given_to(schema, self.options), "read")
+        options = parsed(given_to(schema, self.options), "read", self.defaults)
         check_schema(schema, options)
         return SnapshotReader(options, schema) if options.mode == "snapshot" else LogReader(options, schema)
 
@@ -78,7 +80,7 @@ class ForqDataSource(DataSource):
         from pyspark_forq.sql_tables import given_to
 
         try:
-            options = parsed(given_to(schema, self.options), "stream")
+            options = parsed(given_to(schema, self.options), "stream", self.defaults)
             check_schema(schema, options)
         except ForqDataSourceError as problem:
             return RefusedStream(problem)
@@ -107,7 +109,7 @@ class ForqDataSource(DataSource):
 
         given = given_to(schema, self.options)
         is_insert = is_table(schema)
-        options = parsed(for_writes(given) if is_insert else given, use)
+        options = parsed(for_writes(given) if is_insert else given, use, self.defaults)
         if overwrite:
             raise ForqOptionError("a queue cannot be overwritten: write with mode (outputMode) 'append'")
         if not is_insert:

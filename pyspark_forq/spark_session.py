@@ -7,7 +7,7 @@ from logging import Handler
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from pyspark_forq.source import ForqDataSource
+from pyspark_forq.spark_conf import source_for
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -21,7 +21,8 @@ def session(app_name: str = "forq", **conf: str) -> SparkSession:
     """The Spark session with the data source `forq` registered: the active one, or a new one with this name.
 
     conf: further settings by their names (`**{"spark.master": "local[4]"}`). Without a master, spark-submit's is taken,
-    or every core of this machine. Python workers run the Python of this process: Spark would take the PATH's.
+    or every core of this machine. Those named spark.forq.… are options of all reads and writes (spark_conf.py). Python
+    workers run the Python of this process: Spark would take the PATH's.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -29,7 +30,7 @@ def session(app_name: str = "forq", **conf: str) -> SparkSession:
     for name, value in (_SETTINGS | conf).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    spark.dataSource.register(ForqDataSource)
+    spark.dataSource.register(source_for(spark))
     return spark
 
 

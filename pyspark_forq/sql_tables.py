@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from pyspark.sql.types import StructField, StructType
 
+from forq_trio.client.address import without_credentials
 from pyspark_forq.errors import ForqOptionError
 
 _STORED = "forq"
@@ -30,7 +31,11 @@ def created_with(given: Mapping[str, str]) -> dict[str, str] | None:
     if "token" in options:
         raise ForqOptionError(
             "a table stores no token, which its readers would see: set FORQ_AUTH_SECRET (or FORQ_TOKEN) where Spark"
-            " runs, or give it to each query, as in SELECT * FROM orders WITH (token '…')"
+            " runs, give option 'tokenFile', or give it to each query, as in SELECT * FROM orders WITH (token '…')"
+        )
+    if (url := options.get("url", "")) != without_credentials(url):
+        raise ForqOptionError(
+            "a table stores no password, which its readers would see: leave it out of option 'url'"
         )
     return options
 

@@ -13,6 +13,7 @@ from forq_trio.cli.options import CommandT, json_option, pair, url_option
 from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.spark import need_spark, quiet_spark
+from forq_trio.client.address import without_credentials
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.model.history import OUTCOMES
 from forq_trio.telemetry.words import counted
@@ -209,7 +210,11 @@ def report(
         from pyspark_forq.pipelines.report.write import report as run
 
         events = log_of(spark, "events", url=url, archive=archive, **chosen)
-        source = f"the server {url}" if archive is None else f"the archive {PurePath(archive).name}"
+        source = (
+            f"the server {without_credentials(url)}"
+            if archive is None
+            else f"the archive {PurePath(archive).name}"
+        )
         try:
             done = run(events, directory, window=window, stuck_after=stuck_after, source=source, show=show)
         except ValueError as problem:

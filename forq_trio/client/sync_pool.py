@@ -89,20 +89,20 @@ class _Slots:
 
 
 class Pool:
-    """The connections to the server at `url`.
+    """The connections to the server at `url`. authorities: whom to trust, in PEM; None: as the environment says.
 
     Raises OSError and ValueError for certificates and proxies that cannot be used. A URL that no server can be at is
     refused when a request is made.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, authorities: str | None = None) -> None:
         try:
             address = address_of(url)
         except ValueError as problem:
             self._route: Route | str = str(problem)
         else:
             proxy = proxy_before(url)
-            self._route = Route(address, proxy, context_for(address, proxy))
+            self._route = Route(address, proxy, context_for(address, proxy, authorities))
         self._encoder = Encoder()
         self._closed = False
         self._begin()

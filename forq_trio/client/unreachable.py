@@ -19,7 +19,7 @@ from forq_trio.model.errors import ForqUnreachable
 
 def unreachable(url: str, problem: TransportError) -> ForqUnreachable:
     """The error for a request to the server at `url` that got no answer."""
-    return ForqUnreachable(_sentence(url, problem), sent=problem.sent)
+    return ForqUnreachable(_sentence(without_credentials(url), problem), sent=problem.sent)
 
 
 def _sentence(url: str, problem: TransportError) -> str:

@@ -16,9 +16,11 @@ from pyspark_forq.options import parsed
 from pyspark_forq.pipelines.archive_files import TIME, day, read_files, rows_in, write_files
 from pyspark_forq.pipelines.archive_table import ARCHIVED, TABLES, ArchiveError
 from pyspark_forq.pipelines.old_archives import open_table
+from pyspark_forq.pipelines.owners import server_of
 from pyspark_forq.pipelines.results import ArchiveResult, Show, show_nothing
 from pyspark_forq.pipelines.stores import whole
 from pyspark_forq.rows import arrow_schema
+from pyspark_forq.spark_conf import defaults_of
 
 _IDS_A_BATCH = {"events": 1_000_000, "history": 100_000}
 FOLLOW_SECONDS = 30
@@ -44,7 +46,7 @@ def archive(
     tests that end the process there. Raises ArchiveError when another process archives here or the server's log ends
     before the archive, and InvalidRequest when the archive is of another server or queue.
     """
-    about = {"url": url.rstrip("/"), "queue": queue}
+    about = {"url": server_of(url), "queue": queue}
     given = {"url": url, "token": token, "queue": queue}
     logs = [_Log(spark, directory, table, given, about, step) for table in tables]
     try:
@@ -79,7 +81,7 @@ class _Log:
         self._spark = spark
         self._step = step
         self._source = source_options(table, **given)
-        self._options = parsed(self._source, "read")
+        self._options = parsed(self._source, "read", defaults_of(spark))
         schema = self._frame(1, 1).schema
         self.table.belong_to(arrow_schema(schema), about)
 

@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from forq_trio.model.errors import InvalidRequest
 from pyspark_forq.columns import COLUMNS
-from pyspark_forq.pipelines.owners import check_owner
+from pyspark_forq.pipelines.owners import check_owner, server_of
 from pyspark_forq.pipelines.results import LoadResult, Show, show_nothing
 from pyspark_forq.pipelines.stores import literal, plain, whole
 
@@ -75,7 +75,7 @@ def load(
     )
     messages = as_messages(rows, content, columns or {})
     # A load that was not begun there may go elsewhere: what was wrong may have been the URL.
-    about = {"url": url.rstrip("/"), "queue": queue, "dataset": directory}
+    about = {"url": server_of(url), "queue": queue, "dataset": directory}
     check_owner(spark, place, about, log="commits")
     counted = messages.observe(
         "rows", f.count(f.lit(1)).alias("read"), f.count("content").alias("with_content")

@@ -10,9 +10,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from forq_trio.client.address import without_credentials
 from forq_trio.model.errors import InvalidRequest
 
 FILE = "forq.json"
+
+
+def server_of(url: str) -> str:
+    """A server's URL as the name of an owner, without a user and password that it may have."""
+    return without_credentials(url.rstrip("/"))
 
 
 def check_owner(spark: SparkSession, checkpoint: str, about: Mapping[str, str | None], *, log: str) -> None:

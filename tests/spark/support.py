@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import trustme
+
 from forq_trio import ForqClient, NewMessage, batches
+from forq_trio.client.sync_pool import Pool
 from forq_trio.model.errors import QueueNotFound
 from forq_trio.wire.export import ExportedMessage
 from support.real_server import SECRET, RealServer, real_server
@@ -13,20 +16,26 @@ SETTINGS = {"FORQ_EVENTS": "on", "FORQ_HISTORY": "on"}
 
 
 class Server:
-    """A server that keeps its database and address from one process to the next. client: one for the tests."""
+    """A server that keeps its database and address from one process to the next. client: one for the tests.
 
-    def __init__(self, database: Path, **settings: str) -> None:
+    tls: with a certificate of an authority that only its file `ca` makes known.
+    """
+
+    def __init__(self, database: Path, *, tls: bool = False, **settings: str) -> None:
         self._database = database
-        self._settings = SETTINGS | settings
+        self.ca = database.with_name("ca.pem")
+        self._scheme = "https" if tls else "http"
+        self._settings = SETTINGS | settings | (_certified(self.ca) if tls else {})
         self._processes = ExitStack()
         self._process: RealServer | None = None
         self._address = "127.0.0.1:0"
         self.start()
-        self.client = ForqClient(self.url, SECRET, retry_seconds=30)
+        pool = Pool(self.url, self.ca.read_text() if tls else None)
+        self.client = ForqClient(self.url, SECRET, retry_seconds=30, transport=pool)
 
     @property
     def url(self) -> str:
-        return f"http://{self._address}"
+        return f"{self._scheme}://{self._address}"
 
     @property
     def options(self) -> dict[str, str]:
@@ -70,10 +79,21 @@ class Server:
         self._processes.close()
 
 
+def _certified(ca: Path) -> dict[str, str]:
+    """Settings of a server with TLS, whose authority is in a file."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    certificate, key = ca.with_name("cert.pem"), ca.with_name("key.pem")
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(key)
+    authority.cert_pem.write_to_path(ca)
+    return {"FORQ_TLS_CERT": str(certificate), "FORQ_TLS_KEY": str(key)}
+
+
 @contextmanager
-def running(database: Path, **settings: str) -> Iterator[Server]:
+def running(database: Path, *, tls: bool = False, **settings: str) -> Iterator[Server]:
     """A server that is killed at the end."""
-    server = Server(database, **settings)
+    server = Server(database, tls=tls, **settings)
     try:
         yield server
     finally:

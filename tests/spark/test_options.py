@@ -57,7 +57,7 @@ def test_every_option() -> None:
     ("given", "use", "reason"),
     [
         ({"ques": "q"}, "read", "there is no option 'ques'; did you mean 'queue'?"),
-        ({"zzz": "q"}, "read", "there is no option 'zzz'; there are url, token, queue"),
+        ({"zzz": "q"}, "read", "there is no option 'zzz'; there are url, token, tokenFile, caFile, queue"),
         ({}, "read", "option 'queue' has to name the queue of spark.read with mode 'snapshot'"),
         (QUEUE, "stream", "option 'consumer' has to name who reads"),
         (QUEUE | {"mode": "evens"}, "read", "mode='evens': one of .*; did you mean 'events'?"),

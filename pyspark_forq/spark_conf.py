@@ -1,0 +1,52 @@
+"""Spark's configuration as options of every read and write: `spark.forq.url`, `spark.forq.tokenFile` and their like.
+
+Spark gives a data source the options of a call, and nothing of its configuration. So `session` registers a class that
+has the values in itself: they travel as code does, and are in no plan, table or checkpoint.
+"""
+
+from difflib import get_close_matches
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pyspark_forq.errors import ForqOptionError
+from pyspark_forq.options import members_of, token_of_environment
+from pyspark_forq.source import ForqDataSource
+
+PREFIX = "spark.forq."
+NAMES = ("url", "token", "tokenFile", "caFile", "retrySeconds")
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the driver is another process, elsewhere perhaps, which the session reaches by Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def defaults_of(spark: SparkSession) -> dict[str, Any]:
+    """Members of Options, by the configuration of a session; files are read where this runs. Raises ForqOptionError.
+
+    Behind Spark Connect the token of this process is among them: the driver does not have its environment.
+    """
+    given = {
+        name.removeprefix(PREFIX): text for name, text in spark.conf.getAll.items() if name.startswith(PREFIX)
+    }
+    for name in given:
+        if name not in NAMES:
+            nearest = get_close_matches(name, NAMES, n=1)
+            hint = f"did you mean {PREFIX}{nearest[0]}?" if nearest else f"there are {', '.join(NAMES)}"
+            raise ForqOptionError(f"there is no setting {PREFIX}{name}: {hint}")
+    members = members_of({name.lower(): text for name, text in given.items()})
+    token = token_of_environment()
+    if is_connect(spark) and token is not None:
+        members.setdefault("token", token)
+    return members
+
+
+def source_for(spark: SparkSession) -> type[ForqDataSource]:
+    """The data source with the defaults of a session."""
+    defaults = defaults_of(spark)
+    return (
+        type("ConfiguredDataSource", (ForqDataSource,), {"defaults": defaults})
+        if defaults
+        else ForqDataSource
+    )
