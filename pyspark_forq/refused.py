@@ -3,7 +3,6 @@
 from typing import NoReturn
 
 from pyspark.sql.datasource import DataSourceStreamReader
-from pyspark.sql.streaming.datasource import ReadLimit
 
 from pyspark_forq.errors import ForqDataSourceError
 
@@ -22,7 +21,7 @@ class RefusedStream(DataSourceStreamReader):
         """The first call of one that goes on."""
         raise self._problem
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> NoReturn:
+    def latestOffset(self, start: object = None, limit: object = None) -> NoReturn:
         """Never comes so far."""
         raise self._problem
 

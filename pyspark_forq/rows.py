@@ -8,10 +8,12 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pyspark_forq.versions import ARROW_ZONE
+
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """The columns as Arrow has them; Spark compares them with what it makes of the same schema."""
-    return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema, timezone="UTC") if ARROW_ZONE.is_in() else to_arrow_schema(schema)
 
 
 def batch_of(

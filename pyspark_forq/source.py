@@ -71,19 +71,22 @@ class ForqDataSource(DataSource):
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":
         """Drains a queue, or follows a log."""
-        from pyspark_forq.consume import ConsumeReader
         from pyspark_forq.errors import ForqDataSourceError
-        from pyspark_forq.logs import LogStreamReader
         from pyspark_forq.options import parsed
         from pyspark_forq.refused import RefusedStream
         from pyspark_forq.schemas import check_schema
         from pyspark_forq.sql_tables import given_to
+        from pyspark_forq.versions import STREAM_READS
 
         try:
+            STREAM_READS.need()
             options = parsed(given_to(schema, self.options), "stream", self.defaults)
             check_schema(schema, options)
         except ForqDataSourceError as problem:
             return RefusedStream(problem)
+        from pyspark_forq.consume import ConsumeReader
+        from pyspark_forq.log_streams import LogStreamReader
+
         return (
             ConsumeReader(options, schema) if options.mode == "consume" else LogStreamReader(options, schema)
         )
@@ -96,7 +99,10 @@ class ForqDataSource(DataSource):
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
         """Sends the rows of a stream."""
-        from pyspark_forq.writing import StreamWriter
+        from pyspark_forq.versions import STREAM_WRITES
+
+        STREAM_WRITES.need()
+        from pyspark_forq.stream_writing import StreamWriter
 
         return StreamWriter(self._written(schema, overwrite, "stream write"))
 

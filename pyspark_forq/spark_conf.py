@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark_forq.errors import ForqOptionError
 from pyspark_forq.options import members_of, token_of_environment
 from pyspark_forq.source import ForqDataSource
+from pyspark_forq.versions import SETTINGS
 
 PREFIX = "spark.forq."
 NAMES = ("url", "token", "tokenFile", "caFile", "retrySeconds")
@@ -37,16 +38,19 @@ def defaults_of(spark: SparkSession) -> dict[str, Any]:
             raise ForqOptionError(f"there is no setting {PREFIX}{name}: {hint}")
     members = members_of({name.lower(): text for name, text in given.items()})
     token = token_of_environment()
-    if is_connect(spark) and token is not None:
+    if token is not None and is_connect(spark) and SETTINGS.is_in(spark.version):
         members.setdefault("token", token)
     return members
 
 
-def source_for(spark: SparkSession) -> type[ForqDataSource]:
-    """The data source with the defaults of a session."""
+def register(spark: SparkSession) -> None:
+    """Make the data source known to a session, with its defaults.
+
+    Raises ForqDataSourceError where there are some and Spark is too old for them.
+    """
     defaults = defaults_of(spark)
-    return (
-        type("ConfiguredDataSource", (ForqDataSource,), {"defaults": defaults})
-        if defaults
-        else ForqDataSource
-    )
+    if defaults:
+        SETTINGS.need(spark.version)
+        spark.dataSource.register(type("ConfiguredDataSource", (ForqDataSource,), {"defaults": defaults}))
+    elif SETTINGS.is_in(spark.version):  # before, Spark finds it by its module, and refuses another
+        spark.dataSource.register(ForqDataSource)

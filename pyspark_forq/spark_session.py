@@ -7,7 +7,7 @@ from logging import Handler
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from pyspark_forq.spark_conf import source_for
+from pyspark_forq.spark_conf import register
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -30,7 +30,7 @@ def session(app_name: str = "forq", **conf: str) -> SparkSession:
     for name, value in (_SETTINGS | conf).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    spark.dataSource.register(source_for(spark))
+    register(spark)
     return spark
 
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import Stage
@@ -26,7 +26,7 @@ from pyspark_forq.messages import messages_of, pages_of
 from pyspark_forq.options import Options
 from pyspark_forq.server import ask, in_our_words
 
-_QUERY = "sql.streaming.queryId"
+QUERY = "sql.streaming.queryId"
 _STREAM_BATCH = "streaming.sql.batchId"
 
 
@@ -43,7 +43,7 @@ def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> TaskStages:
     """Stage the rows of a task, those of each queue in their order."""
     context = TaskContext.get()
     assert context is not None
-    query = context.getLocalProperty(_QUERY)
+    query = context.getLocalProperty(QUERY)
     batch = context.getLocalProperty(_STREAM_BATCH)
     name = f"{batch or 'batch'}-{context.partitionId()}-{uuid4().hex}"
     pages: dict[str, int] = {}
@@ -98,7 +98,8 @@ def discard(options: Options, staged: Iterable[TaskStages]) -> None:
                 return
 
 
-def _present(messages: Sequence[WriterCommitMessage | None]) -> list[TaskStages]:
+def present(messages: Sequence[WriterCommitMessage | None]) -> list[TaskStages]:
+    """What the tasks have staged that came to an end."""
     return [message for message in messages if isinstance(message, TaskStages)]
 
 
@@ -118,32 +119,8 @@ class BatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish all partitions at once."""
         is_own = self._options.txn_app_id is None
-        publish(self._options, self._app, self._version, _present(messages), once=is_own)
+        publish(self._options, self._app, self._version, present(messages), once=is_own)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Give up what was staged."""
-        discard(self._options, _present(messages))
-
-
-class StreamWriter(DataSourceStreamArrowWriter):
-    """Writes micro-batches."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskStages:
-        """Stage a partition."""
-        staged = stage(self._options, iterator)
-        if staged.query is None:
-            raise ForqDataSourceError(f"this version of Spark does not tell tasks {_QUERY}: use foreachBatch")
-        return staged
-
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Publish all partitions at once."""
-        staged = _present(messages)
-        if staged:
-            publish(self._options, f"spark-query-{staged[0].query}", batchId, staged)
-
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Give up what was staged."""
-        discard(self._options, _present(messages))
+        discard(self._options, present(messages))

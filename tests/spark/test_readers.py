@@ -17,7 +17,8 @@ from forq_trio.storage.open import SQLITE_PREFIX, open_engine
 from forq_trio.system import open_system
 from pyspark_forq.consume import ConsumeReader
 from pyspark_forq.errors import ForqDataLoss, ForqDataSourceError
-from pyspark_forq.logs import LogReader, LogStreamReader
+from pyspark_forq.log_streams import LogStreamReader
+from pyspark_forq.logs import LogReader
 from pyspark_forq.options import parsed
 from pyspark_forq.ranges import Range
 from pyspark_forq.schemas import schema_of

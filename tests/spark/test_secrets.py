@@ -9,7 +9,7 @@ from pyspark_forq.driver_files import FILE_BYTES_MAX
 from pyspark_forq.errors import ForqDataSourceError, ForqOptionError
 from pyspark_forq.options import Options, parsed
 from pyspark_forq.server import ask, in_our_words
-from pyspark_forq.spark_conf import defaults_of, source_for
+from pyspark_forq.spark_conf import defaults_of, register
 from spark.queries import drained, stream
 from spark.support import running
 from support.real_server import SECRET
@@ -69,7 +69,7 @@ def test_the_configuration_of_a_session_is_for_all_reads_and_writes(spark, encry
     other = spark.newSession()
     for name in ("url", "tokenFile", "caFile"):
         other.conf.set(f"spark.forq.{name}", files[name])
-    other.dataSource.register(source_for(other))
+    register(other)
     rows = other.createDataFrame([("one",)], "content string")
     rows.write.format("forq").option("queue", queue).mode("append").save()
     found = other.read.format("forq").option("queue", queue)
@@ -81,7 +81,7 @@ def test_pipelines_have_it_from_there_too(spark, encrypted, queue, files, tmp_pa
     other = spark.newSession()
     for name in ("tokenFile", "caFile"):
         other.conf.set(f"spark.forq.{name}", files[name])
-    other.dataSource.register(source_for(other))
+    register(other)
     (tmp_path / "lines.txt").write_text("one\n", encoding="utf-8")
     url = encrypted.url.replace("//", "//somebody:geheim@")
     assert load(other, tmp_path / "lines.txt", queue, url=url).published == 1

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark_forq import reason_of
 from pyspark_forq.consume import ConsumeReader
 from pyspark_forq.errors import ForqConsumerFenced
-from pyspark_forq.logs import LogStreamReader
+from pyspark_forq.log_streams import LogStreamReader
 from pyspark_forq.options import parsed
 from pyspark_forq.schemas import schema_of
 from spark.queries import drained, stream

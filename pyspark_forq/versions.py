@@ -1,0 +1,40 @@
+"""What a version of Spark lets a data source of Python do. All else is the same from 4.0 on.
+
+Before 4.2 a stream is asked for its latest offset without being told what has been written, and without a limit: a
+drain could not know what to acknowledge. Before 4.1 a stream's rows come to a sink without their types, and a data
+source that Spark has found by its module cannot be registered once more, with settings.
+"""
+
+import re
+from dataclasses import dataclass
+
+import pyspark
+
+from pyspark_forq.errors import ForqDataSourceError
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a user writes, the version from which on it works, and what to do before."""
+
+    use: str
+    since: tuple[int, int]
+    instead: str
+
+    def need(self, version: str = pyspark.__version__) -> None:
+        """Raises ForqDataSourceError, with both versions, where `version` is older."""
+        if not self.is_in(version):
+            needed = ".".join(map(str, self.since))
+            raise ForqDataSourceError(
+                f"{self.use} needs Spark {needed} or newer, and this is {version}: {self.instead}"
+            )
+
+    def is_in(self, version: str = pyspark.__version__) -> bool:
+        """Whether `version` has it."""
+        return tuple(int(number) for number in re.findall(r"\d+", version)[:2]) >= self.since
+
+
+STREAM_READS = Feature("spark.readStream", (4, 2), "spark.read works here")
+STREAM_WRITES = Feature("df.writeStream", (4, 1), "a batch write in foreachBatch works here")
+SETTINGS = Feature("a setting spark.forq.…", (4, 1), "options and the environment work here")
+ARROW_ZONE = Feature("a time zone for Spark's Arrow schemas", (4, 2), "it is UTC here")
