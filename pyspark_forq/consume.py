@@ -5,6 +5,10 @@ messages for a number, so tasks may be repeated, and a killed query continues wi
 behind `start` only when everything up to `start` has been written and logged; so this is where leases are acknowledged.
 Async progress tracking would break that rule.
 
+Where more than a batch waits, the lease of the next batch is made while Spark works on one (ahead.py): that call
+acknowledges what is written and logged, so Spark waits for neither. It is tried once: what it did not do, Spark's next
+question for a batch does.
+
 Opening a consumer starts a generation, and an older one is refused from then on: of two queries with one consumer, the
 one that was started last goes on. The constructors do nothing, because Spark makes readers in several processes, and
 only in one of them asks for offsets.
@@ -23,7 +27,7 @@ has the time when the lease was made.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Concatenate, ParamSpec, TypeVar
@@ -110,10 +114,10 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._left is not None and done >= self._known:
             wanted = min(wanted, self._left)
         wanted = min(wanted, CONSUMER_LEASE_MESSAGES_MAX)
-        if made is not None and made.complete and made.number == done + 1 and made.messages <= wanted:
-            lease = self._lease = made
-        else:
-            with in_our_words(self._options):
+        with in_our_words(self._options):
+            if made is not None and made.number == done + 1 and self._is_next(made, wanted):
+                lease = self._lease = made
+            else:
                 self._acknowledge(done)
                 if wanted <= 0:
                     return start
@@ -130,6 +134,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._ahead.begin(partial(self._make_ahead, done, lease.number + 1, wanted))
         return {"seq": lease.number}
 
+    def _is_next(self, made: ConsumerLease, wanted: int) -> bool:
+        """True if a lease that was made ahead is the next batch as it is. Not if another query has the consumer now."""
+        is_whole = made.complete and made.messages <= wanted
+        return is_whole and self._ask(ForqClient.consumer).generation == self._generation
+
     def _is_full(self, lease: ConsumerLease, wanted: int) -> bool:
         """True if more messages may wait behind this lease, of which the next batch is to have some."""
         size_max = self._options.max_bytes_per_trigger
@@ -137,10 +146,15 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _make_ahead(self, done: int, number: int, wanted: int) -> ConsumerLease:
         """Acknowledge what is written and logged, and lease the batch behind the one that Spark reads meanwhile."""
+        once = replace(self._options, retry_seconds=0)
+        of_consumer = self._queue, self._consumer, self._open()
         if done > self._acknowledged:
-            self._ask(ForqClient.acknowledge, self._open(), done)
+            ask(once, ForqClient.acknowledge, *of_consumer, done)
             self._acknowledged = done
-        return self._make(number, wanted, ahead=True)
+        size_max = self._options.max_bytes_per_trigger
+        return ask(
+            once, ForqClient.lease, *of_consumer, number, max_messages=wanted, max_bytes=size_max, ahead=True
+        )
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """Pages of the lease `end`, in about equal parts; none when a query begins and there is nothing to lease."""
@@ -180,7 +194,6 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """The query has ended."""
         self._heartbeat.end()
-        self._ahead.take()
 
     def reportLatestOffset(self) -> dict[str, int]:
         """The newest lease, and how many messages wait behind it, for the query's progress."""
@@ -237,18 +250,14 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lease = self._make(self._behind_gone(number), wanted)
         return self._lease
 
-    def _make(self, number: int, wanted: int, *, ahead: bool = False) -> ConsumerLease:
-        """Lease `number`, complete: the one that the server has, else of what is ready now.
-
-        ahead: see `Broker.lease`; then it may not be complete.
-        """
+    def _make(self, number: int, wanted: int) -> ConsumerLease:
+        """Lease `number`, complete: the one that the server has, else of what is ready now."""
         return self._ask(
             ForqClient.lease,
             self._open(),
             number,
             max_messages=wanted,
             max_bytes=self._options.max_bytes_per_trigger,
-            ahead=ahead,
         )
 
     def _behind_gone(self, number: int) -> int:

@@ -5,7 +5,7 @@ thread, and a deadline after which they are interrupted. The context variable `m
 read.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import trio
@@ -38,7 +38,7 @@ class ReaderPool:
         self._slots = ReadSlots(size)
         self._deadline_seconds = deadline_seconds
         self._on_rejected = on_rejected
-        self.put_back = _nobody_puts_back
+        self.put_back: Callable[[MessagesMoved], Awaitable[None]] | None = None
         self._idle: list[Reader] = []
         self._closed = False
 
@@ -58,6 +58,8 @@ class ReaderPool:
                         try:
                             return await self._read(read)
                         except MessagesMoved as moved:
+                            if self.put_back is None:
+                                raise
                             await self.put_back(moved)
             except Overloaded:
                 self._on_rejected(Cause.OVERLOADED)
@@ -110,10 +112,6 @@ class ReaderPool:
         self._closed = True
         while self._idle:
             self._idle.pop().close()
-
-
-async def _nobody_puts_back(moved: MessagesMoved) -> None:
-    raise moved
 
 
 def _capture(read: Callable[[Reader], T], reader: Reader) -> T | Exception:

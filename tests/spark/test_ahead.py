@@ -1,0 +1,175 @@
+"""Leases made ahead: what the server is asked for while Spark works on a batch, called as Spark calls it."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from forq_trio import ForqClient
+from forq_trio.model.errors import ForqUnreachable
+from forq_trio.model.messages import NewMessage
+from pyspark_forq.consume import ConsumeReader
+from pyspark_forq.errors import ForqDataLoss
+from pyspark_forq.options import parsed
+from pyspark_forq.schemas import schema_of
+from support.in_process import in_process_server
+from support.real_server import SECRET
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with in_process_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def client(url) -> Iterator[ForqClient]:
+    with ForqClient(url, SECRET) as client:
+        yield client
+
+
+class Query:
+    """Spark's side of a stream: one batch after the other; what a batch had is written when it is committed."""
+
+    def __init__(self, url: str, queue: str, most: int, begun_at: int | None = None) -> None:
+        options = parsed({"url": url, "token": SECRET, "queue": queue, "consumer": "spark"}, "stream")
+        self.reader = ConsumeReader(options, schema_of(options))
+        self.most = ReadMaxRows(most)
+        self.start = self.reader.initialOffset() if begun_at is None else {"seq": begun_at}
+
+    def plan(self) -> dict[str, int]:
+        return self.reader.latestOffset(self.start, self.most)
+
+    def read(self, end: dict[str, int]) -> list[str]:
+        return [
+            row["content"]
+            for part in self.reader.partitions(self.start, end)
+            for batch in self.reader.read(part)
+            for row in batch.to_pylist()
+        ]
+
+    def batch(self) -> list[str]:
+        """Plan, read and commit one; empty when there was nothing."""
+        end = self.plan()
+        if end == self.start:
+            return []
+        rows = self.read(end)
+        self.start = end
+        return rows
+
+    def made_ahead(self) -> None:
+        """Wait for the call that is under way."""
+        thread = self.reader._ahead._thread
+        if thread is not None:
+            thread.join()
+
+
+@pytest.fixture
+def filled(client, queue) -> list[str]:
+    contents = [f"m{number}" for number in range(10)]
+    client.produce_many(queue, [NewMessage(content) for content in contents])
+    return contents
+
+
+def test_the_next_batch_is_leased_while_one_is_at_work(url, client, queue, filled) -> None:
+    query = Query(url, queue, 4)
+    end = query.plan()
+    query.made_ahead()
+    info = client.consumer(queue, "spark")
+    assert (end["seq"], info.leased, info.acknowledged, info.open_messages) == (1, 2, 0, 8)
+    assert query.read(end) == filled[:4]
+    query.start = end
+    assert query.plan() == {"seq": 2}
+    query.made_ahead()
+    assert client.consumer(queue, "spark").acknowledged == 1
+    assert query.read({"seq": 2}) == filled[4:8]
+
+
+def test_a_drain_has_every_message_once_and_leaves_nothing(url, client, queue, filled) -> None:
+    query = Query(url, queue, 3)
+    found = [query.batch() for _ in range(5)]
+    assert found == [filled[:3], filled[3:6], filled[6:9], filled[9:], []]
+    info = client.consumer(queue, "spark")
+    assert (info.acknowledged, info.open_messages, client.queue_stats(queue).processing) == (4, 0, 0)
+
+
+def test_one_that_is_not_full_gets_what_came_meanwhile(url, client, queue, filled) -> None:
+    query = Query(url, queue, 8)
+    assert query.batch() == filled[:8]
+    query.made_ahead()
+    client.produce(queue, "later")
+    assert query.batch() == [*filled[8:], "later"]
+    assert query.batch() == []
+
+
+def test_a_batch_that_is_not_full_has_none_ahead(url, client, queue, filled) -> None:
+    query = Query(url, queue, 100)
+    query.plan()
+    assert query.reader._ahead._thread is None
+
+
+def test_a_query_that_ends_by_itself_leases_no_more_than_there_was(url, client, queue, filled) -> None:
+    query = Query(url, queue, 4)
+    query.reader.prepareForTriggerAvailableNow()
+    found = query.batch()
+    client.produce_many(queue, [NewMessage("later")] * 9)
+    while rows := query.batch():
+        found += rows
+    assert found == filled
+    assert client.queue_stats(queue).ready == 9
+
+
+@pytest.mark.parametrize("at_work", [0, 1, 2])
+def test_a_query_that_was_killed_goes_on_with_its_batch(url, client, queue, filled, at_work) -> None:
+    """Whatever was leased ahead, and whether or not the batch before was acknowledged."""
+    query = Query(url, queue, 3)
+    found = [query.batch() for _ in range(at_work)]
+    end = query.plan()
+    query.made_ahead()
+    again = Query(url, queue, 3, at_work)
+    found.append(again.read(end))
+    again.start = end
+    while rows := again.batch():
+        found.append(rows)
+    assert [row for rows in found for row in rows] == filled
+    assert client.queue_stats(queue).processing == 0
+
+
+def test_without_its_last_commit_a_query_reads_the_same_batch(url, client, queue, filled) -> None:
+    query = Query(url, queue, 3)
+    end = query.plan()
+    query.made_ahead()
+    first = query.read(end)
+    again = Query(url, queue, 3, 0)
+    assert again.plan() == end
+    assert again.read(end) == first
+
+
+def test_what_was_given_back_meanwhile_is_told(url, client, queue, filled) -> None:
+    query = Query(url, queue, 3)
+    query.batch()
+    query.made_ahead()
+    client.release_consumer(queue, "spark")
+    with pytest.raises(Exception, match="released it") as raised:
+        query.batch()
+    assert not isinstance(raised.value, ForqDataLoss)
+    again = Query(url, queue, 3, 1)
+    with pytest.raises(ForqDataLoss, match="given back"):
+        again.batch()
+
+
+def test_what_the_call_ahead_could_not_do_the_next_question_does(
+    url, client, queue, filled, monkeypatch
+) -> None:
+    query = Query(url, queue, 4)
+    asked = []
+
+    def fails(*arguments: int) -> None:
+        asked.append(arguments)
+        raise ForqUnreachable("no answer", sent=False)
+
+    monkeypatch.setattr(query.reader, "_make_ahead", fails)
+    found = [query.batch() for _ in range(4)]
+    assert found == [filled[:4], filled[4:8], filled[8:], []]
+    assert asked == [(0, 2, 4), (1, 3, 4)]
+    assert client.consumer(queue, "spark").acknowledged == 3
