@@ -136,7 +136,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _is_next(self, made: ConsumerLease, wanted: int) -> bool:
         """True if a lease that was made ahead is the next batch as it is. Not if another query has the consumer now."""
-        is_whole = made.complete and made.messages <= wanted
+        is_whole = made.complete and 0 < made.messages <= wanted
         return is_whole and self._ask(ForqClient.consumer).generation == self._generation
 
     def _is_full(self, lease: ConsumerLease, wanted: int) -> bool:

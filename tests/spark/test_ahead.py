@@ -93,6 +93,13 @@ def test_a_drain_has_every_message_once_and_leaves_nothing(url, client, queue, f
     assert (info.acknowledged, info.open_messages, client.queue_stats(queue).processing) == (4, 0, 0)
 
 
+def test_the_last_batch_is_acknowledged_also_when_it_is_full(url, client, queue, filled) -> None:
+    query = Query(url, queue, 5)
+    assert [query.batch() for _ in range(3)] == [filled[:5], filled[5:], []]
+    info = client.consumer(queue, "spark")
+    assert (info.acknowledged, info.open_messages, client.queue_stats(queue).processing) == (2, 0, 0)
+
+
 def test_one_that_is_not_full_gets_what_came_meanwhile(url, client, queue, filled) -> None:
     query = Query(url, queue, 8)
     assert query.batch() == filled[:8]
