@@ -8,8 +8,9 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from forq_trio import ForqClient
 from forq_trio.model.errors import ForqUnreachable
 from forq_trio.model.messages import NewMessage
+from forq_trio.storage.sqlite.files.check import backup_file
 from pyspark_forq.consume import ConsumeReader
-from pyspark_forq.errors import ForqDataLoss
+from pyspark_forq.errors import ForqDataLoss, ForqDataSourceError
 from pyspark_forq.options import parsed
 from pyspark_forq.schemas import schema_of
 from support.in_process import in_process_server
@@ -180,3 +181,28 @@ def test_what_the_call_ahead_could_not_do_the_next_question_does(
     assert found == [filled[:4], filled[4:8], filled[8:], []]
     assert asked == [(0, 2, 4), (1, 3, 4)]
     assert client.consumer(queue, "spark").acknowledged == 3
+
+
+def test_a_server_restored_from_a_backup_with_two_leases_goes_on_or_says_so(tmp_path) -> None:
+    """It has one lease that is open and one ahead; what it never leased is not taken for its own."""
+    database, backup = tmp_path / "forq.db", tmp_path / "backup.db"
+    contents = [f"m{number}" for number in range(10)]
+    with in_process_server(database=database) as url, ForqClient(url, SECRET) as client:
+        client.produce_many("q", [NewMessage(content) for content in contents])
+        query = Query(url, "q", 3)
+        found = query.batch()
+        query.made_ahead()
+        backup_file(str(database), str(backup))
+        found += query.batch()
+        query.made_ahead()
+    assert found == contents[:6]
+    with in_process_server(database=backup) as url, ForqClient(url, SECRET) as client:
+        info = client.consumer("q", "spark")
+        assert (info.leased, info.acknowledged, info.open_messages) == (2, 0, 6)
+        with pytest.raises(ForqDataSourceError, match="restored from a backup"):
+            Query(url, "q", 3, 3).batch()
+        again = Query(url, "q", 3, 2)
+        while rows := again.batch():
+            found += rows
+        assert client.queue_stats("q").total == 0
+    assert found == contents
