@@ -1,6 +1,7 @@
 """Spark's side of the scenario spark: `python -m bench.load.spark_work WORK URL QUEUE BYTES MESSAGES`.
 
-WORK is `drain`: publish so many messages, drain them into nothing, publish them again, drain them into Parquet. Or
+WORK is `drain`: publish so many messages, drain them into nothing, publish them again, drain them into Parquet, and
+read these files. Or
 `archive`: publish and drain them, on a server that keeps events, and archive those. Says how many seconds each took, as
 JSON. The key is in FORQ_AUTH_SECRET.
 """
@@ -35,11 +36,18 @@ class Work:
         source = self._spark.readStream.format("forq").options(url=self._url, queue=queue, consumer="bench")
         writer = source.load().writeStream.format(sink)
         if sink != "noop":
-            writer = writer.option("path", str(self._directory / "out" / queue))
+            writer = writer.option("path", self._files(queue))
         place = str(self._directory / "checkpoints" / f"{queue}-{sink}")
         query = writer.option("checkpointLocation", place).trigger(availableNow=True).start()
         query.awaitTermination()
         return sum(progress.numInputRows for progress in query.recentProgress)
+
+    def read_files(self, queue: str) -> None:
+        """Into nothing, what was drained into Parquet."""
+        self._spark.read.parquet(self._files(queue)).write.format("noop").mode("overwrite").save()
+
+    def _files(self, queue: str) -> str:
+        return str(self._directory / "out" / queue)
 
     def archive(self, queue: str) -> int:
         """All events, in a batch; returns how many."""
@@ -56,11 +64,12 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def drains(work: Work, queue: str, count: int) -> dict[str, float]:
-    """Publish and drain, into nothing and into Parquet."""
+    """Publish and drain, into nothing and into Parquet; and read these files, for comparison."""
     found: dict[str, float] = {}
     for sink in ("noop", "parquet"):
         found[f"publish_for_{sink}"] = timed(lambda: work.publish(queue, count))
         found[f"drain_{sink}"] = timed(lambda: check(work.drain(queue, sink), count))  # noqa: B023
+    found["read_parquet"] = timed(lambda: work.read_files(queue))
     return found
 
 
@@ -89,6 +98,7 @@ def main() -> None:
         work = Work(spark, url, size, Path(directory))
         work.publish(f"{queue}-warm", WARM_UP_MESSAGES)
         work.drain(f"{queue}-warm", "parquet")
+        work.read_files(f"{queue}-warm")
         if name == "archive":
             work.archive(queue)
         found = WORKS[name](work, queue, count)

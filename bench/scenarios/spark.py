@@ -12,7 +12,7 @@ from bench.targets.servers import KEY, ROOT, ServerError, forq_server
 
 
 def spark(context: Context) -> list[Row]:
-    """Publish a data frame, drain it into nothing and into Parquet, archive events, by Spark on local[2].
+    """Publish a data frame, drain it into nothing and into Parquet, read that, archive events, by Spark on local[2].
 
     The server keeps events only where they are archived.
     """
