@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from forq_trio.model import limits
 from forq_trio.model.commands import PutBack
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
@@ -213,12 +214,14 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     leasing = {each.queue for each in tx.consumers.values() if each.open is not None}
     known = {row.id for row in found} if leasing else ()
     missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
-    pages = tx.query("moved_by_id", _encode(missing).decode()) if missing else []
+    most = limits.CONSUMER_PUT_BACK_MESSAGES_MAX
+    pages = tx.query("moved_by_id", _encode(missing[:most]).decode()) if missing else []
     for page in pages:
         if tx.allowances.used_up(Step.PUT_BACK):
             return found, frozenset([message_id for _, message_id in missing])
         put_page_back(tx, PageName(*page))
-    return (rows_of(tx.query("find_by_id", ids)) if pages else found), frozenset()
+    later = frozenset([message_id for _, message_id in missing[most:]])
+    return (rows_of(tx.query("find_by_id", ids)) if pages else found), later
 
 
 @operation_on_each(PutBack)
