@@ -185,6 +185,9 @@ def compact(
     show_default=True,
     help="A message without an event for so long is stuck.",
 )
+@click.option(
+    "--queue-pages", is_flag=True, help="Write a page for each of the 20 queues with the most traffic, too."
+)
 @json_option
 @spark_options
 @url_option
@@ -196,6 +199,7 @@ def report(
     url: str,
     window: str,
     stuck_after: str,
+    queue_pages: bool,
     **chosen: Any,
 ) -> None:
     """Write report.html and tables of throughput, backlog, latencies, rates, attempts and stuck messages to DIRECTORY.
@@ -216,7 +220,15 @@ def report(
             else f"the archive {PurePath(archive).name}"
         )
         try:
-            done = run(events, directory, window=window, stuck_after=stuck_after, source=source, show=show)
+            done = run(
+                events,
+                directory,
+                window=window,
+                stuck_after=stuck_after,
+                source=source,
+                queue_pages=queue_pages,
+                show=show,
+            )
         except ValueError as problem:
             raise Failure(str(problem), Exit.USAGE) from None
     if as_json:

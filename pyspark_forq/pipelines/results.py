@@ -16,7 +16,8 @@ def show_nothing(done: int, total: int | None = None, status: str = "") -> None:
 
 
 class ReportResult(Struct, frozen=True, rename="camel"):
-    """page, tables: where they are. events, queues, stuck: how many there were in the report."""
+    """page, tables: where they are. events, queues, stuck: how many there were in the report. queue_pages: how many
+    pages of single queues were written."""
 
     page: str
     tables: str
@@ -24,6 +25,7 @@ class ReportResult(Struct, frozen=True, rename="camel"):
     events: int
     queues: int
     stuck: int
+    queue_pages: int = 0
 
 
 class CompactResult(Struct, frozen=True, rename="camel"):

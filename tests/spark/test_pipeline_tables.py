@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
-from pyspark_forq.pipelines.report import facts, tables
-from pyspark_forq.pipelines.report.page import Verdict, render, verdict
+from pyspark_forq.pipelines.report import facts, queue_facts, tables
+from pyspark_forq.pipelines.report.look import Verdict, verdict
+from pyspark_forq.pipelines.report.page import render
 from spark.event_frames import SCHEMA, at, event
 
 # A message that is acked at once, one that fails twice and becomes a dead letter, which is redriven, and an ack of a
@@ -173,6 +174,40 @@ def test_nothing_and_what_is_hostile_make_a_page(spark) -> None:
     assert "&lt;script&gt;alert(1)" in html
     assert "{{ 7 * 7 }}" in html
     assert len(html) < 200_000
+
+
+def test_the_page_of_a_queue_has_its_own_numbers(spark) -> None:
+    rows = [event(100 + n, n, "delivered", "p", f"p{n}", attempt=1, ms=n) for n in range(15)]
+    rows += [event(200 + n, 20, "nacked", "p", "p0", attempt=1, reason=f"why {n % 25}") for n in range(30)]
+    frame = spark.createDataFrame([*EVENTS, *rows, event(300, 8000, "produced", "p")], SCHEMA)
+    found = facts.gather(frame)
+    queue_facts.add(found, frame)
+    of = {queue.name: queue for queue in found.queues}
+    q, p = of["q"], of["p"]
+    assert [(row["kind"], row["reason"], row["messages"]) for row in q.reasons] == [
+        ("dead_lettered", "failed", 1),
+        ("nacked", "busy", 1),
+    ]
+    assert [(row["message_id"], row["duration_ms"]) for row in q.waits] == [
+        ("m1", 1000),
+        ("m2", 8),
+        ("m2", 4),
+    ]
+    assert q.attempts == [("1", 1, 0), ("2", 0, 1)]
+    assert [(row["message_id"], row["kind"]) for row in q.idle] == [("m2", "requeued")]
+    step_minutes = found.step_ms / 60_000
+    assert sum(value or 0 for value in q.series["failures"].values) * step_minutes == 1
+    assert sum(value or 0 for value in q.series["dead_lettered"].values) * step_minutes == 1
+    assert [row["duration_ms"] for row in p.waits] == list(range(14, 4, -1))
+    assert len(p.reasons) == facts.REASONS_SHOWN
+    assert p.reasons[0]["messages"] == 2
+    assert len(p.idle) == 15
+    assert p.latency["wait"].longest == 14
+
+
+def test_messages_that_nobody_has_received_make_a_page(spark) -> None:
+    found = facts.gather(spark.createDataFrame([event(1, 0, "produced")], SCHEMA))
+    assert "The queue needs no attention" in render(found, made_at_ms=0, source="a test")
 
 
 def test_a_queue_that_merely_waits_needs_no_attention(spark) -> None:

@@ -197,5 +197,10 @@ def transferred_bytes(page: Page) -> int:
 
 
 def sideways_pixels(page: Page) -> int:
-    """By how many pixels the page is wider than its window; a page must not scroll sideways."""
-    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    """By how many pixels the page is wider than its window; a page must not scroll sideways.
+
+    Not than `innerWidth`: a phone makes its window wider for a page that does not fit, and everything smaller.
+    """
+    size = page.viewport_size
+    assert size is not None
+    return page.evaluate("document.documentElement.scrollWidth") - size["width"]

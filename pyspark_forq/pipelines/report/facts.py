@@ -4,6 +4,7 @@ The page has the TOP queues with the most traffic one by one and all others as o
 of time; so it stays small however many queues and days there are.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ class Latency:
     p99: float
     messages: int
     negative: int
+    longest: int
 
 
 @dataclass
@@ -52,11 +54,13 @@ class QueueFacts:
     """A queue, or all of them, or the OTHERS. Series are by name: entered, left and backlog; `wait p50` and so on.
 
     waiting: messages without an event for as long as the stuck ones, which nobody has received since they came.
+    attempts: (attempts, acked, dead-lettered); the last one is of all that took more. reasons, waits, idle: what only
+    the page of the queue has (queue_facts.py).
     """
 
     name: str
     queues: int = 1
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     series: dict[str, Series] = field(default_factory=dict)
     latency: dict[str, Latency] = field(default_factory=dict)
     backlog_start: int = 0
@@ -65,6 +69,10 @@ class QueueFacts:
     stuck_longest_ms: int = 0
     waiting: int = 0
     waiting_longest_ms: int = 0
+    attempts: list[tuple[str, int, int]] = field(default_factory=list)
+    reasons: list[Row] = field(default_factory=list)
+    waits: list[Row] = field(default_factory=list)
+    idle: list[Row] = field(default_factory=list)
 
 
 @dataclass
@@ -78,7 +86,6 @@ class Facts:
     queue_count: int = 0
     whole: QueueFacts = field(default_factory=lambda: QueueFacts(""))
     queues: list[QueueFacts] = field(default_factory=list)
-    attempts: list[tuple[str, int, int]] = field(default_factory=list)
     stuck: list[Row] = field(default_factory=list)
     reasons: list[Row] = field(default_factory=list)
     stuck_after: str = "1 hour"
@@ -123,9 +130,9 @@ def gather(
     _moves(of, by_queue, window, known, facts)
     for frame in (by_queue, together):
         _latencies(of, frame, window, facts)
+        _attempts(of, frame)
     _stuck(of, tables.stuck(events, stuck_after, now=now, top=None), grouped("queue"), facts)
     facts.reasons = tables.reasons(events, REASONS_SHOWN).collect()
-    facts.attempts = _attempts(events)
     return facts
 
 
@@ -141,14 +148,14 @@ def _places(facts: Facts) -> tuple[int, int]:
     return start, (facts.last_ms - start) // facts.step_ms + 1
 
 
-def _series(facts: Facts, known: Mapping[int, float], *, missing: float | None) -> Series:
+def series_of(facts: Facts, known: Mapping[int, float], *, missing: float | None) -> Series:
     """Values by their time in ms. missing: the value of a step without one."""
     start, count = _places(facts)
     times = range(start, start + count * facts.step_ms, facts.step_ms)
     return Series(start, facts.step_ms, tuple(known.get(time, missing) for time in times))
 
 
-def _ms(moment: datetime) -> int:
+def ms_of(moment: datetime) -> int:
     """Collected timestamps are naive, in the zone of this process."""
     return round(moment.astimezone(UTC).timestamp() * 1000)
 
@@ -161,7 +168,7 @@ def _counts(of: Mapping[str, QueueFacts], events: DataFrame, facts: Facts) -> No
     for queue in facts.queues:
         for name, number in queue.counts.items():
             if not name.endswith("_rate"):
-                facts.whole.counts[name] = facts.whole.counts.get(name, 0) + number
+                facts.whole.counts[name] += number
 
 
 def _moves(
@@ -172,18 +179,18 @@ def _moves(
     for row in tables.throughput(events, window).collect():
         flow = flows.setdefault(row["queue"], {})
         for name in ("entered", "left", "produced", "acked"):
-            flow.setdefault(name, {})[_ms(row["at"])] = row[name] / minutes
+            flow.setdefault(name, {})[ms_of(row["at"])] = row[name] / minutes
     levels: dict[str, dict[int, int]] = {}
     for row in tables.backlog(events, window, start=known).orderBy("at").collect():
         level = levels.setdefault(row["queue"], {})
         if not level:
             of[row["queue"]].backlog_start = row["backlog"] - row["change"]
-        level[_ms(row["at"])] = row["backlog"]
+        level[ms_of(row["at"])] = row["backlog"]
     for queue in facts.queues:
         for name, values in flows.get(queue.name, {}).items():
-            queue.series[name] = _series(facts, values, missing=0)
+            queue.series[name] = series_of(facts, values, missing=0)
         queue.series["backlog"] = _carried(
-            _series(facts, levels.get(queue.name, {}), missing=None), queue.backlog_start
+            series_of(facts, levels.get(queue.name, {}), missing=None), queue.backlog_start
         )
         queue.backlog_end = int(queue.series["backlog"].values[-1] or 0)
     whole = facts.whole
@@ -208,15 +215,15 @@ def _carried(series: Series, before: float) -> Series:
 def _latencies(of: Mapping[str, QueueFacts], events: DataFrame, window: str, facts: Facts) -> None:
     for row in tables.latencies(events, None).collect():
         of[row["queue"]].latency[row["measure"]] = Latency(
-            row["p50"], row["p95"], row["p99"], row["messages"], row["negative"]
+            row["p50"], row["p95"], row["p99"], row["messages"], row["negative"], row["longest"]
         )
     known: dict[tuple[str, str], dict[int, float]] = {}
     for row in tables.latencies(events, window).collect():
         for name in ("p50", "p95", "p99"):
             key = row["queue"], f"{row['measure']} {name}"
-            known.setdefault(key, {})[_ms(row["at"])] = row[name] / 1000
+            known.setdefault(key, {})[ms_of(row["at"])] = row[name] / 1000
     for (queue, name), values in known.items():
-        of[queue].series[name] = _series(facts, values, missing=None)
+        of[queue].series[name] = series_of(facts, values, missing=None)
 
 
 def _stuck(of: Mapping[str, QueueFacts], found: DataFrame, queue: Any, facts: Facts) -> None:
@@ -237,20 +244,22 @@ def _stuck(of: Mapping[str, QueueFacts], found: DataFrame, queue: Any, facts: Fa
     facts.stuck = found.where(~waits).limit(STUCK_SHOWN).collect()
 
 
-def _attempts(events: DataFrame) -> list[tuple[str, int, int]]:
-    """(attempts, acked, dead-lettered); the last one is of all that took more."""
+def _attempts(of: Mapping[str, QueueFacts], events: DataFrame) -> None:
     capped = f.least("attempts", f.lit(_LISTED_ATTEMPTS + 1)).alias("attempts")
     rows = (
         tables.attempts(events)
-        .groupBy(capped)
+        .groupBy("queue", capped)
         .agg(f.sum("acked").alias("acked"), f.sum("dead_lettered").alias("dead_lettered"))
         .collect()
     )
-    found = {row["attempts"]: (row["acked"], row["dead_lettered"]) for row in rows}
-    return [
-        (
-            str(number) if number <= _LISTED_ATTEMPTS else f"more than {_LISTED_ATTEMPTS}",
-            *found.get(number, (0, 0)),
-        )
-        for number in range(min(found, default=1), max(found, default=0) + 1)
-    ]
+    found: dict[str, dict[int, tuple[int, int]]] = {}
+    for row in rows:
+        found.setdefault(row["queue"], {})[row["attempts"]] = row["acked"], row["dead_lettered"]
+    for queue, ended in found.items():
+        of[queue].attempts = [
+            (
+                str(number) if number <= _LISTED_ATTEMPTS else f"more than {_LISTED_ATTEMPTS}",
+                *ended.get(number, (0, 0)),
+            )
+            for number in range(min(ended), max(ended) + 1)
+        ]

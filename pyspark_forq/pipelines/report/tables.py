@@ -149,15 +149,16 @@ def attempts(events: DataFrame) -> DataFrame:
     )
 
 
-def reasons(events: DataFrame, top: int = 100) -> DataFrame:
-    """Why work failed: queue, kind, reason, messages; the `top` most frequent of nacks, dead letters and deletions."""
-    return (
+def reasons(events: DataFrame, top: int | None = 100) -> DataFrame:
+    """Why work failed: queue, kind, reason, messages; the `top` most frequent (None: all) of nacks, dead letters and
+    deletions."""
+    found = (
         events.where(f.col("kind").isin("nacked", "dead_lettered", "deleted") & f.col("reason").isNotNull())
         .groupBy("queue", "kind", "reason")
         .agg(f.count(f.lit(1)).alias("messages"))
         .orderBy(f.desc("messages"), "queue", "kind", "reason")
-        .limit(top)
     )
+    return found if top is None else found.limit(top)
 
 
 def stuck(

@@ -1,4 +1,4 @@
-"""The report: every table as Parquet, and the page."""
+"""The report: every table as Parquet, the page, and pages of queues."""
 
 import time
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from pyspark_forq.pipelines.report import facts, page, tables
+from pyspark_forq.pipelines.report import facts, page, queue_facts, queue_page, tables
 from pyspark_forq.pipelines.results import ReportResult, Show, show_nothing
 
 PAGE = "report.html"
@@ -23,13 +23,15 @@ def report(
     stuck_after: str = "1 hour",
     now: datetime | None = None,
     source: str = "a table of events",
+    queue_pages: bool = False,
     show: Show = show_nothing,
 ) -> ReportResult:
     """Write `to`/tables/* and `to`/report.html of a frame of lifecycle events; what was there is replaced.
 
     window: of the tables over time. start: how many messages each queue held before the first event. stuck_after, now:
-    which messages are stuck (`tables.stuck`). source: what the events are of, for the foot of the page. to: a local
-    directory. The tables have every queue and window; the page has the queues with the most traffic, and the others as
+    which messages are stuck (`tables.stuck`). source: what the events are of, for the foot of the page. queue_pages:
+    also a page for each queue that the page shows one by one, in `to`/queues, which it links to. to: a local directory.
+    The tables have every queue and window; the page has the queues with the most traffic, and the others as
     one.
     """
     target = Path(to)
@@ -51,13 +53,39 @@ def report(
             frame.coalesce(1).write.mode("overwrite").parquet(str(target / TABLES / name))
         show(len(frames), steps, "page")
         found = facts.gather(events, start=start, stuck_after=stuck_after, now=now)
+        if queue_pages:
+            queue_facts.add(found, events, now=now)
     finally:
         events.unpersist()
-    html = page.render(found, made_at_ms=time.time_ns() // 1_000_000, source=source).encode()
-    place = target / PAGE
-    aside = place.with_name(f".{PAGE}.new")
-    aside.write_bytes(html)
-    aside.replace(place)
+    made_at_ms = time.time_ns() // 1_000_000
+    pages = queue_page.render(found, made_at_ms=made_at_ms, source=source) if queue_pages else {}
+    _replace_pages(target / queue_page.DIRECTORY, pages)
+    html = page.render(found, made_at_ms=made_at_ms, source=source, queue_pages=queue_pages)
+    _write(target / PAGE, html)
     return ReportResult(
-        str(place), str(target / TABLES), len(html), found.events, found.queue_count, found.whole.stuck
+        str(target / PAGE),
+        str(target / TABLES),
+        len(html.encode()),
+        found.events,
+        found.queue_count,
+        found.whole.stuck,
+        len(pages),
     )
+
+
+def _write(place: Path, html: str) -> None:
+    """A reader sees the old page or the new one."""
+    aside = place.with_name(f".{place.name}.new")
+    aside.write_text(html, encoding="utf-8")
+    aside.replace(place)
+
+
+def _replace_pages(directory: Path, pages: Mapping[str, str]) -> None:
+    """Pages of an earlier report, whose queues are not shown now, are removed; other files are left alone."""
+    if pages:
+        directory.mkdir(exist_ok=True)
+    for name, html in pages.items():
+        _write(directory / name, html)
+    for place in directory.glob("*.html"):
+        if place.name not in pages and queue_page.is_page_name(place.name):
+            place.unlink()
