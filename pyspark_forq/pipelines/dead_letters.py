@@ -13,6 +13,7 @@ from pyspark_forq.logs import bounds
 from pyspark_forq.options import parsed
 from pyspark_forq.pipelines.archive import between, source_options
 from pyspark_forq.server import ask
+from pyspark_forq.spark_conf import defaults_of
 
 DEAD_LETTERED = "dead_lettered"
 """The outcome of the rows."""
@@ -29,7 +30,7 @@ def with_dead_letters(
     how they ended there, null while they have not. Raises InvalidRequest if the queue has no dead-letter queue.
     """
     own = source_options("history", url, token, queue)
-    options = parsed(own, "read")
+    options = parsed(own, "read", defaults_of(spark))
     target = ask(options, ForqClient.settings, queue).effective.dead_letter_queue
     if not target:
         raise InvalidRequest(f"{queue} has no dead-letter queue")

@@ -15,12 +15,13 @@ from pyspark.sql import functions as f
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.model.errors import InvalidRequest, PublicationNotFound
-from pyspark_forq.options import Options
+from pyspark_forq.options import Options, parsed
 from pyspark_forq.pipelines.archive import log_of
 from pyspark_forq.pipelines.dead_letters import DEAD_LETTERED, with_dead_letters
 from pyspark_forq.pipelines.results import ReplayResult, Show, show_nothing
 from pyspark_forq.pipelines.stores import whole
 from pyspark_forq.server import ask
+from pyspark_forq.spark_conf import defaults_of
 
 _VERSION = 1
 _PARTITIONS_MAX = 64
@@ -60,7 +61,10 @@ def replay(
     more = ["dead letters"] if dead_letters else []
     asked = place, queue, source_queue, since, until, sorted(outcomes), sorted(ids), where, *more
     app = f"replay:{name or _digest(*asked)}"
-    options = Options("write", url=url, token=token)
+    settings = {"url": url, "queue": queue, "txnAppId": app, "txnVersion": str(_VERSION)}
+    if token is not None:
+        settings["token"] = token
+    options = parsed(settings, "write", defaults_of(spark))
     if not dry_run and _is_done(options, app):
         return ReplayResult(queue, app, {}, 0, True)
     if dead_letters and source_queue is not None:
@@ -88,9 +92,6 @@ def replay(
     columns = [name for name in _CARRIED if name in chosen.columns]
     order = ("finished_at", "sequence") if dead_letters else ("history_id",)
     writer = in_order(chosen, total, order).select(*columns).write.format("forq")
-    settings = {"url": url, "queue": queue, "txnAppId": app, "txnVersion": str(_VERSION)}
-    if token is not None:
-        settings["token"] = token
     writer.options(**settings).mode("append").save()
     show(total, total, "published")
     return ReplayResult(queue, app, matched, total, False)

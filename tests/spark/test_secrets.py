@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio import ForqClient
 from forq_trio.model.access import Scope
-from pyspark_forq import archive, archived, load, reason_of
+from pyspark_forq import archive, archived, load, reason_of, replay
 from pyspark_forq.driver_files import FILE_BYTES_MAX
 from pyspark_forq.errors import ForqDataSourceError, ForqOptionError
 from pyspark_forq.options import Options, parsed
@@ -88,6 +88,11 @@ def test_pipelines_have_it_from_there_too(spark, encrypted, queue, files, tmp_pa
     assert archive(other, tmp_path / "archive", url=url, queue=queue).rows["events"] == 1
     assert archive(other, tmp_path / "archive", url=encrypted.url, queue=queue).rows["events"] == 0
     assert archived(other, tmp_path / "archive", "events").count() == 1
+    (message,) = encrypted.client.receive(queue)
+    encrypted.client.ack(queue, message.receipt)
+    asked = {"url": url, "source_queue": queue}
+    assert replay(other, queue, **asked).published == 1
+    assert "the token has not the scope" in reason(lambda: replay(other, queue, **asked, dead_letters=True))
     shown = [path for path in tmp_path.rglob("*") if path.is_file() and b"geheim" in path.read_bytes()]
     assert shown == []
 
