@@ -66,23 +66,24 @@ def time_options(command: CommandT) -> CommandT:
 
 @click.group(cls=CommandGroup)
 def pipeline() -> None:
-    """Pipelines on Spark: events and finished messages into files, a report, messages back into queues.
+    """Move many messages at once with Apache Spark: archive events and finished messages in files, report on them,
+    send them again, and load files into queues.
 
-    They need the extra: pip install 'forq-trio[spark]', and Java 17 or newer.
+    They need Java 17 or newer, and Spark: pip install 'forq-trio[spark]'.
     """
 
 
-@pipeline.command(short_help="Append what is new to partitioned Parquet.")
+@pipeline.command(short_help="Append new events and finished messages to Delta tables.")
 @click.argument("archive", type=Place())
-@click.option("--queue", metavar="QUEUE", help="Only of this queue.")
+@click.option("--queue", metavar="QUEUE", help="Only events and messages of this queue.")
 @click.option(
     "--table",
     "tables",
     type=click.Choice(_TABLES),
     multiple=True,
-    help="Only these; may be repeated.  [default: what the server keeps]",
+    help="Only this table; may be repeated.  [default: both, if the server stores them]",
 )
-@click.option("--follow", is_flag=True, help="Go on until Ctrl-C, with a batch each 30 seconds.")
+@click.option("--follow", is_flag=True, help="Continue every 30 seconds, until Ctrl-C.")
 @json_option
 @spark_options
 @url_option
@@ -97,8 +98,8 @@ def archive(
 ) -> None:
     """Append the lifecycle events and finished messages that are new since the last run to ARCHIVE.
 
-    ARCHIVE is a directory, or a URI such as s3a://bucket/archive. Each is there once, for every reader of Delta tables,
-    whatever was killed in between.
+    ARCHIVE is a directory, or a URI such as s3a://bucket/archive. It has a Delta table of events, and one of finished
+    messages. Each row is written once, also if a run is killed and repeated.
     """
     need_spark()
     kept = _kept(url, tables)
@@ -125,26 +126,26 @@ def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
     return kept
 
 
-@pipeline.command(short_help="Make few files of an archive's closed days.")
+@pipeline.command(short_help="Rewrite an archive's past days as few files.")
 @click.argument("archive", type=Place(exists=True))
 @click.option(
-    "--before", metavar="DATE", help="Days before this one, such as 2026-11-23.  [default: today in UTC]"
+    "--before", metavar="DATE", help="Only days before this one, such as 2026-11-23.  [default: today in UTC]"
 )
 @click.option(
     "--keep-hours",
     type=click.IntRange(min=0),
     default=168,
     show_default=True,
-    help="Remove files that were replaced, or never finished, so long ago.",
+    help="Remove files that were replaced, or left behind by killed runs, so many hours ago.",
 )
 @json_option
 @spark_options
 def compact(
     archive: str, before: str | None, keep_hours: int, as_json: bool, conf: tuple[tuple[str, str], ...]
 ) -> None:
-    """Rewrite the closed days of ARCHIVE, so that each has few files.
+    """Rewrite the days of ARCHIVE that are over, so that each has few files.
 
-    It may run beside an archiving, and be killed at any time: a reader never sees rows twice, or not at all.
+    It may run beside forq pipeline archive, and may be killed at any time: a reader always sees each row once.
     """
     need_spark()
     from datetime import date
@@ -169,24 +170,29 @@ def compact(
         click.echo("nothing to compact")
 
 
-@pipeline.command(short_help="Tables and a page of what happened.")
+@pipeline.command(short_help="Write a page and tables of what happened in the queues.")
 @click.argument("directory", type=click.Path(file_okay=False))
 @click.option(
     "--archive",
     type=Place(exists=True),
-    help="Of the events in this archive.  [default: those that the server keeps]",
+    help="Report on the events in this archive.  [default: those that the server stores]",
 )
-@click.option("--queue", metavar="QUEUE", help="Only of this queue.")
+@click.option("--queue", metavar="QUEUE", help="Only events of this queue.")
 @time_options
-@click.option("--window", default="1 minute", show_default=True, help="The step of the tables over time.")
+@click.option(
+    "--window",
+    default="1 minute",
+    show_default=True,
+    help="How much time a row of a table covers, such as '1 hour'.",
+)
 @click.option(
     "--stuck-after",
     default="1 hour",
     show_default=True,
-    help="A message without an event for so long is stuck.",
+    help="A message is stuck if nothing happened to it for this long.",
 )
 @click.option(
-    "--queue-pages", is_flag=True, help="Write a page for each of the 20 queues with the most traffic, too."
+    "--queue-pages", is_flag=True, help="Also write a page for each of the 20 queues with the most traffic."
 )
 @json_option
 @spark_options
@@ -202,9 +208,10 @@ def report(
     queue_pages: bool,
     **chosen: Any,
 ) -> None:
-    """Write report.html and tables of throughput, backlog, latencies, rates, attempts and stuck messages to DIRECTORY.
+    """Write to DIRECTORY what happened in the queues: the page report.html, and tables of throughput, backlog,
+    latencies, rates, attempts, reasons and stuck messages.
 
-    The page holds all that it needs, and can be sent by mail.
+    The page is a single file without scripts, which can be sent by mail.
     """
     need_spark()
     if archive is None:
@@ -241,16 +248,18 @@ def report(
 @pipeline.command(short_help="Send finished messages again.")
 @click.argument("queue")
 @click.option(
-    "--archive", type=Place(exists=True), help="Those in this archive.  [default: the server's history]"
+    "--archive",
+    type=Place(exists=True),
+    help="Take the messages from this archive.  [default: the server's history]",
 )
-@click.option("--from", "source_queue", metavar="QUEUE", help="Only those that were in this queue.")
+@click.option("--from", "source_queue", metavar="QUEUE", help="Only messages of this queue.")
 @time_options
 @click.option(
     "--outcome",
     "outcomes",
     type=click.Choice((*OUTCOMES, "dead_lettered")),
     multiple=True,
-    help="Only those that ended so; may be repeated.",
+    help="Only messages that ended like this; may be repeated.",
 )
 @click.option(
     "--dead-letters",
@@ -258,11 +267,11 @@ def report(
     help="Also send dead letters of the queue that --from names; they stay in its dead-letter queue.",
 )
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this message; may be repeated.")
-@click.option("--where", metavar="EXPRESSION", help="Only those for which this is true, in SQL.")
+@click.option("--where", metavar="EXPRESSION", help="Only messages for which this SQL expression is true.")
 @click.option(
-    "--name", metavar="NAME", help="Do it once under this name.  [default: made of all that is chosen here]"
+    "--name", metavar="NAME", help="The name under which this is done once.  [default: made of the options]"
 )
-@click.option("--dry-run", is_flag=True, help="Only count those that would be sent.")
+@click.option("--dry-run", is_flag=True, help="Only count the messages that would be sent.")
 @json_option
 @spark_options
 @url_option
@@ -272,7 +281,8 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
     Dead letters are left out without --dead-letters. With it, copies of those that are in the dead-letter queue, or
     ended there, are sent too; nothing is removed from it. To move dead letters, use forq dead redrive.
 
-    The same replay is done once: asked again it does nothing, also after it was killed. Another --name does it again.
+    The same command sends the messages once: repeat it after a kill, and if it was done already, nothing is sent. To
+    send them again, give it another --name.
     """
     need_spark()
     from pyspark_forq.pipelines.replay import check_dead_letters
@@ -303,27 +313,31 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
     return Exit.OK if done.matched else Exit.NOTHING
 
 
-@pipeline.command(short_help="Send the rows of a dataset.")
+@pipeline.command(short_help="Send each row of a dataset as a message.")
 @click.argument("dataset")
 @click.argument("queue")
 @click.option(
     "--format",
     "format",
     type=click.Choice(("parquet", "json", "csv", "text")),
-    help="Of the files.  [default: as they are called]",
+    help="The format of the files.  [default: by their names]",
 )
-@click.option("--content", metavar="COLUMN", help="What a message contains.  [default: all columns, as JSON]")
+@click.option(
+    "--content", metavar="COLUMN", help="The column with the content.  [default: all columns, as JSON]"
+)
 @click.option(
     "--column",
     "columns",
     type=pair,
     multiple=True,
     metavar="MEMBER=COLUMN",
-    help="Where priority, delay_ms, ttl_ms, process_after, attributes, group, deduplication_id or max_attempts is;"
-    " may be repeated.",
+    help="The column with a member of the message: priority, delay_ms, ttl_ms, process_after, attributes, group,"
+    " deduplication_id or max_attempts; may be repeated.",
 )
 @click.option(
-    "--checkpoint", type=Place(), help="Where to remember what was loaded.  [default: beside the dataset]"
+    "--checkpoint",
+    type=Place(),
+    help="The directory that remembers what was loaded.  [default: beside the dataset]",
 )
 @json_option
 @spark_options
@@ -339,8 +353,8 @@ def load(
 ) -> None:
     """Send each row of DATASET (Parquet, JSON lines, CSV with a header, or text) to QUEUE as a message.
 
-    What was interrupted goes on when it is run again, and files that came since are loaded then. Rows without a content
-    are skipped.
+    Each row is sent once: if the command is interrupted, the next run continues where it was. It also loads files that
+    were added since. Rows without a content are skipped.
     """
     need_spark()
     connect(url).close()
