@@ -43,22 +43,21 @@ class Transaction(Isolation, Counts):
     """What one batch has changed so far.
 
     newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
-    became ready, or that were resumed; woken_elsewhere: by other processes.
-    due_ms: the earliest due time of the messages that this batch changed.
-    due_settled: due messages were settled, so the next due time has to be read from the index. next_due_ms: that time,
-    once the batch has run. failed: messages that failed, by sequence; failed_queued: some of them are left for a sweep.
-    freed: groups that may be below their limit again.
-    wake_next: queues that the next batch counts as woken. has_buckets: tokens were taken, now or before. limited:
-    groups whose messages may be held for want of a token. rates_full_at: by queue, see Snapshot. allowances: what its
-    steps may still do. changed: how many changes of messages it made. waiting: offers that waited behind messages
-    that are gone, by queue, and kind and key. revised: numbers were given out that are no message's. claim_first: the
-    queue with which claims begin (storage/engine.py's rule 12); claim_first_next: in the next batch, "" for the first
-    one by name. rounds: those that grouped queues reached. last_of_group, first_ready: positions by queue, group and
+    became ready, or that were resumed; woken_elsewhere: by other processes. due_ms: the earliest due time of the
+    messages that this batch changed. due_settled: due messages were settled, so the next due time has to be read
+    from the index. next_due_ms: that time, once the batch has run. failed: messages that failed, by sequence;
+    failed_queued: some of them are left for a sweep. freed: groups that may be below their limit again. wake_next:
+    queues that the next batch counts as woken. has_buckets: tokens were taken, now or before. limited: groups whose
+    messages may be held for want of a token. rates_full_at: by queue, see Snapshot. allowances: what its steps may
+    still do. changed: how many changes of messages it made. waiting: offers that waited behind messages that are
+    gone, by queue, and kind and key. revised: numbers were given out that are no message's. claim_first: the queue
+    with which claims begin (storage/engine.py's rule 12); claim_first_next: in the next batch, "" for the first one
+    by name. rounds: those that grouped queues reached. last_of_group, first_ready: positions by queue, group and
     priority, while messages are sent. schedules: how many there are, and when the next run was due;
-    schedules_changed: it may be another time now. maker_turn: see `Cache`. runs: what became of those of this batch.
-    looked: see `Cache`. durations: see BatchResult. event_log: the events that are kept, without those of this batch
-    until its end.
-    tokens, sessions, redrives, consumers: all, as of the last command.
+    schedules_changed: it may be another time now. maker_turn: see `Cache`. runs: what became of those of this
+    batch. looked: see `Cache`. last_moved: sequence and id of the last message of a queue that is in a page only,
+    once that was read. durations: see BatchResult. event_log: the events that are kept, without those of this batch
+    until its end. tokens, sessions, redrives, consumers: all, as of the last command.
     """
 
     def __init__(
@@ -97,6 +96,7 @@ class Transaction(Isolation, Counts):
         self.heads = None if cache.heads is None else Heads(cache.heads)
         self.due_from_ms = cache.due_from_ms
         self.looked: dict[str, int] = {}
+        self.last_moved: dict[str, tuple[int, str]] = {}
         self.freed: set[Group] = set()
         self._groups_taken: dict[Group, None] = {}
         self._groups_left: dict[Group, None] = {}

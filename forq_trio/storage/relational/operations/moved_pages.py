@@ -122,8 +122,10 @@ def move(
     queue = name.queue
     if tx.isolated or tx.history.log.enabled or tx.grouped(queue) or tx.looked_at(queue) or not _follow(rows):
         return rows
-    last = tx.query("last_moved", queue)
-    if last and (rows[0][SEQ] <= last[0][0] or rows[0][ID] <= last[0][1]):
+    if queue not in tx.last_moved:
+        tx.last_moved[queue] = next(iter(tx.query("last_moved", queue)), (0, ""))
+    last_seq, last_id = tx.last_moved[queue]
+    if rows[0][SEQ] <= last_seq or rows[0][ID] <= last_id:
         return rows
     expires_after = dict(tx.query("move_messages", str([row[SEQ] for row in rows])))
     if not expires_after:
@@ -147,6 +149,7 @@ def move(
     first, newest = moved[0], moved[-1]
     size = sum([each.bytes for each in moved])
     leased = (receipt, tx.now_ms, lease_until, len(moved), size, _encode(moved).decode())
+    tx.last_moved[queue] = newest.seq, newest.id
     tx.query("insert_moved", queue, first.seq, newest.seq, first.id, newest.id, *name[1:], *leased)
     return [row for row in rows if row[SEQ] not in expires_after]
 
