@@ -381,8 +381,8 @@ class LooksAside:
 @many_trials
 def test_messages_that_are_moved_into_pages_are_as_the_model_has_them(monkeypatch):
     monkeypatch.setattr(MovedAgrees, "missed", 0, raising=False)
-    run_histories(MovedAgrees, count("model_histories"), monkeypatch)
-    assert count("model_histories") < 20 or MovedAgrees.missed
+    run_histories(MovedAgrees, count("moved_histories"), monkeypatch)
+    assert count("moved_histories") < 20 or MovedAgrees.missed
 
 
 class PostgresAgrees(EnginesAgree):

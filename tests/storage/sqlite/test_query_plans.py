@@ -299,8 +299,13 @@ FIRST_ROWS = {
 WHOLE = {"schedule_of_queue": "SCAN schedules"}
 """Statements that read a table whole: before a queue is bound."""
 
-SORTS = {"error_texts": ("scanned",), "error_groups": ("scanned", "grouped", "placed", "(subquery-5)")}
-"""Statements that sort, which their LIMIT bounds, and what of theirs is scanned then."""
+SORTS = {
+    "error_texts": ("scanned",),
+    "error_groups": ("scanned", "grouped", "placed", "(subquery-5)"),
+    "moved_by_id": (),
+    "queues_of": ("SCAN consumers", "SCAN leasing", "SCAN moved EXISTS"),
+}
+"""Statements that sort, or begin with the few consumers; LIMIT or the batch bounds them. What of theirs is scanned."""
 
 
 def fill(engine: SqliteEngine) -> None:
