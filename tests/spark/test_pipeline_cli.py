@@ -117,10 +117,13 @@ def test_the_commands_from_end_to_end(spark, tmp_path) -> None:
         server.client.ack("q", [message.receipt for message in found])
         assert did("archive", archive)["rows"] == {"events": 6, "history": 2}
         assert did("compact", archive, "--before", "2100-01-01")["days"] == 0
-        assert did("report", str(tmp_path / "report"), "--archive", archive)["events"] == 6
+        reported = did("report", str(tmp_path / "report"), "--archive", archive, "--queue-pages")
+        assert (reported["events"], reported["queuePages"]) == (6, 1)
         assert "The queue needs no attention" in (tmp_path / "report" / "report.html").read_text()
         assert did("replay", "q", "--archive", archive)["published"] == 2
         assert did("replay", "q", "--archive", archive)["alreadyDone"] is True
+        dead = did("replay", "q", "--from", "q", "--dead-letters", "--dry-run")
+        assert (dead["matched"], dead["published"]) == ({"q": 2}, 0)
         assert os.listdir(spark_log) == []
         wrong = command("replay", "q", "--where", "nonsense = 1", **told)
         assert wrong.returncode == 1
