@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from pyspark import SparkFiles
-
 FILE_BYTES_MAX = 2**20
 
 
@@ -27,7 +25,9 @@ def _place(name: str) -> Path:
     if path.is_absolute() or path.exists():
         return path
     try:
+        from pyspark import SparkFiles
+
         sent = Path(SparkFiles.get(name))
-    except (AssertionError, TypeError):  # no SparkContext here
+    except (AssertionError, ImportError, TypeError):  # no driver, and no worker of one
         return path
     return sent if sent.exists() else path

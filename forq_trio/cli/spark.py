@@ -83,9 +83,11 @@ def _words(log: str) -> Iterator[None]:
 
 def _started(name: str, conf: dict[str, str], log: int) -> Any:
     """A session. Its JVM writes to `log` as long as it runs, because it inherits that as its standard streams."""
-    from pyspark_forq import session
+    from pyspark_forq.spark_session import connects, session
 
-    settings = _SETTINGS | ({} if "spark.master" in conf else _HERE) | conf
+    settings = conf
+    if not connects(conf):
+        settings = _SETTINGS | ({} if "spark.master" in conf else _HERE) | conf
     with progress_bar(f"{name}: starting Spark"), _streams_to(log):
         try:
             return session(f"forq pipeline {name}", **settings)

@@ -164,7 +164,9 @@ def _follow(query: StreamingQuery, show: Show) -> tuple[int, int]:
         for progress in query.recentProgress:
             if "rows" in progress.observedMetrics:
                 row = progress.observedMetrics["rows"]
-                seen[progress.batchId] = (row["read"], row["with_content"])
+                # Behind Spark Connect the row has a member for all values, and one for their schema.
+                read, with_content = row["values"] if hasattr(row, "values") else row
+                seen[progress.batchId] = (read, with_content)
         return sum(read for read, _ in seen.values()), sum(kept for _, kept in seen.values())
 
     while query.isActive and not query.awaitTermination(_LOOK_SECONDS):

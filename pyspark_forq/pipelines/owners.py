@@ -1,17 +1,19 @@
-"""The owner of a checkpoint: a file in it names the server, the queue, and other arguments that matter.
+"""The owner of a checkpoint: the server, the queue, and other arguments that matter, noted in it.
 
 Spark's checkpoint has the progress of a query, but not its server. A checkpoint of another server would silently skip
-messages. So each run stores what it is about, and a run that differs is refused.
+messages. So each run stores what it is about, and a run that differs is refused. Spark itself writes and reads the
+note, in a directory of its own (before, in a file): so it is wherever the checkpoint is, also behind Spark Connect.
 """
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from forq_trio.client.address import without_credentials
 from forq_trio.model.errors import InvalidRequest
+from pyspark_forq.pipelines.stores import literal
 
 FILE = "forq.json"
 
@@ -26,8 +28,8 @@ def check_owner(spark: SparkSession, checkpoint: str, about: Mapping[str, str | 
 
     log: the log of Spark's (offsets or commits) which has entries from when on that matters; before, it is noted anew.
     """
-    files = _Files(spark, checkpoint)
-    before = files.read(FILE) if files.has_entries(log) else None
+    place = f"{checkpoint}/{FILE}"
+    before = _read(spark, place) if _has_entries(spark, f"{checkpoint}/{log}") else None
     known = dict(about) if before is None else json.loads(before)
     differing = [name for name, value in about.items() if known.get(name) != value]
     if differing:
@@ -35,50 +37,34 @@ def check_owner(spark: SparkSession, checkpoint: str, about: Mapping[str, str | 
             f"{name} {_shown(known.get(name))}, not {_shown(about[name])}" for name in differing
         )
         raise InvalidRequest(
-            f"the checkpoint {checkpoint} is of {words}: use another one. If that is the same under another name, put"
-            f" it into {checkpoint}/{FILE}"
+            f"the checkpoint {checkpoint} is of {words}: use another one. If that is the same under another name,"
+            f" remove {place}"
         )
     if before is None:
-        files.write(FILE, json.dumps(about, indent=2))
+        rows = spark.createDataFrame([(json.dumps(about),)], "value string")
+        rows.coalesce(1).write.mode("overwrite").text(place)
 
 
 def _shown(value: object) -> str:
     return "unset" if value is None else str(value)
 
 
-class _Files:
-    """A directory in any file system that Spark can write to."""
+def _has_entries(spark: SparkSession, log: str) -> bool:
+    try:
+        files = spark.read.text(literal(log)).inputFiles()
+    except AnalysisException as problem:
+        if problem.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return False
+    return any(name.rpartition("/")[2].isdigit() for name in files)
 
-    def __init__(self, spark: SparkSession, directory: str) -> None:
-        context: Any = spark.sparkContext
-        self._java = context._jvm
-        self._directory = self._java.org.apache.hadoop.fs.Path(directory)
-        self._system = self._directory.getFileSystem(context._jsc.hadoopConfiguration())
 
-    def has_entries(self, name: str) -> bool:
-        path = self._path(name)
-        if not self._system.exists(path):
-            return False
-        return any(status.getPath().getName().isdigit() for status in self._system.listStatus(path))
-
-    def read(self, name: str) -> str | None:
-        """The text of a file, None if there is none."""
-        path = self._path(name)
-        if not self._system.exists(path):
-            return None
-        stream = self._system.open(path)
-        try:
-            text: str = self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-        finally:
-            stream.close()
-        return text
-
-    def write(self, name: str, text: str) -> None:
-        stream = self._system.create(self._path(name), True)
-        try:
-            stream.write(text.encode())
-        finally:
-            stream.close()
-
-    def _path(self, name: str) -> Any:
-        return self._java.org.apache.hadoop.fs.Path(self._directory, name)
+def _read(spark: SparkSession, place: str) -> str | None:
+    """What was written there; None if nothing was."""
+    try:
+        rows = spark.read.text(literal(place), wholetext=True).collect()
+    except AnalysisException as problem:
+        if problem.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return None
+    return "".join(row["value"] for row in rows) or None

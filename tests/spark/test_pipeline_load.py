@@ -1,6 +1,7 @@
 """The rows of a dataset become messages, each once, however often the load is run."""
 
 import json
+import shutil
 
 import pytest
 
@@ -78,3 +79,19 @@ def test_a_checkpoint_without_a_batch_is_anybodys(spark, tmp_path) -> None:
         InvalidRequest, match="url http://meant, not http://mistaken, queue unset, not q: use"
     ):
         check_owner(spark, str(tmp_path), {"url": "http://mistaken", "queue": "q"}, log="commits")
+
+
+def test_the_owner_of_an_earlier_version_was_in_a_file(spark, tmp_path) -> None:
+    about = {"url": "http://meant", "queue": "q"}
+    (tmp_path / "forq.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
+    check_owner(spark, str(tmp_path), about | {"url": "http://anybodys"}, log="commits")
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").touch()
+    shutil.rmtree(tmp_path / "forq.json")
+    (tmp_path / "forq.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
+    check_owner(spark, str(tmp_path), about, log="commits")
+    with pytest.raises(InvalidRequest, match="url http://meant, not http://other") as raised:
+        check_owner(spark, str(tmp_path), about | {"url": "http://other"}, log="commits")
+    assert str(raised.value).endswith(f"remove {tmp_path}/forq.json")
+    (tmp_path / "forq.json").unlink()
+    check_owner(spark, str(tmp_path), about | {"url": "http://other"}, log="commits")

@@ -3,21 +3,17 @@
 FORQ_TEST_SPARK_MORE names the Pythons of environments that have them, separated by colons.
 """
 
-import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pyspark
 import pytest
 
 from pyspark_forq.errors import ForqDataSourceError
 from pyspark_forq.versions import SETTINGS, STREAM_READS, STREAM_WRITES, Feature
+from spark.processes import ROOT, check_all, everything
 from support.needs import lacks
-from support.real_server import SECRET
 
-ROOT = Path(__file__).parents[2]
 MORE = [each for each in os.environ.get("FORQ_TEST_SPARK_MORE", "").split(os.pathsep) if each]
 NEEDS = {"drain": STREAM_READS, "follow": STREAM_READS, "load": STREAM_WRITES, "setting": SETTINGS}
 
@@ -53,20 +49,7 @@ def test_the_page_says_what_each_version_lacks() -> None:
 def test_everything_once_in_another_version(java, shared, queue, tmp_path, python) -> None:
     if python is None:
         lacks("Spark", "other versions of it (FORQ_TEST_SPARK_MORE: docs/testing.md)", installed=False)
-    shared.send(queue, ["gone"])
-    (message,) = shared.client.receive(queue)
-    shared.client.ack(queue, [message.receipt])
-    done = subprocess.run(
-        [python, Path(__file__).with_name("versions_job.py"), shared.url, queue, tmp_path],
-        input=SECRET,
-        cwd=tmp_path,
-        env=without_secrets() | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = everything(shared, queue, tmp_path, python=python, PYSPARK_PYTHON=python)
     version = found.pop("version")
     if python == sys.executable:
         assert version == pyspark.__version__
@@ -75,23 +58,10 @@ def test_everything_once_in_another_version(java, shared, queue, tmp_path, pytho
             assert found.pop(name) == told(feature, version)
     if version.startswith("4.0."):
         assert "Cannot find data for the output column" in found.pop("insert")
-    assert {name: each for name, each in found.items() if type(each) is str} == {}
-    assert [found[name] for name in ("snapshot", "events", "history", "table")] == [1, 4, 1, 3]
-    assert found.get("insert", 4) == found.get("setting", 4) == found.get("drain", 4) == 4
-    assert found["archived"] == found["archive"]["events"] == found["report"] > 4
-    assert found["replay"] == found["archive"]["history"]
+    check_all(found)
 
 
 def told(feature: Feature, version: str) -> str:
     with pytest.raises(ForqDataSourceError) as raised:
         feature.need(version)
     return str(raised.value)
-
-
-def without_secrets() -> dict[str, str]:
-    """The environment of a program to which nobody has told a secret, nor another Spark."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("FORQ_", "PYSPARK_", "SPARK_"))
-    }

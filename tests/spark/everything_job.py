@@ -1,10 +1,11 @@
-"""A program for test_versions.py: everything once, in any version of Spark; prints what came of it as JSON.
+"""A program for test_versions.py and test_connect.py: everything once; prints what came of it as JSON.
 
-Arguments: the server's URL, a queue from which one message has gone, and a directory. What fails has its reason as its
-result.
+It has the secret in its environment. Arguments: the server's URL, a queue from which one message has gone, and a
+directory. What fails has its reason as its result.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -18,8 +19,8 @@ class Tried:
 
     def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
         self._spark, self._queue, self._folder = spark, queue, folder
-        self._server = {"url": url, "token": (folder / "token").read_text(encoding="utf-8")}
-        self._given = {"url": url, "queue": queue, "tokenFile": str(folder / "token")}
+        self._server = {"url": url}
+        self._given = {"url": url, "queue": queue}
         self._archive = folder / "archive"
 
     def write(self, columns: str = "'one' AS content") -> None:
@@ -40,23 +41,22 @@ class Tried:
 
     def table(self) -> int:
         options = ", ".join(f"{name} '{value}'" for name, value in self._given.items())
-        self._spark.sql(f"CREATE TABLE orders USING forq OPTIONS ({options})")
+        self._spark.sql(f"CREATE TABLE tried USING forq OPTIONS ({options})")
         self._spark.sql(f"CREATE TEMPORARY VIEW some (content STRING) USING forq OPTIONS ({options})")
         self._spark.sql("INSERT INTO some VALUES ('two')")
-        return self._spark.sql("SELECT * FROM orders WITH (minPartitions '2')").count()
+        return self._spark.sql("SELECT * FROM tried WITH (minPartitions '2')").count()
 
     def insert(self) -> int:
-        self._spark.sql("INSERT INTO orders (content) VALUES ('three')")
+        self._spark.sql("INSERT INTO tried (content) VALUES ('three')")
         return self.snapshot()
 
     def setting(self) -> int:
-        self._spark.conf.set("spark.forq.tokenFile", self._given["tokenFile"])
+        self._spark.conf.set("spark.forq.url", self._server["url"])
         try:
             session()
-            asked = {"url": self._given["url"], "queue": self._queue}
-            return self._spark.read.format("forq").options(**asked).load().count()
+            return self._spark.read.format("forq").option("queue", self._queue).load().count()
         finally:
-            self._spark.conf.unset("spark.forq.tokenFile")
+            self._spark.conf.unset("spark.forq.url")
 
     def drain(self) -> int:
         rows = self._spark.readStream.format("forq").options(**self._given, consumer="c").load()
@@ -95,9 +95,8 @@ class Tried:
 
 def main(url: str, queue: str, directory: str) -> None:
     folder = Path(directory)
-    (folder / "token").write_text(sys.stdin.read(), encoding="utf-8")
     settings = {"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
-    spark = session("versions", **settings, **{"spark.sql.warehouse.dir": str(folder / "warehouse")})
+    spark = session("everything", **({} if "SPARK_REMOTE" in os.environ else settings))
     tried = Tried(spark, url, queue, folder)
     found: dict[str, object] = {"version": spark.version}
     for name in [each for each in vars(Tried) if not each.startswith("_")]:
