@@ -12,7 +12,13 @@ How Spark calls it, as far as it matters here (tests/spark/test_facts.py has a t
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyspark.sql.datasource import DataSource
+try:
+    from pyspark.sql.datasource import DataSource
+except ImportError:
+    from pyspark_forq.versions import DATA_SOURCES
+
+    DATA_SOURCES.need()
+    raise
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (

@@ -34,6 +34,7 @@ class Feature:
         return tuple(int(number) for number in re.findall(r"\d+", version)[:2]) >= self.since
 
 
+DATA_SOURCES = Feature("format('forq')", (4, 0), "earlier ones know no data sources of Python")
 STREAM_READS = Feature("spark.readStream", (4, 2), "spark.read works here")
 STREAM_WRITES = Feature("df.writeStream", (4, 1), "a batch write in foreachBatch works here")
 SETTINGS = Feature("a setting spark.forq.…", (4, 1), "options and the environment work here")

@@ -92,6 +92,10 @@ class Tried:
         done = replay(self._spark, f"{self._queue}-again", source_queue=self._queue, **self._server)
         return sum(done.matched.values())
 
+    def dead_letters(self) -> int:
+        asked = {"source_queue": self._queue, "dead_letters": True, "dry_run": True}
+        return sum(replay(self._spark, f"{self._queue}-again", **asked, **self._server).matched.values())
+
 
 def main(url: str, queue: str, directory: str) -> None:
     folder = Path(directory)

@@ -4,6 +4,7 @@ FORQ_TEST_SPARK_MORE names the Pythons of environments that have them, separated
 """
 
 import os
+import subprocess
 import sys
 
 import pyspark
@@ -27,6 +28,19 @@ def test_a_version_that_lacks_something_is_told_with_the_one_that_has_it() -> No
     for enough in ("4.2.0", "4.10.1", "4.3.0.dev1", "5.0.0-preview"):
         STREAM_READS.need(enough)
     assert all(feature.is_in() for feature in NEEDS.values())
+
+
+def test_a_version_without_data_sources_of_python_is_told_at_once() -> None:
+    program = """
+import sys, pyspark
+pyspark.__version__, sys.modules["pyspark.sql.datasource"] = "3.5.8", None
+from pyspark_forq import session
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "pyspark_forq.errors.ForqDataSourceError: format('forq') needs Spark 4.0 or newer, and this is 3.5.8:"
+        " earlier ones know no data sources of Python"
+    )
 
 
 def test_the_page_says_what_each_version_lacks() -> None:
