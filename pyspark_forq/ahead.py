@@ -17,7 +17,7 @@ class Ahead:
     def __reduce__(self) -> tuple[type["Ahead"], tuple[()]]:
         return Ahead, ()
 
-    def begin(self, make: Callable[[], ConsumerLease]) -> None:
+    def begin(self, make: Callable[[], ConsumerLease | None]) -> None:
         """Call `make`. What the server refuses is left to the query's next request."""
 
         def run() -> None:

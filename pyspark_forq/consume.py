@@ -130,7 +130,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._left is not None and lease.number > self._known:
             self._left -= lease.messages
             wanted = min(wanted, self._left)
-        if self._is_full(lease, wanted):
+        wanted = wanted if self._is_full(lease, wanted) else 0
+        if wanted or done > self._acknowledged:
             self._ahead.begin(partial(self._make_ahead, done, lease.number + 1, wanted))
         return {"seq": lease.number}
 
@@ -144,13 +145,18 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size_max = self._options.max_bytes_per_trigger
         return 0 < wanted <= lease.messages or (size_max is not None and lease.bytes >= size_max)
 
-    def _make_ahead(self, done: int, number: int, wanted: int) -> ConsumerLease:
-        """Acknowledge what is written and logged, and lease the batch behind the one that Spark reads meanwhile."""
+    def _make_ahead(self, done: int, number: int, wanted: int) -> ConsumerLease | None:
+        """Acknowledge what is written and logged, and lease the batch behind the one that Spark reads meanwhile.
+
+        wanted: 0 for none.
+        """
         once = replace(self._options, retry_seconds=0)
         of_consumer = self._queue, self._consumer, self._open()
         if done > self._acknowledged:
             ask(once, ForqClient.acknowledge, *of_consumer, done)
             self._acknowledged = done
+        if not wanted:
+            return None
         size_max = self._options.max_bytes_per_trigger
         return ask(
             once, ForqClient.lease, *of_consumer, number, max_messages=wanted, max_bytes=size_max, ahead=True

@@ -127,6 +127,18 @@ def test_a_query_that_ends_by_itself_leases_no_more_than_there_was(url, client, 
     assert client.queue_stats(queue).ready == 9
 
 
+def test_what_is_written_is_acknowledged_also_while_the_last_batch_is_at_work(
+    url, client, queue, filled
+) -> None:
+    query = Query(url, queue, 6)
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.batch() == filled[:6]
+    end = query.plan()
+    query.made_ahead()
+    assert client.consumer(queue, "spark").acknowledged == 1
+    assert query.read(end) == filled[6:]
+
+
 @pytest.mark.parametrize("at_work", [0, 1, 2])
 def test_a_query_that_was_killed_goes_on_with_its_batch(url, client, queue, filled, at_work) -> None:
     """Whatever was leased ahead, and whether or not the batch before was acknowledged."""
