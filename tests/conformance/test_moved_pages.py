@@ -84,6 +84,25 @@ def test_a_message_is_looked_up_by_its_id(engine, sent):
     assert look(engine, sent[0].id[:-1] + ("0" if sent[0].id[-1] != "0" else "1")) is None
 
 
+@pytest.mark.parametrize(
+    "between", [{"queue": "other"}, {"ttl_ms": 10**9}, {"priority": 9}, {"delay_ms": 60_000}]
+)
+def test_what_is_between_them_stays(engine, monkeypatch, between):
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 100)
+    plain = [send(engine, text) for text in CONTENTS[:2]]
+    one = send(engine, "between", **between)
+    plain += [send(engine, text) for text in CONTENTS[2:]]
+    do(engine, OpenConsumer("q", "k"))
+    lease(engine, 1, 100)
+    settle(engine)
+    queue = between.get("queue", "q")
+    is_leased = queue == "q" and "delay_ms" not in between
+    found = look(engine, one.id, queue=queue)
+    assert (found is None) is is_leased
+    assert [look(engine, each.id) for each in plain] == [None] * 9
+    assert counted(engine)[queue] == QueueCounts(**({} if is_leased else {found.status: 1}))
+
+
 def test_pages_of_the_queue_have_them(engine, sent):
     def browsed(before, limit):
         return contents(looking(engine, lambda reader: reader.browse("q", before, limit)))

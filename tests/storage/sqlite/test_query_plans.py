@@ -58,6 +58,7 @@ EXPECTED = {
     "lease_page": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "insert_page": "",
     "move_messages": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "move_range": "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
     "insert_moved": "",
     "put_back": "",
     "last_moved": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=?)",

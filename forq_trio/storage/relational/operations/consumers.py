@@ -29,7 +29,13 @@ from forq_trio.storage.relational.operations.claim_filter import (
 )
 from forq_trio.storage.relational.operations.due import end_leases
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
-from forq_trio.storage.relational.operations.moved_pages import PageName, move, moved_page, put_back
+from forq_trio.storage.relational.operations.moved_pages import (
+    PageName,
+    move,
+    moved_page,
+    put_back,
+    remove_acked_page,
+)
 from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.relational.operations.returned import give_back
 from forq_trio.storage.relational.operations.settle import remove_acked
@@ -172,7 +178,7 @@ def _mark_leased(tx: Transaction, name: PageName, rows: Sequence[ReadyRow], toke
     if not rows:
         return
     waits = tx.measured(WAIT, queue)
-    waits += [_waited_ms(row, now_ms) for row in rows]
+    waits += [waited_ms(row[PROCESS_AFTER], row[RECEIVED_AT], now_ms) for row in rows]
     if tx.grouped(queue):
         for row in rows:
             tx.reach_round(queue, row[PRIORITY], row[POSITION])
@@ -199,12 +205,8 @@ def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow]) -> list
 
 def _checked(queue: str, row: ReadyRow) -> Leased:
     """A row and its line; fails if it is damaged."""
-    _waited_ms(row, 0)
+    waited_ms(row[PROCESS_AFTER], row[RECEIVED_AT], 0)
     return row, _line(queue, row)
-
-
-def _waited_ms(row: ReadyRow, now_ms: int) -> int:
-    return waited_ms(row[PROCESS_AFTER], row[RECEIVED_AT], now_ms)
 
 
 def _line(queue: str, row: ReadyRow) -> Line:
@@ -254,9 +256,8 @@ def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allo
         put_back(tx, moved)
         moved = None
     if moved is not None:
-        tx.query("drop_moved", *page)
         allowance.charge(0, moved.bytes)
-        remove_acked(tx, moved.rows(), stored=False)
+        remove_acked_page(tx, moved)
     if moved is None or len(moved.messages) <= sequences.count(","):
         found = rows_of(tx.query("find_by_sequence", sequences))
         still_leased = [row for row in found if row.receipt == token and row.queue == command.queue]

@@ -46,18 +46,11 @@ def target_of(tx: Transaction, message: Row) -> str:
 
 
 def remove(
-    tx: Transaction,
-    messages: Sequence[Row],
-    change: str,
-    event_reason: str = "",
-    *,
-    alone: bool = True,
-    stored: bool = True,
+    tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "", *, alone: bool = True
 ) -> None:
     """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event.
 
-    alone: what waits behind their keys is delivered now; else it is removed with them. stored: False where the table
-    does not have them.
+    alone: what waits behind their keys is delivered now; else it is removed with them.
     """
     if not messages:
         return
@@ -67,8 +60,7 @@ def remove(
     keep(tx, messages, change, event_reason)
     if keyed:
         tx.query("delete_keys", str(keyed))
-    if stored:
-        tx.delete([message.seq for message in messages])
+    tx.delete([message.seq for message in messages])
     if len(messages) == 1:
         (one,) = messages
         tx.transition(change, one.queue, one.status, None, messages, size=one.bytes, reason=event_reason)

@@ -14,7 +14,6 @@ page that may have a message.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,7 +23,7 @@ from forq_trio.model.commands import PutBack
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import Line
-from forq_trio.storage.engine import DEFERRED, Deferred
+from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, HANDLING, Deferred
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import (
     ATTEMPTS,
@@ -82,32 +81,42 @@ class MovedPage(NamedTuple):
     def bytes(self) -> int:
         return sum([each.bytes for each in self.messages])
 
-    def rows(self) -> list[Row]:
-        """The messages as the table would have them."""
-        return [
-            Row(
-                seq=each.seq,
-                id=each.id,
-                queue=self.name.queue,
-                status=PROCESSING,
-                receipt=self.receipt,
-                attempts=each.attempts,
-                max_attempts=None,
-                expires_after=each.expires_after,
-                received_at=each.received_at,
-                position=each.position,
-                bytes=each.bytes,
-                group_id=None,
-                failures=None,
-                dead_letter_queue=None,
-                source_queue=None,
-                ttl_ms=None,
-                processing_started_at=self.leased_at,
-                kind=None,
-                priority=each.priority,
-            )
-            for each in self.messages
-        ]
+    def row(self, each: _Moved) -> Row:
+        """A message as the table would have it."""
+        return Row(
+            seq=each.seq,
+            id=each.id,
+            queue=self.name.queue,
+            status=PROCESSING,
+            receipt=self.receipt,
+            attempts=each.attempts,
+            max_attempts=None,
+            expires_after=each.expires_after,
+            received_at=each.received_at,
+            position=each.position,
+            bytes=each.bytes,
+            group_id=None,
+            failures=None,
+            dead_letter_queue=None,
+            source_queue=None,
+            ttl_ms=None,
+            processing_started_at=self.leased_at,
+            kind=None,
+            priority=each.priority,
+        )
+
+
+class _Rows(Sequence[Row]):
+    """The messages of a page as the table would have them, each made when it is asked for."""
+
+    def __init__(self, moved: MovedPage) -> None:
+        self._moved = moved
+
+    def __len__(self) -> int:
+        return len(self._moved.messages)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._moved.row(self._moved.messages[index])
 
 
 _encode = msgspec.json.Encoder().encode
@@ -120,18 +129,24 @@ def move(
 ) -> Sequence[ReadyRow]:
     """Move the plain ones of these ready messages into their page; returns the others."""
     queue = name.queue
-    if tx.isolated or tx.history.log.enabled or tx.grouped(queue) or tx.looked_at(queue) or not _follow(rows):
+    if tx.isolated or tx.history.log.enabled or tx.grouped(queue) or tx.looked_at(queue):
         return rows
+    seqs, ids = [row[SEQ] for row in rows], [row[ID] for row in rows]
     if queue not in tx.last_moved:
         tx.last_moved[queue] = next(iter(tx.query("last_moved", queue)), (0, ""))
     last_seq, last_id = tx.last_moved[queue]
-    if rows[0][SEQ] <= last_seq or rows[0][ID] <= last_id:
+    if seqs != sorted(seqs) or ids != sorted(ids) or seqs[0] <= last_seq or ids[0] <= last_id:
         return rows
-    expires_after = dict(tx.query("move_messages", str([row[SEQ] for row in rows])))
-    if not expires_after:
+    expires_after = dict(_remove_plain(tx, seqs))
+    plain, others = rows, []
+    if len(expires_after) < len(rows):
+        plain = [row for row in rows if row[SEQ] in expires_after]
+        others = [row for row in rows if row[SEQ] not in expires_after]
+    if not plain:
         return rows
-    moved = [
-        _Moved(
+    size = sum([row[BYTES] for row in plain])
+    moved = [  # as _Moved, which takes longer to make
+        (
             row[SEQ],
             row[ID],
             row[ATTEMPTS] + 1,
@@ -143,25 +158,34 @@ def move(
             row[POSITION],
             row[BYTES],
         )
-        for row in rows
-        if row[SEQ] in expires_after
+        for row in plain
     ]
-    first, newest = moved[0], moved[-1]
-    size = sum([each.bytes for each in moved])
     leased = (receipt, tx.now_ms, lease_until, len(moved), size, _encode(moved).decode())
-    tx.last_moved[queue] = newest.seq, newest.id
-    tx.query("insert_moved", queue, first.seq, newest.seq, first.id, newest.id, *name[1:], *leased)
-    return [row for row in rows if row[SEQ] not in expires_after]
+    first, last = plain[0], plain[-1]
+    tx.last_moved[queue] = last[SEQ], last[ID]
+    tx.query("insert_moved", queue, first[SEQ], last[SEQ], first[ID], last[ID], *name[1:], *leased)
+    return others
 
 
-def _follow(rows: Sequence[ReadyRow]) -> bool:
-    """True if each message has a higher sequence, and a higher id, than the one before."""
-    return all([one[SEQ] < other[SEQ] and one[ID] < other[ID] for one, other in pairwise(rows)])
+def _remove_plain(tx: Transaction, seqs: Sequence[int]) -> list[tuple[int, int]]:
+    """Remove the plain ones of these ready messages, in order of their sequences; these, and when they expire."""
+    if seqs[-1] - seqs[0] == len(seqs) - 1:  # as a range they are found faster
+        return tx.query("move_range", seqs[0], seqs[-1])
+    return tx.query("move_messages", str(seqs))
 
 
 def moved_page(name: PageName, receipt: int, leased_at: int, lease_until: int, rows: str) -> MovedPage:
     """The page as it is stored."""
     return MovedPage(name, receipt, leased_at, lease_until, _read_messages(rows))
+
+
+def remove_acked_page(tx: Transaction, moved: MovedPage) -> None:
+    """The consumer acknowledged the messages of a page: they are gone, but for their lines."""
+    queue, now_ms = moved.name.queue, tx.now_ms
+    tx.query("drop_moved", *moved.name)
+    tx.measured(END_TO_END, queue).extend([max(now_ms - each.received_at, 0) for each in moved.messages])
+    tx.measured(HANDLING, queue).extend([max(now_ms - moved.leased_at, 0)] * len(moved.messages))
+    tx.transition(ACKED, queue, PROCESSING, None, _Rows(moved), size=moved.bytes)
 
 
 def put_back(tx: Transaction, moved: MovedPage) -> None:

@@ -172,8 +172,8 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Defer
     return outcomes
 
 
-def remove_acked(tx: Transaction, messages: Sequence[Row], *, stored: bool = True) -> None:
-    """Delete messages that their consumer acknowledged. stored: False where the table does not have them."""
+def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
+    """Delete messages that their consumer acknowledged."""
     now_ms = tx.now_ms
     for queue, those in groupby(messages, key=attrgetter("queue")):
         handled = [(each.received_at, each.processing_started_at) for each in those]
@@ -181,7 +181,7 @@ def remove_acked(tx: Transaction, messages: Sequence[Row], *, stored: bool = Tru
         started = [max(now_ms - at, 0) for _, at in handled if at is not None]
         if started:
             tx.measured(HANDLING, queue).extend(started)
-    remove(tx, messages, ACKED, stored=stored)
+    remove(tx, messages, ACKED)
 
 
 @operation(Discard)

@@ -40,12 +40,20 @@ UPDATE messages SET status = 1, attempts = attempts + 1, first_received_at = coa
     processing_started_at = ?1, updated_at = ?1, lease_until = ?2, receipt = ?3
 WHERE seq IN (SELECT value FROM json_each(?4));
 
+-- condition: plain
+-- Nothing distinguishes a message but its content, attributes, priority and times.
+group_id IS NULL AND kind IS NULL AND dedup_id IS NULL AND ttl_ms IS NULL AND max_attempts IS NULL
+  AND default_max_receives IS NULL AND dead_letter_queue IS NULL AND failures IS NULL AND failure_reason IS NULL
+  AND last_error IS NULL AND source_queue IS NULL AND dead_lettered_at IS NULL;
+
 -- name: move_messages
--- Remove the plain ones of these ready messages, which their page has: all that nothing distinguishes but their content.
-DELETE FROM messages
-WHERE seq IN (SELECT value FROM json_each(?)) AND group_id IS NULL AND kind IS NULL AND dedup_id IS NULL AND ttl_ms IS NULL
-  AND max_attempts IS NULL AND default_max_receives IS NULL AND dead_letter_queue IS NULL AND failures IS NULL
-  AND failure_reason IS NULL AND last_error IS NULL AND source_queue IS NULL AND dead_lettered_at IS NULL
+-- Remove the plain ones of these ready messages, which their page has.
+DELETE FROM messages WHERE seq IN (SELECT value FROM json_each(?)) AND $plain
+RETURNING seq, expires_after;
+
+-- name: move_range
+-- Remove the plain ones of the messages from a sequence up to another, all of which are ready and in their page.
+DELETE FROM messages WHERE seq BETWEEN ? AND ? AND $plain
 RETURNING seq, expires_after;
 
 -- name: insert_moved
