@@ -25,6 +25,10 @@ from support.proxy import listening
 pytestmark = pytest.mark.process
 
 DONE_SECONDS = 300
+ROUND_SECONDS = 60
+"""The time that a round may take: a driver that starts takes most of it."""
+
+for_long = pytest.mark.timeout(soak_seconds() + ROUND_SECONDS * soak_rounds())
 
 
 class Lab:
@@ -105,11 +109,13 @@ def test_servers_that_are_killed(spark, tmp_path, rng) -> None:
     kill_servers(spark, tmp_path, rng, count("spark_kills"))
 
 
+@for_long
 @pytest.mark.soak
 def test_drivers_that_are_killed_for_long(spark, tmp_path, rng) -> None:
     kill_drivers(spark, tmp_path, rng, soak_rounds(), soak_seconds())
 
 
+@for_long
 @pytest.mark.soak
 def test_servers_that_are_killed_for_long(spark, tmp_path, rng) -> None:
     kill_servers(spark, tmp_path, rng, soak_rounds(), soak_seconds())
