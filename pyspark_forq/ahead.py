@@ -8,7 +8,7 @@ from forq_trio.model.errors import ForqError
 
 
 class Ahead:
-    """At most one call at a time. A copy for another process makes none."""
+    """At most one call at a time. A copy, which Spark sends to another process, has none under way."""
 
     def __init__(self) -> None:
         self._thread: Thread | None = None
@@ -18,7 +18,7 @@ class Ahead:
         return Ahead, ()
 
     def begin(self, make: Callable[[], ConsumerLease | None]) -> None:
-        """Call `make`. What the server refuses is left to the query's next request."""
+        """Call `make` in the thread. An error of the server is dropped: the query's next request gets it again."""
 
         def run() -> None:
             try:

@@ -6,12 +6,12 @@ behind `start` only when everything up to `start` has been written and logged; s
 Async progress tracking would break that rule.
 
 Where more than a batch waits, the lease of the next batch is made while Spark works on one (ahead.py): that call
-acknowledges what is written and logged, so Spark waits for neither. It is tried once: what it did not do, Spark's next
-question for a batch does.
+acknowledges what is written and logged, too, so Spark waits for neither. It is tried once: if it fails, `latestOffset`
+does the same when Spark asks for the next batch.
 
 Opening a consumer starts a generation, and an older one is refused from then on: of two queries with one consumer, the
-one that was started last goes on. The constructors do nothing, because Spark makes readers in several processes, and
-only in one of them asks for offsets.
+one that was started last goes on. The constructor asks the server nothing, because Spark makes readers in several
+processes, and asks for offsets in one of them only.
 
 However long a batch takes, the consumer counts as used meanwhile (heartbeat.py): the process in which Spark asks for
 offsets ends with its driver, and the heartbeat with it.
@@ -20,8 +20,8 @@ A lease that was released, by a person or because the consumer did not come for 
 part of a batch; when it was, the batch cannot be repeated, and the query fails (or the batch is empty, with
 failOnDataLoss=false).
 
-A batch that is repeated never makes its lease: a server that does not have the number was restored from a backup or has
-another consumer under the name, and new messages under an old number would be taken for written by an idempotent sink.
+The lease of a batch that is repeated is never made anew: a server that does not have the number is another one or was
+restored from a backup, and a sink that can repeat a batch would take new messages under an old number for written ones.
 Where that cannot be seen, because the server has counted as far again, column `lease` still tells the leases apart: it
 has the time when the lease was made.
 """
@@ -56,7 +56,7 @@ ArgumentsP = ParamSpec("ArgumentsP")
 ResultT = TypeVar("ResultT")
 
 TASK_BYTES = 8 * 2**20
-"""Fewer bytes of lines are not worth a task, as fewer than TASK_ROWS messages are not."""
+"""Fewer bytes of lines are not worth a task of their own; nor are fewer messages than TASK_ROWS."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._idle = Idle()
         self._heartbeat = Heartbeat()
         self._ahead = Ahead()
-        self._known = 0
-        self._left: int | None = None
+        self._leased_at_start = 0  # this and the next: of a query that ends when it has read what there is
+        self._ready_left: int | None = None
         self._lease: ConsumerLease | None = None
 
     def initialOffset(self) -> dict[str, int]:
@@ -102,7 +102,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The query ends when it has read the leases that there are now, and as many messages as are ready now."""
         with in_our_words(self._options):
             info = self._info()
-        self._known, self._left = info.leased, info.ready
+        self._leased_at_start, self._ready_left = info.leased, info.ready
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Acknowledge everything up to `start`, and lease what is behind it; `start` itself when nothing is ready."""
@@ -111,8 +111,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             wanted = limit.max_rows
         done = start["seq"]
         made = self._ahead.take()
-        if self._left is not None and done >= self._known:
-            wanted = min(wanted, self._left)
+        if self._ready_left is not None and done >= self._leased_at_start:
+            wanted = min(wanted, self._ready_left)
         wanted = min(wanted, CONSUMER_LEASE_MESSAGES_MAX)
         with in_our_words(self._options):
             if made is not None and made.number == done + 1 and self._is_next(made, wanted):
@@ -123,13 +123,13 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     return start
                 lease = self._next_lease(done, wanted)
         if lease.messages == 0:
-            if self._left is None:
+            if self._ready_left is None:
                 self._idle.nothing()
             return start
         self._idle.something()
-        if self._left is not None and lease.number > self._known:
-            self._left -= lease.messages
-            wanted = min(wanted, self._left)
+        if self._ready_left is not None and lease.number > self._leased_at_start:
+            self._ready_left -= lease.messages
+            wanted = min(wanted, self._ready_left)
         wanted = wanted if self._is_full(lease, wanted) else 0
         if wanted or done > self._acknowledged:
             self._ahead.begin(partial(self._make_ahead, done, lease.number + 1, wanted))
@@ -172,7 +172,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 lease = self._lease_again(end["seq"])
         if lease is None:
             return []
-        # Reads behind its end: unlike a request for the lease, one for its pages never makes it.
+        # The heartbeat asks for the page behind the last one: unlike a request for the lease, that never makes a lease.
         self._heartbeat.begin(partial(self._ask, ForqClient.lease_page, lease.number, lease.pages))
         rows = max(lease.messages, lease.bytes * TASK_ROWS // TASK_BYTES)
         count = min(lease.pages, tasks_for(rows, self._options.min_partitions))
@@ -217,7 +217,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ask(self._options, method, self._queue, self._consumer, *arguments, **more)
 
     def _open(self) -> int:
-        """The generation, which begins with the first call."""
+        """This reader's generation of the consumer, which it opens with the first call."""
         if self._generation is None:
             info = self._ask(ForqClient.open_consumer, idle_seconds=self._options.idle_seconds)
             self._generation = info.generation
@@ -229,7 +229,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ask(ForqClient.consumer)
 
     def _acknowledge(self, number: int) -> None:
-        """Settle what has been written and logged."""
+        """Acknowledge the leases up to `number`, whose batches have been written and logged."""
         self._open()
         if number <= self._acknowledged:
             return
@@ -267,7 +267,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _behind_gone(self, number: int) -> int:
-        """Which lease to take when `number`, which no batch has, is gone."""
+        """The number of the lease to take instead of `number`, which is gone and was part of no batch."""
         info = self._info()
         if number <= info.acknowledged:
             lose(
@@ -297,9 +297,10 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _not_ours(self, number: int) -> ForqDataSourceError:
+        """The error for a checkpoint that the server's consumer does not fit."""
         info = self._info()
         return ForqDataSourceError(
             f"the checkpoint is at lease {number} of consumer {self._consumer!r}, and the server's newest is"
-            f" {info.leased}: the consumer was deleted since, or the server restored from a backup. Start with a new"
-            " checkpoint: what write_once wrote stays as it is"
+            f" {info.leased}: is this another server, or one restored from a backup? Start with a new checkpoint:"
+            " what write_once wrote stays as it is"
         )

@@ -13,7 +13,8 @@ HEARTBEAT_SECONDS = CONSUMER_IDLE_SECONDS_MIN / 3
 class Heartbeat:
     """Runs `beat` every HEARTBEAT_SECONDS in a thread of its own, from `begin` until `end` or the end of the process.
 
-    What the server refuses is left to the query's next request. A copy for another process does not beat.
+    An error of the server is dropped: the query's next request gets it again. A copy, which Spark sends to another
+    process, does not beat.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Pauses of a stream without new data: Spark asks a hundred times a second, and each is a request."""
+"""Pauses of a stream without new data: Spark asks a hundred times a second, and each question is a request."""
 
 import time
 
@@ -7,16 +7,16 @@ PAUSE_SECONDS_MAX = 0.5
 
 
 class Idle:
-    """Waits longer each time that there was nothing."""
+    """Waits longer each time that there was nothing to read."""
 
     def __init__(self) -> None:
         self._pause = PAUSE_SECONDS_MIN
 
     def nothing(self) -> None:
-        """There was nothing to read."""
+        """There was nothing to read: wait."""
         time.sleep(self._pause)
         self._pause = min(2 * self._pause, PAUSE_SECONDS_MAX)
 
     def something(self) -> None:
-        """There was."""
+        """There was something: the next wait is the shortest again."""
         self._pause = PAUSE_SECONDS_MIN

@@ -2,8 +2,8 @@
 
 An offset is a whole range, `{"after": 10, "until": 30}`: the micro-batch that ends there has the ids from 11 to 30. So
 a batch that is repeated after a crash is the same, even if the start would be another by then ("latest" has moved, and
-what was earliest may be gone). Only the offset of "earliest" is none: it is where the log begins when the first range
-is made.
+what was earliest may be gone). Only the offset of "earliest" is not a range: where it lies is decided when the first
+range is made.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Data to read that is no longer on the server: an error, or a warning where that is allowed."""
+"""Data that the server no longer has: an error for the read, or a warning with failOnDataLoss=false."""
 
 import logging
 

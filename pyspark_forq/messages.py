@@ -13,13 +13,14 @@ from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 from pyspark_forq.errors import ForqSchemaError
 
 PAGE_BYTES = 2**19
-"""Of JSON, unless a message alone has more. The server takes larger pages, and others wait longer beside them."""
+"""The most bytes of JSON in a page, unless one message alone has more. The server takes larger pages, but other callers
+would wait longer beside them."""
 OPEN_BYTES_MAX = 16 * PAGE_BYTES
-"""Of the pages that a task fills at a time, one for each of its queues."""
+"""The most bytes of all pages that a task is filling, one for each of its queues."""
 assert PAGE_BYTES < STAGE_PAGE_BYTES_MAX
 
-_SERVERS = frozenset({"id", "sequence", "attempts", "received_at", "state", "lease"})
-"""Columns of a table that no message is sent with."""
+_FILLED_BY_SERVER = frozenset({"id", "sequence", "attempts", "received_at", "state", "lease"})
+"""Columns of a table that the server fills: no message is sent with them."""
 
 
 def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterator[tuple[str, NewMessage]]:
@@ -29,7 +30,7 @@ def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterato
             name: _values(name, column)
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         }
-        for name in _SERVERS & columns.keys():
+        for name in _FILLED_BY_SERVER & columns.keys():
             if any(value is not None for value in columns.pop(name)):
                 raise ForqSchemaError(
                     f"the server gives a message its {name!r}: name the columns that are inserted, as in"
@@ -67,7 +68,8 @@ def _values(name: str, column: pa.Array) -> list[Any]:
 
 
 def pages_of(messages: Iterable[tuple[str, NewMessage]]) -> Iterator[tuple[str, list[NewMessage]]]:
-    """Pages of one queue each, those of a queue in order; the largest one is sent when all have OPEN_BYTES_MAX."""
+    """Pages of one queue each, those of a queue in order; the largest one is sent when all together would pass
+    OPEN_BYTES_MAX."""
     pages: dict[str, list[NewMessage]] = {}
     sizes: dict[str, int] = {}
     open_bytes = 0

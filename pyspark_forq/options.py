@@ -4,7 +4,7 @@ An option that does not exist, or that means nothing where it is given, is refus
 ignores misspelt options.
 
 A use is what the options are given for: `write`, `stream write`, or `read` or `stream` and the mode, as in `read
-events`. The mode is an option itself, so that Spark's calls say the word before it only.
+events`. Spark's calls tell only `read` or `stream`; `parsed` adds the mode, which is an option itself.
 """
 
 import os
@@ -42,8 +42,8 @@ class Options:
     """The options of one read or write, checked.
 
     use: as above; of a read with its mode. authorities: the certificates of those to trust, in PEM; None: as the
-    environment of each process says.
-    driver_token: what the driver has in its environment, for executors that have nothing in theirs.
+    environment of each process says. idle_seconds: None: as the consumer has it, a day for a new one. driver_token:
+    the token in the driver's environment, for executors that have none in theirs.
     """
 
     use: str
@@ -68,7 +68,7 @@ class Options:
 
     @property
     def mode(self) -> str:
-        """Of a read."""
+        """The mode of a read; means nothing for a write."""
         return self.use.partition(" ")[2]
 
     def secret(self) -> str:
@@ -246,7 +246,7 @@ OPTIONS = (
         "retry_seconds",
         _whole(0, RETRY_SECONDS_MAX),
         EVERYWHERE,
-        "How long a task tries again while the server cannot be reached.",
+        "How long a call is repeated while the server cannot be reached.",
     ),
     Option(
         "txnAppId", "txn_app_id", _name, frozenset({"write"}), "Who writes, for writes that may be repeated."
@@ -261,7 +261,7 @@ OPTIONS = (
 )
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
-# Spark's own, which a stream's sink is told of.
+# Options of Spark's own that a data source gets, too.
 _OF_SPARK = frozenset({"checkpointlocation", "queryname", "asyncprogresstrackingenabled"})
 
 
@@ -275,7 +275,7 @@ def check_names(given: Mapping[str, str]) -> None:
 
 
 def parsed(given: Mapping[str, str], use: str, defaults: Mapping[str, Any] = NO_DEFAULTS) -> Options:
-    """The options of a `read`, `stream`, `write` or `stream write`; the mode is one of them. Raises ForqOptionError.
+    """The options of a `read`, `stream`, `write` or `stream write`, checked. Raises ForqOptionError.
 
     defaults: members of Options, for what is not given.
     """
@@ -341,7 +341,7 @@ def _value(option: Option, text: str) -> Any:
 
 
 def _check_together(options: Options, texts: Mapping[str, str]) -> None:
-    """What the options have to be together."""
+    """Raises ForqOptionError for options that do not go together, and where one that is needed is missing."""
     if options.use in ("read snapshot", "stream consume") and options.queue is None:
         hint = "" if texts else ": a table of SQL stores its options where it names no columns of its own"
         raise ForqOptionError(f"option 'queue' has to name the queue of {_words(options.use)}{hint}")

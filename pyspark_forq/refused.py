@@ -1,4 +1,5 @@
-"""A stream with options that are not valid: it says why in the first call, where Spark shows it."""
+"""A stream that cannot begin, because of its options or Spark's version: it says why in the first call, where Spark
+shows it."""
 
 from typing import NoReturn
 
@@ -18,11 +19,11 @@ class RefusedStream(DataSourceStreamReader):
         raise self._problem
 
     def getDefaultReadLimit(self) -> NoReturn:
-        """The first call of one that goes on."""
+        """The first call of a query that goes on from a checkpoint."""
         raise self._problem
 
     def latestOffset(self, start: object = None, limit: object = None) -> NoReturn:
-        """Never comes so far."""
+        """Is not reached: a call before it has raised."""
         raise self._problem
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> NoReturn:
@@ -30,5 +31,5 @@ class RefusedStream(DataSourceStreamReader):
         raise self._problem
 
     def read(self, partition: object) -> NoReturn:
-        """Never comes so far."""
+        """Is not reached: a call before it has raised."""
         raise self._problem

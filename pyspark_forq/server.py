@@ -70,7 +70,7 @@ def _client(options: Options) -> ForqClient:
 
 @contextmanager
 def in_our_words(options: Options) -> Iterator[None]:
-    """Errors of the client leave the block as those of the data source, without a chain of causes."""
+    """Errors of the client leave the block as errors of the data source (errors.py), without a chain of causes."""
     try:
         yield
     except ForqUnreachable as problem:

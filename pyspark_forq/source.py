@@ -5,7 +5,7 @@ How Spark calls it, as far as it matters here (tests/spark/test_facts.py has a t
 - Every session imports this module, also one that never uses it: all else is imported when it is used.
 - Data sources, readers and writers are made in several processes, and pickled: constructors keep options, no more.
 - schema() is asked before Spark says whether a batch or a stream is read, and not at all for a write.
-- An error in streamReader() is hidden by one of Spark's own: a reader that cannot be tells it later.
+- An error in streamReader() is hidden by one of Spark's own: so it returns a reader that raises it later (refused.py).
 - Names of parameters are part of the interface: Spark passes some by keyword.
 """
 
@@ -37,7 +37,7 @@ class ForqDataSource(DataSource):
 
     options: MutableMapping[str, str]
     defaults: ClassVar[Mapping[str, Any]] = {}
-    """Of the session: see spark_conf.py."""
+    """Options by the session's configuration (spark_conf.py), for reads and writes that do not give them."""
 
     @classmethod
     def name(cls) -> str:

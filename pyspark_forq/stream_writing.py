@@ -1,4 +1,4 @@
-"""Writes of streams: see writing.py."""
+"""Writes of streams: each micro-batch is staged and published as writing.py says."""
 
 from collections.abc import Iterator
 

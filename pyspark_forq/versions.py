@@ -15,7 +15,7 @@ from pyspark_forq.errors import ForqDataSourceError
 
 @dataclass(frozen=True)
 class Feature:
-    """What a user writes, the version from which on it works, and what to do before."""
+    """What a user writes, the version from which on it works, and what works in older ones."""
 
     use: str
     since: tuple[int, int]

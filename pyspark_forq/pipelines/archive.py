@@ -1,4 +1,4 @@
-"""Archiving: new events and finished messages of a server become partitioned Parquet, each once.
+"""Archiving: new events and finished messages of a server become rows of two Delta tables, each once.
 
 A batch is a range of ids, from the one behind the last batch. It is read, written as files, and committed with its last
 id (archive_table.py). What ends the process before the commit leaves files that nobody reads.
@@ -40,11 +40,11 @@ def archive(
 ) -> ArchiveResult:
     """Append new events and finished messages of the server at `url` to the archive in a directory.
 
-    directory: of this machine, or a URI of a store that Spark reaches, such as s3a://bucket/archive. queue: only of
-    this queue. tables: events, history, or both. follow: go on until the caller interrupts, with a batch each
-    FOLLOW_SECONDS; otherwise up to what there was at the start. step: told what was done ("written", "committed"), for
-    tests that end the process there. Raises ArchiveError when another process archives here or the server's log ends
-    before the archive, and InvalidRequest when the archive is of another server or queue.
+    directory: on this machine, or a URI of a store that Spark reaches, such as s3a://bucket/archive. queue: only what
+    concerns this queue. tables: events, history, or both. follow: go on until the caller interrupts, and look for more
+    each FOLLOW_SECONDS; otherwise end with what there was at the start. step: told what was done ("written",
+    "committed"), for tests that end the process there. Raises ArchiveError when another process archives here or the
+    server's log ends before the archive does, and InvalidRequest when the archive is of another server or queue.
     """
     about = {"url": server_of(url), "queue": queue}
     given = {"url": url, "token": token, "queue": queue}
@@ -144,7 +144,8 @@ def log_of(
     since: str | None = None,
     until: str | None = None,
 ) -> DataFrame:
-    """A table of an archive, or (None) what the server at `url` has stored of it; of a queue, of a time (ISO 8601)."""
+    """A table of the archive; or, where `archive` is None, of what the server at `url` has stored. Of a queue, and of a
+    time (ISO 8601), if these are given."""
     if archive is not None:
         return archived(spark, archive, table, queue=queue, since=since, until=until)
     frame = spark.read.format("forq").options(**source_options(table, url, token, queue)).load()
@@ -154,7 +155,7 @@ def log_of(
 def between(
     frame: DataFrame, time: str, queue: str | None, since: str | None, until: str | None
 ) -> DataFrame:
-    """The rows of a queue and of a time."""
+    """The rows of a queue and of a time, whose column is `time`; None: of all."""
     if queue is not None:
         frame = frame.where(f.col("queue") == queue)
     if since is not None:

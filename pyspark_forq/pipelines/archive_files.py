@@ -22,7 +22,7 @@ _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 def write_files(rows: DataFrame, table: ArchiveTable, name: str) -> list[AddAction]:
     """Write rows as files that a commit can add, in a directory that nobody else has; none for no rows.
 
-    In a file rows lie by queue: who reads one skips most of the rest.
+    In a file the rows are sorted by queue, so a read of one queue skips most of the others.
     """
     below = f"{name}-{uuid4().hex}"
     place, number = f"{table.root}/{below}", ID[table.table]
@@ -60,7 +60,7 @@ def rows_in(added: list[AddAction]) -> int:
 
 
 def read_files(table: ArchiveTable, files: list[LoggedFile]) -> DataFrame:
-    """The rows of files that count, also after they have ceased to, for KEEP_HOURS."""
+    """The rows of files that count; they can be read for KEEP_HOURS after they have ceased to."""
     schema = table.schema()
     if not files:
         return table.spark.createDataFrame([], schema)

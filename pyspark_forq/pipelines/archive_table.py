@@ -51,7 +51,7 @@ class ArchiveError(ForqError):
 
 
 class LoggedFile(Struct, frozen=True):
-    """A file that counts. path: below the table; rows: how many it has."""
+    """A file that counts. path: from the table's directory on; rows: how many it has."""
 
     path: str
     day: date
@@ -77,15 +77,15 @@ class ArchiveTable:
 
     @property
     def log(self) -> DeltaTable:
-        """Raises ArchiveError where nothing was archived."""
+        """The Delta table. Raises ArchiveError where nothing was archived."""
         if self._log is None:
             raise ArchiveError(f"there are no {self.table} in {self.archive}")
         return self._log
 
     def belong_to(self, schema: pa.Schema, about: Mapping[str, str | None]) -> None:
-        """Make the table if there is none, and columns that it lacks. about: whose it is.
+        """Make the table if there is none, and columns that it lacks. about: the server and the queue it belongs to.
 
-        Raises InvalidRequest if it belongs to something else.
+        Raises InvalidRequest if it belongs to another one.
         """
         owner = {f"{_OWNER}{name}": value for name, value in about.items()}
         if self._log is None:

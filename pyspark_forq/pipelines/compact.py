@@ -1,4 +1,4 @@
-"""Compaction of an archive: the many small files of a closed day become few, whose rows lie by queue.
+"""Compaction of an archive: the many small files of a closed day become few, sorted by queue.
 
 The files of a day are read as one commit of the log has them, written anew, counted, and exchanged in one commit
 (archive_table.py). A kill before it leaves all as it was, and files that nobody reads.
@@ -38,7 +38,7 @@ def compact(
 
     It may run beside `archive` and readers, and as often as one likes: what is compact already is left alone. Files
     that have not counted for `keep_hours` are removed; who still reads or writes them then gets an error. step: told
-    what comes next ("written", "exchanged"), for tests that end the process there. Raises ArchiveError when another
+    what was done ("written", "exchanged"), for tests that end the process there. Raises ArchiveError when another
     compaction was faster.
     """
     end = date.fromisoformat(before) if before else datetime.now(UTC).date()
@@ -65,12 +65,12 @@ def _worth_it(table: ArchiveTable, end: date) -> list[list[LoggedFile]]:
 
 
 def _needed(files: list[LoggedFile]) -> int:
-    """Of how many files a day should be."""
+    """How many files the rows of a day need."""
     return max(1, -(-sum(file.bytes for file in files) // FILE_BYTES))
 
 
 def _rewrite(table: ArchiveTable, files: list[LoggedFile], step: Callable[[str], None]) -> int:
-    """Exchange the files of a day; how many there are then."""
+    """Exchange the files of a day for fewer; returns how many there are then."""
     previous = table.number(COMPACTED)
     rows = read_files(table, files).repartitionByRange(_needed(files), "queue", ID[table.table])
     new = write_files(rows, table, "compact")

@@ -54,12 +54,12 @@ def load(
 ) -> LoadResult:
     """Send each row of a Parquet, JSON (an object a line), CSV (with a header) or text dataset to a queue as a message.
 
-    dataset: a file, a directory, or a pattern, here or in a store that Spark reaches. format: None: as the files are
-    called. content: the column that is the message's content; None: all columns as JSON, of text the line. columns:
+    dataset: a file, a directory, or a pattern, here or in a store that Spark reaches. format: None: by the names of the
+    files. content: the column that is the message's content; None: all columns as JSON, of text the line. columns:
     other members of a message (priority, delay_ms, ttl_ms, process_after, attributes, group, deduplication_id,
-    max_attempts) and the columns they come from.
-    checkpoint: what was loaded is remembered there; None: beside the dataset, by queue. Rows without a content are
-    skipped. Raises InvalidRequest for columns and formats that do not exist, and for the checkpoint of another load.
+    max_attempts) and the columns they come from. checkpoint: what was loaded is remembered there; None: beside the
+    dataset, by queue. Rows without a content are skipped. Raises InvalidRequest for columns and formats that do not
+    exist, and for the checkpoint of another load.
     """
     directory, files = _listed(spark, whole(dataset))
     kind = format or _format_of(str(dataset), files)

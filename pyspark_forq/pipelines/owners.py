@@ -2,7 +2,8 @@
 
 Spark's checkpoint has the progress of a query, but not its server. A checkpoint of another server would silently skip
 messages. So each run stores what it is about, and a run that differs is refused. Spark itself writes and reads the
-note, in a directory of its own (before, in a file): so it is wherever the checkpoint is, also behind Spark Connect.
+note, in a directory of its own (in older checkpoints a file): so it is wherever the checkpoint is, also behind Spark
+Connect.
 """
 
 import json
@@ -26,7 +27,8 @@ def server_of(url: str) -> str:
 def check_owner(spark: SparkSession, checkpoint: str, about: Mapping[str, str | None], *, log: str) -> None:
     """Note what the query of this checkpoint is about. Raises InvalidRequest if it is about something else.
 
-    log: the log of Spark's (offsets or commits) which has entries from when on that matters; before, it is noted anew.
+    log: which of Spark's logs (offsets or commits) tells that the query has begun: while it has no entries, the note is
+    written anew.
     """
     place = f"{checkpoint}/{FILE}"
     before = _read(spark, place) if _has_entries(spark, f"{checkpoint}/{log}") else None

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Show(Protocol):
-    """Told how much is done, of how much (None: as before), and a few words about it."""
+    """Is told how much is done, of how much (None: not known, or as before), and a few words about it."""
 
     def __call__(self, done: int, total: int | None = None, status: str = "") -> None: ...
 

@@ -30,18 +30,18 @@ _GOOGLE = {
 
 
 def whole(place: str | Path) -> str:
-    """A place with its directories, without a slash at its end."""
+    """A place as an absolute path or a URI, without a slash at its end."""
     return str(place).rstrip("/") if "://" in str(place) else str(Path(place).absolute())
 
 
 def plain(uri: str) -> str:
-    """A file as `whole` names it, of the URI that Spark gives."""
+    """The name that `whole` gives a file, from the URI that Spark gives it."""
     path = unquote(uri)
     return re.sub("^file:/+", "/", path)
 
 
 def literal(path: str) -> str:
-    """A path in which Spark finds no pattern."""
+    """A path with its special characters escaped, so that Spark does not take it for a pattern."""
     return re.sub(r"([\\\[\]{}*?,])", r"\\\1", path)
 
 
@@ -60,7 +60,7 @@ def storage_options(spark: SparkSession, place: str) -> dict[str, str]:
 
 
 def _s3(spark: SparkSession, bucket: str) -> dict[str, str]:
-    """Of s3a; a setting of the bucket goes before one of all."""
+    """`storage_options` of S3; a setting of the bucket goes before one of all buckets."""
 
     def found(name: str) -> str | None:
         return _setting(spark, f"fs.s3a.bucket.{bucket}.{name}") or _setting(spark, f"fs.s3a.{name}")
