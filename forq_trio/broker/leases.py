@@ -1,8 +1,8 @@
 """Leases of pipelines' consumers, made and settled step by step. `Broker.leases`.
 
 A lease of 100,000 messages is leased, and settled, in many small commands, between which the writer runs other
-commands. Each is durable alone, and repeating a call goes on where the one before was stopped: by a deadline, a kill,
-or its client's disconnect. A job ends what was begun and left alone (jobs/cleanup.py).
+commands. Each is durable alone. A call may be stopped by a deadline, a kill or its client's disconnect; the same call,
+repeated, goes on from there. A job ends what was begun and never repeated (jobs/cleanup.py).
 """
 
 import heapq
@@ -28,8 +28,8 @@ from forq_trio.writer_actor import WriterActor
 class Leases:
     """Errors and cancellation are those of `Broker`'s methods of consumers.
 
-    seconds: a call ends after about so long, also where it is not at its end; repeat it then. None for
-    CONSUMER_REQUEST_SECONDS, so long does a request over HTTP take at most.
+    seconds: a call returns after about so long, even if there is more to do; repeat it then. None:
+    CONSUMER_REQUEST_SECONDS, which bounds a request over HTTP.
     """
 
     def __init__(self, writer: WriterActor, clock: Clock) -> None:
@@ -74,7 +74,7 @@ class Leases:
     async def _lease_or_wait(
         self, step: commands.LeaseMessages, wait_until: float, seconds: float | None
     ) -> ConsumerLease:
-        """Go on with the lease for `seconds`, once there are messages for it, which are waited for until then."""
+        """Go on with the lease for `seconds`. Where no messages are ready for it, wait for some until `wait_until`."""
         watches = self._writer.watches
         with watches.on(step.queue) as watch:
             while True:
@@ -86,6 +86,7 @@ class Leases:
                     await ready.wait()
 
     async def _lease_until(self, step: commands.LeaseMessages, deadline: float) -> ConsumerLease:
+        """Repeat the step until the lease is complete, or nothing is ready for one made ahead, or time is over."""
         pages = -1
         while True:
             lease = _lease_of(await self._writer.execute(step), step.number)
@@ -120,7 +121,7 @@ class Leases:
         return self.info(await self._give_back(consumer, Settling.RELEASE, deadline))
 
     async def delete(self, queue: str, name: str, *, seconds: float | None = None) -> bool:
-        """See `Broker.delete_consumer`; False where it is not forgotten after `seconds`."""
+        """See `Broker.delete_consumer`; False where it is not forgotten yet after `seconds`."""
         deadline = _deadline(seconds)
         consumer: Consumer | None = find_consumer(self._writer.snapshot(), queue, name)
         generation = None
@@ -135,7 +136,7 @@ class Leases:
     async def _give_back(
         self, consumer: Consumer, how: Settling, deadline: float = inf, generation: int | None = None
     ) -> Consumer:
-        """Settle the unsettled leases to their end."""
+        """Settle all unsettled leases, step by step, until `deadline`."""
         last = consumer.unsettled[-1].number if consumer.unsettled else 0
         while consumer.open is not None and consumer.open.number <= last:
             step = commands.SettleLease(consumer.queue, consumer.name, generation, consumer.open.number, how)
@@ -145,7 +146,7 @@ class Leases:
         return consumer
 
     async def put_back(self, moved: MessagesMoved) -> None:
-        """Have leased messages where a read finds them."""
+        """Put moved messages back into the table, where a read finds them."""
         await self._writer.execute(commands.PutBack(moved.queue, moved.above, moved.before))
 
     def of(self, queue: str | None) -> list[ConsumerInfo]:
@@ -159,7 +160,7 @@ class Leases:
     ) -> tuple[list[ConsumerInfo], str | None]:
         """The consumers of queues that may be seen, by queue and name, behind the key `after`.
 
-        With the key of the last one if there are more.
+        Returns the key of the last one, too, if there are more.
         """
         known = self._writer.snapshot().consumers
         behind = (key for key, each in known.items() if key > after and may_see(each.queue))

@@ -3,9 +3,9 @@
 Rules
 - Leases are numbered one by one. The next one can be made once the open one is settled; or ahead, once it is complete.
   So a consumer has at most two whose messages are leased, and they are settled in their order.
-- A lease grows page by page until it is complete; then it never changes. Its pages are all that a read of them needs,
-  and it gives the same each time. One that is made ahead is not complete for want of messages: a later call adds those
-  that are ready then.
+- A lease grows page by page until it is complete; then it never changes. A read needs only its pages, and gives the
+  same each time. A lease is complete when it is full, or when no more messages are ready; one that is made ahead only
+  when it is full, so a later call can add messages that are ready by then.
 - A message is still the lease's while it has the receipt of its page. Settling it otherwise (by id, by a
   purge) fences the lease, which then leaves that message alone.
 - A step makes or settles as many pages as its allowance permits. A settlement keeps the mode it started with, also
@@ -179,11 +179,10 @@ def with_page(
     size: int,
     now_ms: int,
 ) -> Consumer:
-    """The consumer after a step that leased so many messages; 0: there were no more, and the lease is complete.
+    """The consumer after a step that leased so many messages; 0: no more were ready, which completes the lease unless
+    it is made ahead.
 
-    One that is made ahead is not, for want of messages.
-
-    Without a lease the use is stored only now and then, so a waiting consumer writes nothing.
+    Where no lease is made, the time of use is stored only now and then, so that a waiting consumer writes little.
     """
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
@@ -191,8 +190,8 @@ def with_page(
             lease, messages=lease.messages + messages, bytes=lease.bytes + size, pages=lease.pages + 1
         )
     elif not lease.pages:
-        is_noted = now_ms - consumer.used_at < limits.CONSUMER_USE_SAVE_MS
-        return consumer if is_noted else replace(consumer, used_at=now_ms)
+        is_stored = now_ms - consumer.used_at < limits.CONSUMER_USE_SAVE_MS
+        return consumer if is_stored else replace(consumer, used_at=now_ms)
     is_full = lease.messages >= command.max_messages or lease.bytes >= command.max_bytes
     complete = is_full or not (messages or command.ahead)
     consumer = replace(consumer, leased=lease.number, used_at=now_ms)
@@ -226,7 +225,7 @@ def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms:
 
 
 def _may_give_back(consumer: Consumer, command: SettleLease, now_ms: int) -> bool:
-    """True if the lease is open; and to EXPIRE it, if the consumer was not used for as long as it may."""
+    """True if the lease is open and, to EXPIRE it, its consumer is idle for too long or a settlement has begun."""
     if consumer.open is None or consumer.open.number != command.number:
         return False
     return (
