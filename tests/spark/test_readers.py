@@ -161,7 +161,7 @@ def test_an_older_checkpoint_has_the_leases_that_are_kept(url, client, queue) ->
     assert lenient.latestOffset({"seq": 1}, ReadMaxRows(1)) == {"seq": 4}
 
 
-def test_a_consumer_that_was_deleted_does_not_take_the_checkpoint(url, client, queue) -> None:
+def test_a_checkpoint_that_is_ahead_of_its_consumer_is_refused(url, client, queue) -> None:
     with pytest.raises(ForqDataSourceError, match="Start with a new checkpoint"):
         consumer(url, queue).latestOffset({"seq": 3}, ReadMaxRows(1))
 
