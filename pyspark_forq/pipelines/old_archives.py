@@ -3,7 +3,8 @@
     ARCHIVE/events/date=2026-11-23/queue_name=orders/batch=17/part-….parquet       batch=-18 was compacted
     ARCHIVE/_checkpoints/events            where a streaming query was, and forq.json, whose it was
 
-Their files counted by Spark's checkpoint: batches that it had committed. The rest may be half of one.
+Spark's checkpoint says which of their files count: those of batches that it had committed. Others may be part of a
+batch that was not finished.
 """
 
 import json
@@ -50,7 +51,7 @@ def _adopt(table: ArchiveTable) -> None:
 
 
 def _newest(batch: int) -> int:
-    """The newest batch in a directory with this number."""
+    """The newest batch whose rows are in a directory with this number, which is negative for compacted ones."""
     return batch if batch >= 0 else -batch - 1
 
 

@@ -115,7 +115,7 @@ def check_dead_letters(
 def in_order(history: DataFrame, total: int, columns: Sequence[str] = ("history_id",)) -> DataFrame:
     """Its `total` rows by these columns, within partitions and from each to the next: so the sink publishes them.
 
-    Not coalesced partitions of a sorted frame: Spark groups those by where they lie.
+    To coalesce a sorted frame would not do: Spark may group its partitions by machine, not in their order.
     """
     count = min(_PARTITIONS_MAX, -(-total // _PARTITION_ROWS))
     return history.repartitionByRange(count, *columns).sortWithinPartitions(*columns)

@@ -142,21 +142,21 @@ def _step_minutes(first_ms: int, last_ms: int) -> int:
     return next((step for step in _STEP_MINUTES if step >= needed), -(-int(needed + 1) // 1440) * 1440)
 
 
-def _places(facts: Facts) -> tuple[int, int]:
+def _steps(facts: Facts) -> tuple[int, int]:
     """The start of the first step, and how many steps there are."""
     start = facts.first_ms // facts.step_ms * facts.step_ms
     return start, (facts.last_ms - start) // facts.step_ms + 1
 
 
 def series_of(facts: Facts, known: Mapping[int, float], *, missing: float | None) -> Series:
-    """Values by their time in ms. missing: the value of a step without one."""
-    start, count = _places(facts)
+    """The values, which are known by their time in ms, at all steps. missing: the value of a step that has none."""
+    start, count = _steps(facts)
     times = range(start, start + count * facts.step_ms, facts.step_ms)
     return Series(start, facts.step_ms, tuple(known.get(time, missing) for time in times))
 
 
 def ms_of(moment: datetime) -> int:
-    """Collected timestamps are naive, in the zone of this process."""
+    """A collected timestamp in ms since 1970. Spark makes it naive, in the zone of this process."""
     return round(moment.astimezone(UTC).timestamp() * 1000)
 
 
@@ -196,7 +196,7 @@ def _moves(
     whole = facts.whole
     for name in ("produced", "acked", "backlog"):
         parts = [queue.series[name].values for queue in facts.queues if name in queue.series]
-        start, count = _places(facts)
+        start, count = _steps(facts)
         sums = tuple(sum(part[place] or 0 for part in parts) for place in range(count))
         whole.series[name] = Series(start, facts.step_ms, sums)
     whole.backlog_start = sum(queue.backlog_start for queue in facts.queues)

@@ -44,7 +44,7 @@ class Verdict:
 
 
 def verdict(queue: QueueFacts) -> Verdict:
-    """What to know about a queue first; the first that holds."""
+    """The most important thing to know about a queue: the first of these that holds."""
     counts = queue.counts
     if queue.stuck:
         words = f"{format.whole(queue.stuck)} stuck, up to {format.duration(queue.stuck_longest_ms)}"

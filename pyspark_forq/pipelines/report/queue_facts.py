@@ -14,7 +14,7 @@ _FAILED = ("failures", "dead_lettered")
 
 
 def add(facts: Facts, events: DataFrame, *, now: datetime | None = None) -> None:
-    """Count it, and put it into the queues of `facts`, which are of the same events. now: see `tables.stuck`."""
+    """Add what only these pages show to the queues of `facts`, made of the same events. now: see `tables.stuck`."""
     of = {queue.name: queue for queue in facts.queues if queue.name != OTHERS}
     if not of:
         return

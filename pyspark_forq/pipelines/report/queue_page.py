@@ -28,9 +28,9 @@ _EVENTS = (
 
 
 def page_name(queue: str) -> str:
-    """The name of a queue's file: the same in each report, another one for each queue, and safe wherever it lies.
+    """The name of a queue's file: the same in each report, another one for each queue, and valid on any file system.
 
-    Queues that differ only in upper and lower case have different names on disks that do not see the difference.
+    The hash keeps queues apart that differ only in upper and lower case, where a file system ignores that.
     """
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", queue).lstrip(".-")[:_NAME_LENGTH_MAX]
     return f"{plain}-{sha256(queue.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.html"
