@@ -17,7 +17,7 @@ class MovedMessages(NamedTuple):
     query: Query
 
     def find(self, queue: str, message_id: str) -> None:
-        """Raises MessagesMoved if a page may have this message, which the table does not have."""
+        """Raises MessagesMoved if a page has this message, which the table does not have."""
         for first_seq, last_seq in self.query("moved_id", queue, message_id):
             raise MessagesMoved(queue, first_seq - 1, last_seq + 1)
 
