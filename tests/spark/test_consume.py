@@ -110,7 +110,7 @@ def test_a_server_that_is_killed_in_a_batch_and_comes_back(spark, queue, tmp_pat
             server.start()
         read.extend(contents(rows.collect()))
 
-    with running(tmp_path / "forq.db") as server:
+    with running(tmp_path / "forq.db", FORQ_HISTORY="off") as server:
         server.send(queue, sent)
         query = (
             consume(spark, server, queue, maxMessagesPerTrigger=2_000)

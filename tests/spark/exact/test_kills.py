@@ -3,12 +3,14 @@ queue.
 
 A round brings something new for three queries, and then the driver is killed, or the server, at a request that the seed
 chooses and a moment of it (gate.py). Another driver goes on after it; a server comes back at once on its file and its
-port, and the driver survives that by its retries. In the end the ids and contents are compared.
+port, and the driver survives that by its retries. In the end the ids and contents are compared. The server has no
+history, so its leases move their messages.
 """
 
 import random
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -50,10 +52,22 @@ class Lab:
 
 @contextmanager
 def lab(tmp_path: Path, rng: random.Random) -> Iterator[Lab]:
-    with running(tmp_path / "forq.db") as server:
+    database = tmp_path / "forq.db"
+    with running(database, FORQ_HISTORY="off") as server:
+        assert_leases_move(server, database)
         gate = Gate(server.url)
         with listening(gate) as url:
             yield Lab(server, gate, url, tmp_path / "round", rng)
+
+
+def assert_leases_move(server: Server, database: Path) -> None:
+    """A leased message is in its page alone, as it is not on a server with a history."""
+    server.send("moved", ["one"])
+    generation = server.client.open_consumer("moved", "k").generation
+    server.client.lease("moved", "k", generation, 1)
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as file:
+        assert file.execute("SELECT sum(messages) FROM moved_pages").fetchone() == (1,)
+    server.client.acknowledge("moved", "k", generation, 1)
 
 
 def rounds(least: int, seconds: float) -> Iterator[int]:
