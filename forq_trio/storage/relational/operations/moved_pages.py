@@ -2,12 +2,12 @@
 
 A message is plain where nothing distinguishes it but its content, attributes, priority and times. A lease removes plain
 messages from the table, and their page is their only copy; what its lines do not say is a list beside it. An
-acknowledgement then removes that list. All others, and all of queues with groups or with a history, are leased in their
-place, and their lines are copies.
+acknowledgement then removes that list; the lines stay while the lease can be read. All others, and all of queues with
+groups or with a history, are leased in their place, and their lines are copies.
 
-Whoever else needs a moved message has its page put back first: into the table, as if it had never left it. So nothing
-but this file and the reader's `MessagesMoved` knows of them. For a while after somebody looked at leased messages of a
-queue, none of it are moved.
+Whoever else needs a moved message has its page put back first: into the table, as if it had never left it. So other
+operations and reads ask only here and in moved_messages.py, and then find it in the table. For CONSUMER_LOOKED_MS after
+somebody looked at leased messages of a queue, none of it are moved.
 
 The moved pages of a queue do not overlap, by sequence or by id: a page that would is not moved. So one seek finds the
 page that may have a message.
@@ -127,7 +127,10 @@ _read_line = msgspec.json.Decoder(Line).decode
 def move(
     tx: Transaction, name: PageName, receipt: int, lease_until: int, rows: Sequence[ReadyRow]
 ) -> Sequence[ReadyRow]:
-    """Move the plain ones of these ready messages into their page; returns the others."""
+    """Move the plain ones of these ready messages into their page; returns the others.
+
+    That is all of them in an isolated batch, with a history or groups, after a look, or out of the order of the pages.
+    """
     queue = name.queue
     if tx.isolated or tx.history.log.enabled or tx.grouped(queue) or tx.looked_at(queue):
         return rows
@@ -223,7 +226,7 @@ def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: Line) -> tuple
 
 
 def put_page_back(tx: Transaction, name: PageName) -> None:
-    """The moved messages of a page are in the table again; they are charged."""
+    """The moved messages of a page are in the table again; the PUT_BACK allowance is charged."""
     ((receipt, _, leased_at, lease_until, rows),) = tx.query("find_leased_page", *name)
     moved = moved_page(name, receipt, leased_at, lease_until, rows)
     tx.allowances.of(Step.PUT_BACK).charge(len(moved.messages), moved.bytes)

@@ -67,7 +67,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 SELECT last_seq, last_id FROM moved_pages WHERE queue = ? ORDER BY first_seq DESC LIMIT 1;
 
 -- name: drop_moved
--- Messages that were moved are in no page any more.
+-- The messages of a page are no longer moved: acknowledged, or back in the table.
 DELETE FROM moved_pages WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
 
 -- name: put_back
