@@ -53,7 +53,8 @@ def in_process_server(
     finally:
         server.stop()
         thread.join()
-    assert server.errors == []
+    if server.errors:
+        raise BaseExceptionGroup("the server reported errors", server.errors)
 
 
 @dataclass
