@@ -29,16 +29,10 @@ from forq_trio.storage.relational.operations.claim_filter import (
 )
 from forq_trio.storage.relational.operations.due import end_leases
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
-from forq_trio.storage.relational.operations.moved_pages import (
-    PageName,
-    move,
-    moved_page,
-    put_back,
-    remove_acked_page,
-)
+from forq_trio.storage.relational.operations.moved_pages import PageName, move, moved_page, put_back
 from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.relational.operations.returned import give_back
-from forq_trio.storage.relational.operations.settle import remove_acked
+from forq_trio.storage.relational.operations.settle import remove_acked, remove_acked_page
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import (
     ATTEMPTS,

@@ -23,7 +23,7 @@ from forq_trio.model.commands import PutBack
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import Line
-from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, HANDLING, Deferred
+from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import (
     ATTEMPTS,
@@ -80,6 +80,10 @@ class MovedPage(NamedTuple):
     @property
     def bytes(self) -> int:
         return sum([each.bytes for each in self.messages])
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return _Rows(self)
 
     def row(self, each: _Moved) -> Row:
         """A message as the table would have it."""
@@ -141,10 +145,7 @@ def move(
     if seqs != sorted(seqs) or ids != sorted(ids) or seqs[0] <= last_seq or ids[0] <= last_id:
         return rows
     expires_after = dict(_remove_plain(tx, seqs))
-    plain, others = rows, []
-    if len(expires_after) < len(rows):
-        plain = [row for row in rows if row[SEQ] in expires_after]
-        others = [row for row in rows if row[SEQ] not in expires_after]
+    plain = [row for row in rows if row[SEQ] in expires_after]
     if not plain:
         return rows
     size = sum([row[BYTES] for row in plain])
@@ -167,7 +168,7 @@ def move(
     first, last = plain[0], plain[-1]
     tx.last_moved[queue] = last[SEQ], last[ID]
     tx.query("insert_moved", queue, first[SEQ], last[SEQ], first[ID], last[ID], *name[1:], *leased)
-    return others
+    return [row for row in rows if row[SEQ] not in expires_after]
 
 
 def _remove_plain(tx: Transaction, seqs: Sequence[int]) -> list[tuple[int, int]]:
@@ -180,15 +181,6 @@ def _remove_plain(tx: Transaction, seqs: Sequence[int]) -> list[tuple[int, int]]
 def moved_page(name: PageName, receipt: int, leased_at: int, lease_until: int, rows: str) -> MovedPage:
     """The page as it is stored."""
     return MovedPage(name, receipt, leased_at, lease_until, _read_messages(rows))
-
-
-def remove_acked_page(tx: Transaction, moved: MovedPage) -> None:
-    """The consumer acknowledged the messages of a page: they are gone, but for their lines."""
-    queue, now_ms = moved.name.queue, tx.now_ms
-    tx.query("drop_moved", *moved.name)
-    tx.measured(END_TO_END, queue).extend([max(now_ms - each.received_at, 0) for each in moved.messages])
-    tx.measured(HANDLING, queue).extend([max(now_ms - moved.leased_at, 0)] * len(moved.messages))
-    tx.transition(ACKED, queue, PROCESSING, None, _Rows(moved), size=moved.bytes)
 
 
 def put_back(tx: Transaction, moved: MovedPage) -> None:
