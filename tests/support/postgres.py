@@ -11,13 +11,16 @@ FORQ_TEST_POSTGRES_MORE names directories of further versions, separated by colo
 FORQ_TEST_POSTGRES_POOL=transaction (or session) has the tests of `empty_tables` go through PgBouncer.
 """
 
+import atexit
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -77,6 +80,18 @@ def all_programs() -> dict[int, Path]:
     return found
 
 
+@cache
+def open_to_all(bin: Path) -> Path:
+    """These programs; or, where other users cannot enter their directory, a copy that lasts as long as this process."""
+    if all(each.stat().st_mode & stat.S_IXOTH for each in (bin, *bin.parents)):
+        return bin
+    place = Path(tempfile.mkdtemp(prefix="forq-postgres-programs-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    place.chmod(0o755)
+    shutil.copytree(bin.parent, place / "copy", symlinks=True)
+    return place / "copy" / bin.name
+
+
 EMPTY_ALL = """
 DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'forq' AND tablename NOT IN
@@ -101,7 +116,7 @@ class Postgres:
         self, bin: Path, directory: Path, primary: "Postgres | None" = None, **settings: str
     ) -> None:
         self.directory = directory
-        self._bin = bin
+        bin = self._bin = bin if SYSTEM_USER is None else open_to_all(bin)
         self._settings = SETTINGS | settings
         self._numbers = count(1)
         self._process: subprocess.Popen[bytes]

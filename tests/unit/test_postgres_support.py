@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from support.postgres import Postgres
+from support.postgres import Postgres, open_to_all
 
 
 def ask(url: str, statement: str) -> object:
@@ -27,3 +27,14 @@ def test_a_restart_keeps_what_is_committed(postgres: Postgres, database) -> None
     ask(database, "INSERT INTO mine VALUES (7)")
     postgres.restart()
     assert ask(database, "SELECT x FROM mine") == 7
+
+
+def test_programs_in_a_closed_directory_are_copied_where_everybody_may_run_them(tmp_path) -> None:
+    bin = tmp_path / "install" / "bin"
+    bin.mkdir(parents=True)
+    (bin / "initdb").write_text("a program")
+    tmp_path.chmod(0o700)
+    found = open_to_all(bin)
+    assert found != bin
+    assert (found / "initdb").read_text() == "a program"
+    assert open_to_all(found) == found
