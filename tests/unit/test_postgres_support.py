@@ -1,9 +1,11 @@
 """The PostgreSQL of the tests: it is real, a database is a test's own, and it comes back after a restart."""
 
+from pathlib import Path
+
 import psycopg
 import pytest
 
-from support.postgres import Postgres, open_to_all
+from support.postgres import Postgres, closed_to_others
 
 
 def ask(url: str, statement: str) -> object:
@@ -29,12 +31,11 @@ def test_a_restart_keeps_what_is_committed(postgres: Postgres, database) -> None
     assert ask(database, "SELECT x FROM mine") == 7
 
 
-def test_programs_in_a_closed_directory_are_copied_where_everybody_may_run_them(tmp_path) -> None:
+def test_a_directory_that_others_cannot_enter_is_named(tmp_path) -> None:
     bin = tmp_path / "install" / "bin"
     bin.mkdir(parents=True)
-    (bin / "initdb").write_text("a program")
-    tmp_path.chmod(0o700)
-    found = open_to_all(bin)
-    assert found != bin
-    assert (found / "initdb").read_text() == "a program"
-    assert open_to_all(found) == found
+    (tmp_path / "install").chmod(0o700)
+    tmp_path.chmod(0o755)
+    closed = [each for each in (tmp_path / "install", *tmp_path.parents) if not each.stat().st_mode & 0o001]
+    assert closed_to_others(bin) == closed[-1]
+    assert closed_to_others(Path("/")) is None
