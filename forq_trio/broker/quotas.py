@@ -11,7 +11,6 @@ def quotas(snapshot: Snapshot, running: Counter[str | None]) -> list[Quota]:
     """The quotas that have shares. running: how many tasks over dead letters run, by who started them."""
     staging = snapshot.staging
     shares = staging.shares.values()
-    consumers = Counter(each.made_by for each in snapshot.consumers.values())
     unfinished = Counter(task.started_by for task in snapshot.redrives.values() if not task.ended)
     return [
         Quota(
@@ -21,13 +20,7 @@ def quotas(snapshot: Snapshot, running: Counter[str | None]) -> list[Quota]:
             key_used=max(snapshot.queues_made.values(), default=0),
             key_limit=limits.QUEUES_A_TOKEN_MAX,
         ),
-        Quota(
-            name="consumers",
-            used=consumers.total(),
-            limit=limits.CONSUMERS_MAX,
-            key_used=max(consumers.values(), default=0),
-            key_limit=limits.CONSUMERS_A_KEY_MAX,
-        ),
+        *_of_consumers(snapshot),
         Quota(
             name="stages",
             used=staging.stages,
@@ -69,5 +62,29 @@ def quotas(snapshot: Snapshot, running: Counter[str | None]) -> list[Quota]:
             limit=limits.REDRIVES_REMEMBERED_MAX,
             key_used=max(unfinished.values(), default=0),
             key_limit=limits.REDRIVES_A_KEY_MAX,
+        ),
+    ]
+
+
+def _of_consumers(snapshot: Snapshot) -> list[Quota]:
+    made: Counter[str] = Counter()
+    pages_bytes: Counter[str] = Counter()
+    for consumer in snapshot.consumers.values():
+        made[consumer.made_by] += 1
+        pages_bytes[consumer.made_by] += consumer.stored_bytes
+    return [
+        Quota(
+            name="consumers",
+            used=made.total(),
+            limit=limits.CONSUMERS_MAX,
+            key_used=max(made.values(), default=0),
+            key_limit=limits.CONSUMERS_A_KEY_MAX,
+        ),
+        Quota(
+            name="leased_bytes",
+            used=pages_bytes.total(),
+            limit=limits.CONSUMER_PAGES_BYTES_MAX,
+            key_used=max(pages_bytes.values(), default=0),
+            key_limit=limits.CONSUMER_PAGES_BYTES_A_KEY_MAX,
         ),
     ]

@@ -40,9 +40,10 @@ class BackupFiles:
                 continue
             try:
                 made_at = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC)
-            except ValueError:
-                continue  # not a time
-            found.append(BackupFile(entry.name, entry.stat().st_size, int(made_at.timestamp()) * 1_000))
+                size = entry.stat().st_size
+            except (ValueError, FileNotFoundError):
+                continue  # not a time, or removed meanwhile
+            found.append(BackupFile(entry.name, size, int(made_at.timestamp()) * 1_000))
         return sorted(found, key=lambda file: file.made_at, reverse=True)
 
     def remove_oldest(self, keep: int) -> None:

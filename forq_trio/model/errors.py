@@ -415,7 +415,7 @@ class TooManyOutboxes(ServiceError, code="forq.too_many_outboxes"):
 
 
 class LeasesFull(ServiceError, code="forq.leases_full"):
-    """The leases of all consumers have as many bytes as they may; nothing was leased"""
+    """The leases of all consumers, or of those this key made, have as many bytes as they may; nothing was leased"""
 
 
 class TooManyRedrives(ServiceError, code="forq.too_many_redrives"):

@@ -11,16 +11,18 @@ Rules
 - A step makes or settles as many pages as its allowance permits. A settlement keeps the mode it started with, also
   when another caller continues it after a kill.
 - Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX, until the
-  consumer is idle. When the pages of all consumers reach their bound in bytes, pages of acknowledged leases are
-  evicted, first those of the consumer that has been idle for longest. All other pages are dropped, a few in each step.
+  consumer is idle. When the pages of all consumers, or of those that one key made, reach their bound in bytes, pages
+  of acknowledged leases of these are evicted, first those of the consumer that has been idle for longest. All other
+  pages are dropped, a few in each step.
 - No generation of a name is used twice: a new consumer begins above all generations of forgotten consumers. No lease
-  number is used twice either: it begins above the last one of its name. The numbers of CONSUMER_NUMBERS_MAX names are
-  stored; a name without one begins above the highest of all others.
+  number is used twice either: it begins above the last one of its name, and what that one had not acknowledged counts
+  as given back. The numbers of CONSUMER_NUMBERS_MAX names are stored; a name without them begins above the highest of
+  all others, and counts as one that acknowledged none.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from secrets import randbits
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -70,22 +72,28 @@ def page_token() -> int:
     return randbits(RECEIPT_TOKEN_BITS)
 
 
+class ForgottenNumbers(NamedTuple):
+    """The highest lease number of a consumer that was forgotten, and the highest of those that were acknowledged."""
+
+    leased: int
+    acknowledged: int
+
+
 def opened(
     known: Mapping[str, Consumer],
     totals: ConsumerTotals,
     command: OpenConsumer,
     now_ms: int,
-    number_of: Callable[[str], int | None],
+    numbers_of: Callable[[str], ForgottenNumbers | None],
 ) -> Consumer:
     """The consumer that is opened. Raises TooManyConsumers.
 
-    number_of: the highest lease number of a consumer that was forgotten, by its key; None where none is stored.
+    numbers_of: those of a consumer that was forgotten, by its key; None where none are stored.
     """
     key = consumer_key(command.queue, command.name)
     found = known.get(key)
     if found is None:
-        number = number_of(key)
-        number = totals.forgotten_number if number is None else number
+        leased, acknowledged = numbers_of(key) or ForgottenNumbers(totals.forgotten_number, 0)
         if len(known) >= limits.CONSUMERS_MAX:
             raise TooManyConsumers
         if sum([each.made_by == command.key.name for each in known.values()]) >= limits.CONSUMERS_A_KEY_MAX:
@@ -96,8 +104,9 @@ def opened(
             queue=command.queue,
             name=command.name,
             generation=totals.forgotten_generation,
-            leased=number,
-            acknowledged=number,
+            leased=leased,
+            acknowledged=acknowledged,
+            released_before=leased + 1 if acknowledged < leased else 0,
             opened_at=now_ms,
             used_at=now_ms,
             made_by=command.key.name,
@@ -155,14 +164,22 @@ def filling(consumer: Consumer, number: int) -> bool:
     )
 
 
-def is_full(totals: ConsumerTotals) -> bool:
-    """True if the pages of all consumers have reached their bound in bytes."""
-    return totals.pages_bytes >= limits.CONSUMER_PAGES_BYTES_MAX
+def sharing_full_bound(known: Mapping[str, Consumer], totals: ConsumerTotals, made_by: str) -> list[Consumer]:
+    """The consumers that share a bound in bytes which their pages have reached, and which holds for a consumer that
+    this key made: all, or the key's own; none where there is room.
+    """
+    if totals.pages_bytes >= limits.CONSUMER_PAGES_BYTES_MAX:
+        return list(known.values())
+    if totals.pages_bytes < limits.CONSUMER_PAGES_BYTES_A_KEY_MAX:
+        return []
+    own = [each for each in known.values() if each.made_by == made_by]
+    size = sum([each.stored_bytes for each in own])
+    return own if size >= limits.CONSUMER_PAGES_BYTES_A_KEY_MAX else []
 
 
-def evicting(known: Mapping[str, Consumer]) -> Consumer | None:
-    """The consumer that has to drop pages for another's lease, with a lease to drop; None where none can."""
-    with_pages = [each for each in known.values() if each.kept or each.dropping]
+def evicting(sharing: Iterable[Consumer]) -> Consumer | None:
+    """Which of these has to drop pages for another's lease, with a lease to drop; None where none can."""
+    with_pages = [each for each in sharing if each.kept or each.dropping]
     if not with_pages:
         return None
     consumer = min(with_pages, key=lambda each: (not each.dropping, each.used_at, each.key))

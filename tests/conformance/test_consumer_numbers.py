@@ -6,7 +6,8 @@ from forq_trio.model import limits
 from forq_trio.model.access import Key
 from forq_trio.model.commands import ForgetConsumer, OpenConsumer, SettleLease
 from forq_trio.model.consumers import Settling
-from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder, TooManyConsumers
+from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder, LeasesFull, TooManyConsumers
+from forq_trio.storage.engine import DEFERRED
 
 from .script import T0, do, send
 from .test_consumers import lease, open_k, send_each, settle, step, stored
@@ -34,7 +35,7 @@ def test_no_lease_number_comes_back_after_a_consumer_was_forgotten(engine):
     forget(engine)
     assert open_k(engine, name="other").leased == 0
     anew = open_k(engine)
-    assert (anew.leased, anew.acknowledged, anew.open) == (2, 2, None)
+    assert (anew.leased, anew.acknowledged, anew.released_before, anew.open) == (2, 1, 3, None)
     again = [step(engine, number, generation=anew.generation) for number in (1, 2, 4)]
     assert [type(outcome) for outcome in again] == [LeaseGone, LeaseGone, LeaseOutOfOrder]
     third = lease(engine, 3, generation=anew.generation)
@@ -43,6 +44,21 @@ def test_no_lease_number_comes_back_after_a_consumer_was_forgotten(engine):
     forget(engine)
     forget(engine, "other")
     assert (open_k(engine).leased, open_k(engine, name="other").leased) == (3, 0)
+
+
+def test_what_a_forgotten_consumer_had_not_acknowledged_counts_as_given_back(engine):
+    """Whoever has written such a lease's messages is told that they come again."""
+    open_k(engine)
+    for number in (1, 2):
+        send_each(engine, "ab")
+        lease(engine, number)
+        settle(engine, number, RELEASE if number == 2 else ACKNOWLEDGE)
+    for _ in range(2):  # a consumer that was forgotten unused says as much
+        forget(engine)
+        generation = open_k(engine).generation
+    refused = do(engine, SettleLease("q", "k", generation, 2, ACKNOWLEDGE))
+    assert isinstance(refused, LeaseGone)
+    assert do(engine, SettleLease("q", "k", generation, 1, ACKNOWLEDGE)).acknowledged == 1
 
 
 def test_the_numbers_of_so_many_names_are_stored_and_others_begin_above_the_rest(engine, monkeypatch):
@@ -81,6 +97,38 @@ def test_a_key_has_a_share_of_the_consumers(engine, monkeypatch):
     assert do(engine, OpenConsumer("q", "b", key=narrow)).made_by == "other"
     do(engine, ForgetConsumer("q", "a"))
     assert do(engine, OpenConsumer("q", "a", key=narrow)).generation
+
+
+def test_a_key_has_a_share_of_the_bytes_of_leases(engine, monkeypatch):
+    """Where it has used up its own, its pages that are no longer needed go, never those of another key."""
+    generation = {}
+    for name, key in (("a", "narrow"), ("b", "narrow"), ("c", "other"), ("d", "other")):
+        generation[name] = do(engine, OpenConsumer("q", name, key=Key(key, "q"))).generation
+
+    def fill(name, number):
+        send_each(engine, "ab")
+        while True:
+            outcome = step(engine, number, name=name, generation=generation[name])
+            if outcome is not DEFERRED and (isinstance(outcome, LeasesFull) or outcome.complete):
+                return outcome
+
+    def acknowledge(name):
+        while do(engine, SettleLease("q", name, generation[name], 1, ACKNOWLEDGE)).open is not None:
+            pass
+
+    for name in "ac":
+        size = fill(name, 1).stored_bytes
+        acknowledge(name)
+    monkeypatch.setattr(limits, "CONSUMER_PAGES_BYTES_A_KEY_MAX", size)
+    assert fill("b", 1).open.messages == 2
+    assert (stored(engine, "a").kept, len(stored(engine, "c").kept)) == ((), 1)
+    refused = fill("a", 2)
+    assert isinstance(refused, LeasesFull)
+    assert "of those this key made" in refused.message
+    assert fill("d", 1).open.messages == 2
+    assert stored(engine, "c").kept == ()
+    acknowledge("b")
+    assert fill("a", 2).open.messages == 2
 
 
 def test_each_page_that_is_dropped_counts_as_much_as_each_that_is_left(engine, monkeypatch):

@@ -67,15 +67,16 @@ def _made(tx: Transaction, command: OpenConsumer) -> StoredConsumer:
             f"this key has made {limits.CONSUMERS_A_KEY_MAX} consumers, as many as one may; delete some first"
         )
     key = consumer_key(command.queue, command.name)
-    number = tx.state.forgotten_numbers.get(key, tx.state.forgotten_number)
+    leased, acknowledged = tx.state.forgotten_numbers.get(key, (tx.state.forgotten_number, 0))
     return StoredConsumer(
         queue=command.queue,
         name=command.name,
         made_by=command.key.name,
         generation=tx.state.forgotten_generation,
         idle_ms=limits.CONSUMER_IDLE_SECONDS_DEFAULT * limits.SECOND_MS,
-        leased=number,
-        acknowledged=number,
+        leased=leased,
+        acknowledged=acknowledged,
+        released_before=0 if acknowledged == leased else leased + 1,
         opened_at=tx.now_ms,
         used_at=tx.now_ms,
     )
@@ -124,8 +125,9 @@ def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) 
 
 def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page | Deferred | None:
     """Lease messages for a page; None if there are none. DEFERRED: the next batch can say."""
-    if _is_full(tx):
-        if _evict(tx):
+    competing = _competing(tx, command)
+    if competing:
+        if _evict(tx, competing):
             return DEFERRED
         if not filling.pages:
             raise LeasesFull
@@ -181,15 +183,23 @@ def _note_use_now_and_then(tx: Transaction, consumer: StoredConsumer) -> Consume
     return consumer.told() if is_noted else _save(tx, replace(consumer, used_at=tx.now_ms))
 
 
-def _is_full(tx: Transaction) -> bool:
-    leases = [lease for consumer in tx.state.consumers.values() for lease in consumer.leases]
-    return sum(lease.size for lease in leases) >= limits.CONSUMER_PAGES_BYTES_MAX
+def _competing(tx: Transaction, command: LeaseMessages) -> list[StoredConsumer]:
+    """The consumers that have as many bytes as they may, if that bound is this consumer's, too: by key."""
+    everyone = [tx.state.consumers[key] for key in sorted(tx.state.consumers)]
+    made_by = _current(tx, command).made_by
+    same_key = [each for each in everyone if each.made_by == made_by]
+    for competing, most in (
+        (everyone, limits.CONSUMER_PAGES_BYTES_MAX),
+        (same_key, limits.CONSUMER_PAGES_BYTES_A_KEY_MAX),
+    ):
+        if sum(lease.size for each in competing for lease in each.leases) >= most:
+            return competing
+    return []
 
 
-def _evict(tx: Transaction) -> bool:
+def _evict(tx: Transaction, competing: list[StoredConsumer]) -> bool:
     """Delete pages that are not needed: of a consumer that has begun, else of the one not used for longest."""
-    longest_unused = [tx.state.consumers[key] for key in sorted(tx.state.consumers)]
-    longest_unused.sort(key=lambda each: each.used_at)
+    longest_unused = sorted(competing, key=lambda each: each.used_at)
     for consumer in longest_unused:
         if consumer.dropping:
             _drop(tx, consumer)
@@ -317,9 +327,9 @@ def _remove(tx: Transaction, consumer: StoredConsumer) -> None:
     if consumer.leased == 0:
         return
     oldest_first = [each for each in state.forgotten_numbers.items() if each[0] != key]
-    oldest_first.append((key, consumer.leased))
+    oldest_first.append((key, (consumer.leased, consumer.acknowledged)))
     if len(oldest_first) > limits.CONSUMER_NUMBERS_MAX:
-        _, number = oldest_first.pop(0)
+        _, (number, _) = oldest_first.pop(0)
         state.forgotten_number = max(state.forgotten_number, number)
     state.forgotten_numbers = dict(oldest_first)
 

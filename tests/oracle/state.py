@@ -218,7 +218,8 @@ class State:
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
     the last id that retention removed, and the highest that was given.
     forgotten_generation: the highest one of the consumers that were forgotten. forgotten_numbers: their highest lease
-    numbers by key, the latest last; forgotten_number: the highest one of those that are no longer there.
+    numbers, leased and acknowledged, by key, the latest last; forgotten_number: the highest one of those that are no
+    longer there.
     events: those that are kept; events_end: the bytes of all that ever were.
     """
 
@@ -240,7 +241,7 @@ class State:
     apps: dict[int, PublishedVersion] = field(default_factory=dict)
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
     forgotten_generation: int = 0
-    forgotten_numbers: dict[str, int] = field(default_factory=dict)
+    forgotten_numbers: dict[str, tuple[int, int]] = field(default_factory=dict)
     forgotten_number: int = 0
     events: list[StoredEvent] = field(default_factory=list)
     events_end: int = 0

@@ -1,6 +1,12 @@
 """Bounds of tokens, sessions and logins, and of what one key may have."""
 
-from forq_trio.model.limits.pipelines import APPS_MAX, CONSUMERS_MAX, STAGED_BYTES_MAX, STAGES_MAX
+from forq_trio.model.limits.pipelines import (
+    APPS_MAX,
+    CONSUMER_PAGES_BYTES_MAX,
+    CONSUMERS_MAX,
+    STAGED_BYTES_MAX,
+    STAGES_MAX,
+)
 from forq_trio.model.limits.queues import QUEUES_MAX, REDRIVES_REMEMBERED_MAX, REDRIVES_RUNNING_MAX
 from forq_trio.model.limits.units import DAY_MS
 
@@ -22,6 +28,7 @@ KEY_SHARE = 4
 KEY_SHARE_OF_FEW = 2  # of what is large or few: one load, the redrives of one person
 QUEUES_A_TOKEN_MAX = QUEUES_MAX // KEY_SHARE  # the secret may make all
 CONSUMERS_A_KEY_MAX = CONSUMERS_MAX // KEY_SHARE
+CONSUMER_PAGES_BYTES_A_KEY_MAX = CONSUMER_PAGES_BYTES_MAX // KEY_SHARE_OF_FEW
 STAGES_A_KEY_MAX = STAGES_MAX // KEY_SHARE
 STAGED_BYTES_A_KEY_MAX = STAGED_BYTES_MAX // KEY_SHARE_OF_FEW
 APPS_A_KEY_MAX = APPS_MAX // KEY_SHARE

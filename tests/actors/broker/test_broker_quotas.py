@@ -43,6 +43,16 @@ async def test_what_is_used_in_all_and_by_one_key(broker: Broker):
     )
     staged = found["staged_bytes"]
     assert staged.used == staged.key_used > 0
+    assert found["leased_bytes"] == Quota(
+        "leased_bytes", 0, limits.CONSUMER_PAGES_BYTES_MAX, 0, limits.CONSUMER_PAGES_BYTES_A_KEY_MAX
+    )
+    for name, content in (("a", "x"), ("b", "yy"), ("c", "zzz")):
+        await broker.produce("leased", content)
+        made = await broker.open_consumer("leased", name, key=OTHER if name == "c" else MINE)
+        await broker.lease("leased", name, made.generation, 1)
+    sizes = [(await broker.consumer("leased", name)).open_bytes for name in "abc"]
+    leased = {quota.name: quota for quota in quotas_of(broker)}["leased_bytes"]
+    assert (leased.used, leased.key_used) == (sum(sizes), sizes[0] + sizes[1])
     assert [found[name].used for name in ("redrives_running", "redrives")] == [0, 0]
     assert all(quota.key_limit * 2 <= quota.limit for quota in found.values())
 

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.jobs import backup as backup_module
 from forq_trio.jobs.backup import BackupSettings, shown_bytes
+from forq_trio.jobs.backup_files import BackupFiles
 from forq_trio.model import limits
 from forq_trio.model.errors import BackupImpossible, BackupRunning, Stopping, StorageUnavailable
 from forq_trio.model.messages import NewMessage
@@ -314,6 +315,24 @@ async def test_what_is_not_kept_is_not_backed_up(kind: str, directory) -> None:
                 await ask()
         assert system.backups.directory is None
     assert not directory.exists()
+
+
+def test_a_file_that_is_removed_while_it_is_listed_is_left_out(directory, monkeypatch) -> None:
+    """The server removes old backups in one thread while it answers a list in another."""
+    directory.mkdir(parents=True)
+    files = BackupFiles(directory, Path("forq.db"))
+    kept, removed = files.name_at(START_MS), files.name_at(START_MS + HOUR_MS)
+    (directory / kept).write_bytes(b"123")
+    (directory / removed).touch()
+    entries = files._entries
+
+    def removing() -> Iterator[os.DirEntry[str]]:
+        for entry in entries():
+            (directory / removed).unlink(missing_ok=True)
+            yield entry
+
+    monkeypatch.setattr(files, "_entries", removing)
+    assert [(file.name, file.bytes) for file in files.list()] == [(kept, 3)]
 
 
 async def test_without_a_directory_it_is_beside_the_database(engine, tmp_path) -> None:

@@ -89,10 +89,11 @@ FROM (SELECT DISTINCT queue FROM consumers) AS leasing, unnest(translate($1, '[]
 WHERE last_seq >= wanted
   AND EXISTS (SELECT 1 FROM json_array_elements(rows::json) AS moved WHERE (moved ->> 0)::bigint = wanted);
 
--- name: save_consumer_number
--- Store the highest lease number of a consumer that is forgotten.
-INSERT INTO consumer_numbers (consumer, number) VALUES ($1, $2)
-ON CONFLICT (consumer) DO UPDATE SET number = excluded.number, id = nextval('consumer_numbers_id_seq');
+-- name: save_consumer_numbers
+-- Store the highest lease number of a consumer that is forgotten, and of those that were acknowledged.
+INSERT INTO consumer_numbers (consumer, number, acknowledged) VALUES ($1, $2, $3)
+ON CONFLICT (consumer) DO UPDATE SET number = excluded.number, acknowledged = excluded.acknowledged,
+    id = nextval('consumer_numbers_id_seq');
 
 -- name: find_stages
 -- Stages that wait to be published, in the order of these queues and names; one that is not there has no pages.

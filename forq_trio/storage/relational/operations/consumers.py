@@ -82,13 +82,13 @@ def _refusing(
 @operation_on_each(OpenConsumer)
 def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
     return _save(
-        tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_number_of, tx))
+        tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_numbers_of, tx))
     )
 
 
-def _number_of(tx: Transaction, key: str) -> int | None:
-    found = tx.query("find_consumer_number", key)
-    return found[0][0] if found else None
+def _numbers_of(tx: Transaction, key: str) -> rules.ForgottenNumbers | None:
+    found = tx.query("find_consumer_numbers", key)
+    return rules.ForgottenNumbers(*found[0]) if found else None
 
 
 @_refusing
@@ -115,9 +115,10 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     filling = rules.lease_to_fill(tx.consumers, command, tx.now_ms)
     if filling is None:
         return tx.consumers[consumer_key(queue, command.name)]
-    is_full = rules.is_full(tx.consumer_totals)
-    if is_full:
-        evicting = rules.evicting(tx.consumers)
+    made_by = tx.consumers[consumer_key(queue, command.name)].made_by
+    sharing = rules.sharing_full_bound(tx.consumers, tx.consumer_totals, made_by)
+    if sharing:
+        evicting = rules.evicting(sharing)
         if evicting is not None:
             _drop(tx, evicting)
             return DEFERRED
@@ -125,14 +126,14 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
             raise LeasesFull
     rows, body = _NOTHING
     token = rules.page_token()
-    most = 0 if is_full else min(claimable(tx, queue), command.max_messages - filling.messages)
+    most = 0 if sharing else min(claimable(tx, queue), command.max_messages - filling.messages)
     if most:
         name = PageName(queue, command.name, filling.number, filling.pages)
         rows, body = _take(tx, name, most, token)
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
         if not rows and cut_short and claimable(tx, queue):
             return DEFERRED
-    elif not is_full:
+    elif not sharing:
         wake_queue(tx, queue)
     if rows:
         sequences = str([row[SEQ] for row in rows])
@@ -300,7 +301,7 @@ def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     tx.query("forget_consumer", command.queue, command.name)
     del tx.consumers[consumer.key]
     if consumer.leased:
-        tx.query("save_consumer_number", consumer.key, consumer.leased)
+        tx.query("save_consumer_numbers", consumer.key, consumer.leased, consumer.acknowledged)
     dropped = [number for (number,) in tx.query("drop_consumer_numbers", limits.CONSUMER_NUMBERS_MAX)]
     totals = tx.consumer_totals = rules.with_forgotten(tx.consumer_totals, consumer, dropped)
     tx.query("save_forgotten_consumers", totals.forgotten_generation, totals.forgotten_number)

@@ -21,13 +21,13 @@ SELECT generation, number FROM consumers_forgotten;
 -- Store the highest generation of the consumers that were forgotten, and the number behind which unknown names begin.
 UPDATE consumers_forgotten SET generation = ?, number = ?;
 
--- name: find_consumer_number
--- The highest lease number of a consumer that was forgotten.
-SELECT number FROM consumer_numbers WHERE consumer = ?;
+-- name: find_consumer_numbers
+-- The highest lease number of a consumer that was forgotten, and of those that were acknowledged.
+SELECT number, coalesce(acknowledged, number) FROM consumer_numbers WHERE consumer = ?;
 
--- name: save_consumer_number
--- Store the highest lease number of a consumer that is forgotten.
-REPLACE INTO consumer_numbers (consumer, number) VALUES (?, ?);
+-- name: save_consumer_numbers
+-- Store the highest lease number of a consumer that is forgotten, and of those that were acknowledged.
+REPLACE INTO consumer_numbers (consumer, number, acknowledged) VALUES (?, ?, ?);
 
 -- name: drop_consumer_numbers
 -- Drop the lease numbers of those that were forgotten longest ago, all but so many.
