@@ -154,3 +154,17 @@ def test_offers_that_replace_nothing_are_one_step(engine, monkeypatch):
     monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 12)
     many = [offering("a", mode="createIfAbsent"), offering("b", "x" * 100), offering("c", "x" * 100)]
     assert outcomes(offer_all(engine, *many)) == ["ignored", "created", "created"]
+
+
+def test_a_batch_gives_the_order_that_batches_of_their_own_give(engine):
+    """A message that leaves its group in the batch is no longer the last of that group."""
+    offers = [
+        *(offering(key, key, group="g") for key in "abc"),
+        *(offering(key, key) for key in "cb"),
+        *(offering(key, key, group="g") for key in "de"),
+        offering("f", "f"),
+    ]
+    for each in offers:
+        offer_all(engine, each, queue="alone")
+    offer_all(engine, *offers)
+    assert contents(receive(engine, 10)) == contents(receive(engine, 10, queue="alone"))

@@ -108,8 +108,50 @@ LAST_EVENTS = {
 PHASES = (Phase.explicit, Phase.generate)
 
 
+leasing = st.sampled_from("aab")
+by_id = st.sampled_from((AckById, NackById, Cancel))
+ages = st.integers(0, 12).map(str)
+STEPS = {
+    "execute": {
+        "batch": st.lists(commands, max_size=6),
+        "parked": st.dictionaries(queues, st.lists(claims, min_size=1, max_size=3), max_size=3),
+        "later_ms": st.sampled_from((0, 0, 1, 999, 5_000)),
+    },
+    "jump": {"ms": st.sampled_from((-2_000, 1_000, 15_000, 40_000, 60_000, 100_000))},
+    "jump_to_due": {"early_ms": st.sampled_from((0, 1))},
+    "search": {
+        "queue": queues,
+        "wanted": filters,
+        "age": st.integers(0, 20),
+        "limit": st.integers(1, 3),
+        "scan": st.integers(1, 9),
+    },
+    "search_history": {
+        "queue": queues,
+        "wanted": filters,
+        "limit": st.integers(1, 3),
+        "scan": st.integers(1, 9),
+    },
+    "list_messages": {"queue": queues, "limit": st.integers(1, 4)},
+    "consume": {
+        "queue": leasing,
+        "sent": st.integers(0, 5),
+        "most": st.integers(1, 6),
+        "how": st.sampled_from((None, None, *Settling)),
+        "ahead": st.integers(0, 1),
+    },
+    "settle_by_id": {
+        "named": st.lists(st.builds(lambda of, *named: of(*named), by_id, leasing, ages), max_size=3)
+    },
+}
+"""What the methods of the machines are called with."""
+
+
 class EnginesAgree(RuleBasedStateMachine):
+    """One rule takes all steps: of several, Hypothesis leaves some out of a whole history, also that which commits."""
+
     settings = SETTINGS
+    steps: ClassVar = (*["execute"] * 5, "jump", "jump_to_due", "search", "search_history", "list_messages")
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,11 +172,12 @@ class EnginesAgree(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.exit.close()
 
-    @rule(
-        batch=st.lists(commands, max_size=6),
-        parked=st.dictionaries(queues, st.lists(claims, min_size=1, max_size=3), max_size=3),
-        later_ms=st.sampled_from((0, 0, 1, 999, 5_000)),
-    )
+    @rule(data=st.data())
+    def take_a_step(self, data):
+        step = data.draw(st.sampled_from(self.steps), "step")
+        arguments = data.draw(st.fixed_dictionaries(STEPS[step]), step)
+        getattr(self, step)(**arguments)
+
     def execute(self, batch, parked, later_ms):
         self.now_ms += later_ms
         waiting = {
@@ -227,29 +270,22 @@ class EnginesAgree(RuleBasedStateMachine):
                 event_bytes(event["queue"], event["reason"], event["target"]) for event in kept
             )
 
-    @rule(ms=st.sampled_from((-2_000, 1_000, 15_000, 40_000, 60_000, 100_000)))
     def jump(self, ms):
         self.now_ms += ms
 
-    @rule(early_ms=st.sampled_from((0, 1)))
     def jump_to_due(self, early_ms):
         if self.due_ms is not None:
             self.now_ms = max(self.now_ms, self.due_ms - early_ms)
 
-    @rule(
-        queue=queues, wanted=filters, age=st.integers(0, 20), limit=st.integers(1, 3), scan=st.integers(1, 9)
-    )
     def search(self, queue, wanted, age, limit, scan):
         before = None if age == 0 else max(self.model.ids, default=0) - age
         found = self.sqlite.search(queue, wanted, before, limit, scan)
         assert found == self.model.search(queue, wanted, before, limit, scan)
 
-    @rule(queue=queues, wanted=filters, limit=st.integers(1, 3), scan=st.integers(1, 9))
     def search_history(self, queue, wanted, limit, scan):
         found = self.sqlite.find_finished(queue, wanted, limit, scan)
         assert found == self.model.find_finished(queue, wanted, limit, scan)
 
-    @rule(queue=queues, limit=st.integers(1, 4))
     def list_messages(self, queue, limit):
         assert self.sqlite.lists(queue, limit) == self.model.lists(queue, limit)
 
@@ -302,15 +338,11 @@ def test_sqlite_does_what_the_model_does(monkeypatch):
     run_histories(EnginesAgree, count("model_histories"), monkeypatch)
 
 
-leasing = st.sampled_from("aab")
-by_id = st.sampled_from((AckById, NackById, Cancel))
-ages = st.integers(0, 12).map(str)
-
-
 class MovedAgrees(EnginesAgree):
     """The same without a history, whose leases move messages into their pages; nothing that only looks changes that."""
 
     settings = msgspec.structs.replace(SETTINGS, history=False)
+    steps = (*EnginesAgree.steps, *["consume"] * 5, *["settle_by_id"] * 2)
     missed: ClassVar[int]
 
     def open_engine(self) -> Engine:
@@ -318,13 +350,6 @@ class MovedAgrees(EnginesAgree):
         assert isinstance(engine, SqliteEngine)
         return cast("Engine", LooksAside(engine))
 
-    @rule(
-        queue=leasing,
-        sent=st.integers(0, 5),
-        most=st.integers(1, 6),
-        how=st.sampled_from((None, None, *Settling)),
-        ahead=st.integers(0, 1),
-    )
     def consume(self, queue, sent, most, how, ahead):
         """The next step of a consumer: it sends plain messages, and leases some or settles its lease."""
         consumer = self.model.engine.snapshot().consumers.get(consumer_key(queue, "k"))
@@ -340,7 +365,6 @@ class MovedAgrees(EnginesAgree):
                 batch.append(SettleLease(queue, "k", None, consumer.leased - ahead, how))
         self.execute(batch, {}, 0)
 
-    @rule(named=st.lists(st.builds(lambda of, *named: of(*named), by_id, leasing, ages), max_size=3))
     def settle_by_id(self, named):
         self.execute(named, {}, 0)
 
@@ -352,7 +376,6 @@ class MovedAgrees(EnginesAgree):
     def is_years_away(self, due_ms: int | None) -> bool:
         return due_ms is not None and due_ms > self.now_ms + limits.CONSUMER_LEASE_MS // 2
 
-    @rule(early_ms=st.sampled_from((0, 1)))
     def jump_to_due(self, early_ms):
         if not self.is_years_away(self.due_ms):
             super().jump_to_due(early_ms)

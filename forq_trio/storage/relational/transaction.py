@@ -272,11 +272,6 @@ class Transaction(Isolation, Counts):
         if reached is None or position > reached:
             self.rounds[queue, priority] = position
 
-    def forget_positions(self) -> None:
-        """Messages were removed: look up positions of groups again."""
-        self.last_of_group.clear()
-        self.first_ready.clear()
-
     # Changes of messages
 
     def transition(
@@ -305,6 +300,9 @@ class Transaction(Isolation, Counts):
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         count = len(messages)
         self.changed += count
+        if source is not None:  # these may have been the last of their group, or the first that are ready
+            self.last_of_group.clear()
+            self.first_ready.clear()
         if source != target or to is not None:
             self._count(queue, source, to or queue, target, count, size)
         if frees_group(source, target, moved=leaves_group or to is not None):

@@ -133,4 +133,3 @@ def _evict(tx: Transaction, victims: Sequence[Row], overflow: Overflow) -> None:
         dead_letter_or_delete(tx, victims, "overflow", REASON_OVERFLOW)
     else:
         remove(tx, victims, CLEANED_UP, "overflow", alone=False)
-    tx.forget_positions()

@@ -146,7 +146,6 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Defer
         if command.remove:
             # Before the send: the original must neither take the space of its copy nor be evicted for it.
             remove_for_user(tx, [original])
-            tx.forget_positions()
         sent = send(tx, target, (copy,))
         assert not isinstance(sent, Deferred)  # the allowance was checked before
         if isinstance(sent, ForqError):
