@@ -241,7 +241,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             lose(
                 self._options,
                 f"lease {number} of consumer {self._consumer!r} was given back after its batch was written, so its"
-                " messages will come again. With failOnDataLoss=false the query goes on",
+                " messages will come again",
+                "the query goes on",
             )
         self._acknowledged = number
 
@@ -273,7 +274,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             lose(
                 self._options,
                 f"consumer {self._consumer!r} has acknowledged lease {number} long ago and is at {info.acknowledged}:"
-                " this checkpoint is older. With failOnDataLoss=false the query goes on behind what is gone",
+                " this checkpoint is older",
+                "the query goes on behind what is gone",
             )
         return info.oldest_readable if info.oldest_readable > number else info.leased + 1
 
@@ -293,7 +295,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         lose(
             self._options,
             f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"
-            " back, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty",
+            " back, or acknowledged long ago",
+            "its batch is taken as empty",
         )
 
     def _not_ours(self, number: int) -> ForqDataSourceError:

@@ -82,9 +82,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if done > last:
             lose(
                 self._options,
-                f"the checkpoint is at {done:,} and the server's {self._options.mode} end at {last:,}: is this"
-                " another server, or one restored from a backup? With failOnDataLoss=false it is read from its"
-                " beginning",
+                f"the checkpoint is at {done:,} and the server's {self._options.mode} end at {last:,} (is this"
+                " another server, or one restored from a backup?)",
+                "they are read from the beginning",
             )
         else:
             lose_ids(self._options, done, first)

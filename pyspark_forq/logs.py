@@ -51,8 +51,8 @@ def lose_ids(options: Options, after: int, first: int) -> None:
     """Ids behind `after` are gone up to `first`."""
     lose(
         options,
-        f"{options.mode} {after + 1:,} to {first - 1:,} are gone: the server has not kept them that long;"
-        " with failOnDataLoss=false the read goes on behind them",
+        f"{options.mode} {after + 1:,} to {first - 1:,} are gone: the server has not kept them that long",
+        "the read goes on behind them",
     )
 
 

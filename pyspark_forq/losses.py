@@ -8,8 +8,11 @@ from pyspark_forq.options import Options
 _logger = logging.getLogger(__name__)
 
 
-def lose(options: Options, loss: str) -> None:
-    """Raise ForqDataLoss with this sentence; with failOnDataLoss=false warn, which Spark passes on to stderr."""
+def lose(options: Options, loss: str, otherwise: str) -> None:
+    """Raise ForqDataLoss with this sentence; with failOnDataLoss=false warn, which Spark passes on to stderr.
+
+    otherwise: what is done with failOnDataLoss=false.
+    """
     if options.fail_on_data_loss:
-        raise ForqDataLoss(loss) from None
-    _logger.warning("%s", loss)
+        raise ForqDataLoss(f"{loss}; with failOnDataLoss=false {otherwise}") from None
+    _logger.warning("%s; %s", loss, otherwise)

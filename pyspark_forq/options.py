@@ -94,7 +94,7 @@ def _url(text: str) -> str:
 
 def _token(text: str) -> str:
     if not (text and text.isascii() and text.isprintable()):
-        raise ValueError("it has characters that an HTTP header cannot carry, or none")
+        raise ValueError("it is empty, or has characters that an HTTP header cannot carry")
     return text
 
 
@@ -285,8 +285,11 @@ def parsed(given: Mapping[str, str], use: str, defaults: Mapping[str, Any] = NO_
         use = f"{use} {_mode_of(texts, use)}"
     ours = {name: text for name, text in texts.items() if name not in _OF_SPARK}
     for name in ours:
-        if use not in _BY_NAME[name].uses:
-            raise ForqOptionError(f"option {_BY_NAME[name].name!r} means nothing for {_words(use)}")
+        option = _BY_NAME[name]
+        if use not in option.uses:
+            is_for_streams = use in READ_USES and not option.uses & READ_USES and option.uses & STREAM_USES
+            hint = "; it is for spark.readStream" if is_for_streams else ""
+            raise ForqOptionError(f"option {option.name!r} means nothing for {_words(use)}{hint}")
     values = members_of(ours)
     values.pop("mode", None)
     options = Options(use=use, driver_token=token_of_environment(), **{**defaults, **values})
@@ -351,6 +354,9 @@ def _check_together(options: Options, texts: Mapping[str, str]) -> None:
         )
     if options.use.startswith("read ") and options.starting_offsets == LATEST:
         raise ForqOptionError("startingOffsets='latest' is for spark.readStream: a batch would read nothing")
+    starting, ending = options.starting_offsets, options.ending_offsets
+    if isinstance(starting, int) and isinstance(ending, int) and ending < starting:
+        raise ForqOptionError(f"endingOffsets={ending} is before startingOffsets={starting}")
     if (options.txn_app_id is None) != (options.txn_version is None):
         raise ForqOptionError("options 'txnAppId' and 'txnVersion' go together: give both or none")
     if texts.get("asyncprogresstrackingenabled", "").lower() == "true":

@@ -78,7 +78,8 @@ def check_schema(schema: StructType, options: Options) -> None:
         (field.name, field.dataType) for field in wanted
     ]:
         raise ForqSchemaError(
-            f"the columns of this read are {wanted.simpleString()}: leave out .schema(...), and select what you need"
+            f"the columns of this read are {wanted.simpleString()}: leave out .schema(...), or in SQL the table's"
+            " columns, and select what you need"
         )
 
 

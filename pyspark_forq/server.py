@@ -44,14 +44,17 @@ def ask(
     *arguments: ArgumentsP.args,
     **more: ArgumentsP.kwargs,
 ) -> ResultT:
-    """The result of a client's method, called again for `retry_seconds` while the server cannot answer."""
+    """The result of a client's method, called again for `retry_seconds` while the server cannot answer and that may
+    change."""
     client = _client(options)
     deadline: float | None = None
     pause = PAUSE_SECONDS_MIN
     while True:
         try:
             return method(client, *arguments, **more)
-        except ServiceError:
+        except ServiceError as problem:
+            if isinstance(problem, ForqUnreachable) and problem.lasting:
+                raise
             now = time.monotonic()
             deadline = deadline or now + options.retry_seconds
             if now + pause > deadline:
@@ -74,9 +77,8 @@ def in_our_words(options: Options) -> Iterator[None]:
     try:
         yield
     except ForqUnreachable as problem:
-        raise ForqDataSourceError(
-            f"{_trusting(problem.message)}, and has not for {options.retry_seconds} s (option retrySeconds)"
-        ) from None
+        tried = "" if problem.lasting else f"; tried for {options.retry_seconds} s (option retrySeconds)"
+        raise ForqDataSourceError(f"{_trusting(problem.message)}{tried}") from None
     except ForqError as problem:
         kind = {FENCED: ForqConsumerFenced}.get(problem.code, ForqDataSourceError)
         if problem.code in GONE:

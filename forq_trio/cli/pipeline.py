@@ -214,6 +214,13 @@ def report(
     The page is a single file without scripts, which can be sent by mail.
     """
     need_spark()
+    from pyspark_forq.pipelines.report.tables import interval
+
+    for option, time in (("--window", window), ("--stuck-after", stuck_after)):
+        try:
+            interval(time)
+        except ValueError as problem:
+            raise Failure(f"{option}: {problem}", Exit.USAGE) from None
     if archive is None:
         connect(url).close()
     with quiet_spark("report", dict(conf)) as spark, progress_bar("report") as show:
@@ -226,18 +233,15 @@ def report(
             if archive is None
             else f"the archive {PurePath(archive).name}"
         )
-        try:
-            done = run(
-                events,
-                directory,
-                window=window,
-                stuck_after=stuck_after,
-                source=source,
-                queue_pages=queue_pages,
-                show=show,
-            )
-        except ValueError as problem:
-            raise Failure(str(problem), Exit.USAGE) from None
+        done = run(
+            events,
+            directory,
+            window=window,
+            stuck_after=stuck_after,
+            source=source,
+            queue_pages=queue_pages,
+            show=show,
+        )
     if as_json:
         print_json(done)
     else:
@@ -357,6 +361,9 @@ def load(
     were added since. Rows without a content are skipped.
     """
     need_spark()
+    for member, column in columns:
+        if not column:
+            raise Failure(f"--column: {member} needs the name of a column", Exit.USAGE)
     connect(url).close()
     with quiet_spark("load", dict(conf)) as spark, progress_bar("load") as show:
         from pyspark_forq.pipelines.load import load as run

@@ -48,7 +48,7 @@ def nack(
             RECEIPTS_BATCH_MAX,
             lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason, final=final),
         )
-    return report_results(results, "given back", as_json)
+    return report_results(results, "nacked", as_json)
 
 
 @click.command()

@@ -77,7 +77,12 @@ def _words(log: str) -> Iterator[None]:
             raise
         if (reason := reason_of(problem)) is not None:
             raise Failure(reason) from None
-        words = " ".join(str(problem).splitlines()[0].split()).rstrip(";")
+        with Path(log).open("a", encoding="utf-8", errors="replace") as file:
+            print(problem, file=file)
+        lines = [line for line in map(str.strip, str(problem).splitlines()) if line]
+        if lines and lines[0].startswith("An error occurred while calling"):  # the next one has the exception
+            lines = [line.removeprefix(": ") for line in lines[1:]] or lines
+        words = " ".join((lines or [type(problem).__name__])[0].split()).rstrip(";")
         raise Failure(f"Spark failed: {words}\nforq: its log is {log}") from None
 
 

@@ -16,10 +16,16 @@ from forq_trio.client.failures import (
 from forq_trio.client.proxies import proxy_url
 from forq_trio.model.errors import ForqUnreachable
 
+_OTHER_NAME = (62, 64)
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
+
 
 def unreachable(url: str, problem: TransportError) -> ForqUnreachable:
     """The error for a request to the server at `url` that got no answer."""
-    return ForqUnreachable(_sentence(without_credentials(url), problem), sent=problem.sent)
+    lasting = isinstance(problem, ConnectFailed) and any(
+        isinstance(cause, ssl.SSLError) for cause in _causes(problem)
+    )
+    return ForqUnreachable(_sentence(without_credentials(url), problem), sent=problem.sent, lasting=lasting)
 
 
 def _sentence(url: str, problem: TransportError) -> str:
@@ -28,6 +34,8 @@ def _sentence(url: str, problem: TransportError) -> str:
     through = "" if proxy is None else f" through the proxy {proxy}"
     for cause in _causes(problem):
         match cause:
+            case ssl.SSLCertVerificationError() if cause.verify_code in _OTHER_NAME:
+                return f"the certificate of the server at {url} is another's ({cause.verify_message.rstrip('.')})"
             case ssl.SSLCertVerificationError():
                 return (
                     f"the certificate of the server at {url} is not trusted ({cause.verify_message.rstrip('.')});"

@@ -429,7 +429,8 @@ class StorageOpenError(ForqError):
 
 
 class ForqUnreachable(ServiceError):
-    """A client got no answer. sent: False if the request certainly did not reach the server."""
+    """A client got no answer. sent: False if the request certainly did not reach the server. lasting: another try will
+    not have one either."""
 
     code = "client.unreachable"
 
@@ -440,9 +441,11 @@ class ForqUnreachable(ServiceError):
         field: str | None = None,
         code: str | None = None,
         sent: bool = True,
+        lasting: bool = False,
     ) -> None:
         super().__init__(message, field=field, code=code)
         self.sent = sent
+        self.lasting = lasting
 
 
 class ClientClosed(ForqError):

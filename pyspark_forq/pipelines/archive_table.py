@@ -35,6 +35,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from forq_trio.model.errors import ForqError, InvalidRequest
+from pyspark_forq.pipelines.owners import named
 from pyspark_forq.pipelines.stores import storage_options, whole
 
 TABLES = ("events", "history")
@@ -190,8 +191,7 @@ class ArchiveTable:
         }
         if differing:
             words = ", ".join(
-                f"{name} {value or 'unset'}, not {about[name] or 'unset'}"
-                for name, value in differing.items()
+                f"{named(name, value)}, not {named(name, about[name])}" for name, value in differing.items()
             )
             raise InvalidRequest(
                 f"the archive {self.root} is of {words}: use another one. If that is the same under another name,"

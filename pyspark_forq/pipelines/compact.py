@@ -52,7 +52,8 @@ def compact(
         rows += sum(each.rows for each in files)
     for table in found:
         table.vacuum(keep_hours)
-    return CompactResult(len(work), before_count, after_count, rows)
+    days = {files[0].day for _, files in work}
+    return CompactResult(len(days), before_count, after_count, rows)
 
 
 def _worth_it(table: ArchiveTable, end: date) -> list[list[LoggedFile]]:

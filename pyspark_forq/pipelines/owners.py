@@ -36,7 +36,7 @@ def check_owner(spark: SparkSession, checkpoint: str, about: Mapping[str, str | 
     differing = [name for name, value in about.items() if known.get(name) != value]
     if differing:
         words = ", ".join(
-            f"{name} {_shown(known.get(name))}, not {_shown(about[name])}" for name in differing
+            f"{named(name, known.get(name))}, not {named(name, about[name])}" for name in differing
         )
         raise InvalidRequest(
             f"the checkpoint {checkpoint} is of {words}: use another one. If that is the same under another name,"
@@ -47,8 +47,9 @@ def check_owner(spark: SparkSession, checkpoint: str, about: Mapping[str, str | 
         rows.coalesce(1).write.mode("overwrite").text(place)
 
 
-def _shown(value: object) -> str:
-    return "unset" if value is None else str(value)
+def named(name: str, value: object) -> str:
+    """One of the things that a checkpoint or an archive is about. value: None where it is about all of them."""
+    return f"any {name}" if value is None else f"{name} {value}"
 
 
 def _has_entries(spark: SparkSession, log: str) -> bool:

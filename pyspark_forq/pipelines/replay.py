@@ -107,7 +107,7 @@ def check_dead_letters(
             "dead letters are read from the server, not from an archive: leave one of the two out"
         )
     if dead_letters and source_queue is None:
-        raise InvalidRequest("whose dead letters? name the queue that they come from (--from, source_queue)")
+        raise InvalidRequest("whose dead letters? name the queue that they come from")
     if DEAD_LETTERED in outcomes and not dead_letters:
         raise InvalidRequest(f"the outcome {DEAD_LETTERED} is of dead letters, which were not asked for")
 

@@ -29,7 +29,7 @@ class ReportResult(Struct, frozen=True, rename="camel"):
 
 
 class CompactResult(Struct, frozen=True, rename="camel"):
-    """days: how many were rewritten, of all tables; rows: how many are in them."""
+    """days: how many were rewritten; rows: how many are in them."""
 
     days: int
     files_before: int

@@ -25,7 +25,7 @@ def test_a_day_in_the_life_of_a_queue(forq: Forq, tmp_path: Path, monkeypatch: p
 
         receipt, content = forq("receive", "orders").out.rstrip("\n").split("\t")
         assert content == "150"
-        assert forq("nack", "orders", receipt, "--delay", "0").out == "1 message given back\n"
+        assert forq("nack", "orders", receipt, "--delay", "0").out == "1 message nacked\n"
         assert forq("ack", "orders", receipt).code == 5
         assert forq("receive", "nothing").code == 5
 

@@ -37,7 +37,7 @@ def test_ack(connected: Forq, client: ForqClient, queue: str, received: Delivery
 
 def test_nack(connected: Forq, client: ForqClient, queue: str, received: Delivery):
     outcome = connected("nack", queue, received.receipt, "--delay", "500ms", "--reason", "no paper")
-    assert (outcome.code, outcome.out) == (0, "1 message given back\n")
+    assert (outcome.code, outcome.out) == (0, "1 message nacked\n")
     message = client.message(queue, received.id)
     assert (message.process_after - message.updated_at, message.last_error) == (500, "no paper")
 

@@ -17,6 +17,8 @@ from support.processes import WAIT_SECONDS_MAX, killed_after
 OFFLINE = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1"}
 SECRET = "a-secret-that-is-long-enough-for-it"
 
+ANY_PORT = {"FORQ_API_ADDR": "localhost:0", "FORQ_UI_ADDR": "localhost:0"}
+
 
 @pytest.fixture
 def folder(root, tmp_path) -> Path:
@@ -140,7 +142,7 @@ def test_server_leaves_secret_and_database_to_a_configuration_file(installed) ->
 
 
 def test_server_has_no_file_where_a_database_is_named(installed) -> None:
-    outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}")
+    outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}", **ANY_PORT)
     assert outcome.returncode == 2
     assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr  # nobody listens on that socket
 
@@ -153,7 +155,7 @@ def test_server_installs_what_postgresql_needs(installed) -> None:
         f'#!/bin/sh\n[ "$2" != pip ] || exec echo "$@" >> installs\nexec "{sys.executable}" "$@"\n',
         encoding="utf-8",
     )
-    outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}")
+    outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}", **ANY_PORT)
     assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr
     assert (installed / "installs").read_text(encoding="utf-8").endswith(" --editable .[server,postgres]\n")
 

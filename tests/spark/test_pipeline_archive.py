@@ -117,7 +117,7 @@ def test_a_store_that_cannot_be_reached_is_said_in_a_line(spark) -> None:
 
 def test_an_archive_belongs_to_a_server_and_queue(spark, server, asked, tmp_path) -> None:
     archive(spark, tmp_path, **asked)
-    with pytest.raises(InvalidRequest, match=r"queue .*, not unset: use another one"):
+    with pytest.raises(InvalidRequest, match=r"queue .*, not any queue: use another one"):
         archive(spark, tmp_path, **server.options, tables=["events"])
     table = open_table(spark, tmp_path, "events")
     table.commit(ARCHIVED, table.number(ARCHIVED), 10**6, [])
@@ -185,7 +185,7 @@ def test_an_archive_of_the_layout_before_becomes_a_table_where_it_is(spark, tmp_
     assert ids(old) == [1, 11]
     table = open_table(spark, old, "events")
     assert table.number(ARCHIVED) == 11
-    with pytest.raises(InvalidRequest, match="url http://forq, not http://other"):
+    with pytest.raises(InvalidRequest, match="url http://forq, not url http://other"):
         table.belong_to(pa.schema([]), OWNER | {"url": "http://other"})
     assert compact(spark, old, before="2026-11-24", keep_hours=0).files_before == 2
     assert ids(old) == [1, 11]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from forq_trio.cli.commands import run
+from forq_trio.cli.exits import Failure
+from forq_trio.cli.spark import _words
 from support.real_server import environment
 
 EXECUTABLE = [sys.executable, "-m", "forq_trio.cli", "pipeline"]
@@ -52,6 +55,39 @@ def test_dead_letters_need_a_queue_before_spark_starts(capsys) -> None:
 def test_a_time_that_is_none_is_refused_before_spark_starts(capsys, tmp_path) -> None:
     assert run(["pipeline", "report", str(tmp_path), "--since", "yesterday"]) == 2
     assert "'yesterday' is not a time in ISO 8601" in capsys.readouterr().err
+
+
+def test_lengths_of_time_and_columns_are_checked_before_spark_starts(capsys, tmp_path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
+    for option in ("--window", "--stuck-after"):
+        assert run(["pipeline", "report", str(tmp_path / "report"), option, "soon"]) == 2
+        assert f"forq: {option}: 'soon' is no length of time" in capsys.readouterr().err
+    assert run(["pipeline", "load", "lines.txt", "q", "--column", "priority="]) == 2
+    assert capsys.readouterr().err == "forq: --column: priority needs the name of a column\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (
+            "\n[PARSE_SYNTAX_ERROR] Syntax error at 'here'. SQLSTATE: 42601\n\n== SQL ==\nhere",
+            "[PARSE_SYNTAX_ERROR]",
+        ),
+        (
+            "An error occurred while calling o1.x.\n: java.io.IOException: no disk\n\tat a.B",
+            "java.io.IOException:",
+        ),
+        ("", "PySparkException"),
+    ],
+)
+def test_what_spark_says_is_told_and_in_the_log(tmp_path, problem, words) -> None:
+    errors = pytest.importorskip("pyspark.errors", reason="pyspark is not here (pip install -e '.[spark]')")
+    log = tmp_path / "spark.log"
+    with pytest.raises(Failure, match=f"^{re.escape(f'Spark failed: {words}')}") as raised, _words(str(log)):
+        raise errors.PySparkException(problem)
+    assert str(raised.value).endswith(f"\nforq: its log is {log}")
+    assert problem in log.read_text()
 
 
 def test_compact_checks_its_date_and_place(capsys, tmp_path) -> None:

@@ -61,10 +61,10 @@ def test_a_load_of_one_file_has_its_checkpoint_for_itself(spark, shared, queue, 
     place = f"{file}.forq-load/{queue}"
     elsewhere = shared.options | {"url": "http://production:8080", "checkpoint": place}
     with pytest.raises(
-        InvalidRequest, match=f"url {shared.url}, not http://production:8080: use another one"
+        InvalidRequest, match=f"url {shared.url}, not url http://production:8080: use another one"
     ):
         load(spark, file, queue, **elsewhere)
-    with pytest.raises(InvalidRequest, match=f"queue {queue}, not another: use another one"):
+    with pytest.raises(InvalidRequest, match=f"queue {queue}, not queue another: use another one"):
         load(spark, file, "another", **shared.options, checkpoint=place)
     with pytest.raises(InvalidRequest, match=r"dataset .*: use another one"):
         load(spark, tmp_path / "other.txt", queue, **shared.options, checkpoint=place)
@@ -76,7 +76,7 @@ def test_a_checkpoint_without_a_batch_is_anybodys(spark, tmp_path) -> None:
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "0").touch()
     with pytest.raises(
-        InvalidRequest, match="url http://meant, not http://mistaken, queue unset, not q: use"
+        InvalidRequest, match="url http://meant, not url http://mistaken, any queue, not queue q: use"
     ):
         check_owner(spark, str(tmp_path), {"url": "http://mistaken", "queue": "q"}, log="commits")
 
@@ -90,7 +90,7 @@ def test_the_owner_of_an_earlier_version_was_in_a_file(spark, tmp_path) -> None:
     shutil.rmtree(tmp_path / "forq.json")
     (tmp_path / "forq.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
     check_owner(spark, str(tmp_path), about, log="commits")
-    with pytest.raises(InvalidRequest, match="url http://meant, not http://other") as raised:
+    with pytest.raises(InvalidRequest, match="url http://meant, not url http://other") as raised:
         check_owner(spark, str(tmp_path), about | {"url": "http://other"}, log="commits")
     assert str(raised.value).endswith(f"remove {tmp_path}/forq.json")
     (tmp_path / "forq.json").unlink()

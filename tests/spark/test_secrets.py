@@ -108,8 +108,8 @@ def test_a_setting_that_does_not_exist_is_an_error(spark) -> None:
     ("content", "option", "words"),
     [
         (None, "tokenFile", r"the driver cannot read it \(No such file or directory\)"),
-        ("", "tokenFile", "characters that an HTTP header cannot carry, or none"),
-        ("geheim ä", "tokenFile", "characters that an HTTP header cannot carry, or none"),
+        ("", "tokenFile", "it is empty, or has characters that an HTTP header cannot carry"),
+        ("geheim ä", "tokenFile", "it is empty, or has characters that an HTTP header cannot carry"),
         ("-" * (FILE_BYTES_MAX + 1), "tokenFile", "longer than 1,048,576 bytes"),
         ("", "caFile", "the file has no certificates in PEM"),
         ("geheim", "caFile", "the file has no certificates in PEM"),
@@ -152,17 +152,21 @@ def test_nothing_shows_a_secret(encrypted) -> None:
     assert SECRET not in str(wrong.value)
 
 
-def test_an_authority_that_is_not_known_is_told_with_the_option_that_helps(encrypted) -> None:
+def test_an_authority_that_is_not_known_is_told_at_once_with_the_option_that_helps(
+    encrypted, monkeypatch
+) -> None:
+    monkeypatch.setattr("pyspark_forq.server.time.sleep", lambda seconds: pytest.fail("it is tried again"))
     options = parsed(
         {
             "queue": "q",
             "url": encrypted.url.replace("//", f"//u:{SECRET}@"),
             "token": "t",
-            "retrySeconds": "0",
+            "retrySeconds": "60",
         },
         "read",
     )
-    told = pytest.raises(ForqDataSourceError, match=r"option caFile \(or SSL_CERT_FILE\) can name")
+    words = r"is not trusted \(.*\); option caFile \(or SSL_CERT_FILE\) can name the authorities to trust$"
+    told = pytest.raises(ForqDataSourceError, match=words)
     with told as raised, in_our_words(options):
         ask(options, ForqClient.export, "q")
     assert SECRET not in str(raised.value)

@@ -27,6 +27,8 @@ def test_a_call_waits_for_a_server_that_comes_back(tmp_path) -> None:
 
 def test_a_server_that_stays_away_is_told_of_in_our_words(tmp_path) -> None:
     options = parsed({"queue": "q", "url": "http://127.0.0.1:1", "token": "t", "retrySeconds": "0"}, "read")
-    reason = r"no server can be reached at http://127\.0\.0\.1:1 .*option retrySeconds"
+    reason = (
+        r"no server can be reached at http://127\.0\.0\.1:1 \(.*\); tried for 0 s \(option retrySeconds\)$"
+    )
     with pytest.raises(ForqDataSourceError, match=reason), in_our_words(options):
         ask(options, ForqClient.export, "q")

@@ -183,7 +183,7 @@ def stuck(
     waiting = last.where(~f.col("kind").isin(*ENDED))
     timed = waiting.withColumn("now", f.lit(now)) if end is None else waiting.crossJoin(f.broadcast(end))
     found = (
-        timed.where(f.col("at") < f.col("now") - f.expr(f"interval {_interval(older_than)}"))
+        timed.where(f.col("at") < f.col("now") - f.expr(f"interval {interval(older_than)}"))
         .select(
             # A message that was requeued is in the queue that it went to.
             f.when(f.col("kind") == "requeued", f.coalesce("target", "queue"))
@@ -202,8 +202,8 @@ def stuck(
     return found if top is None else found.limit(top)
 
 
-def _interval(text: str) -> str:
-    """`text` if it is a number and a unit, such as "1 hour"; it becomes a part of an expression."""
+def interval(text: str) -> str:
+    """`text` if it is a number and a unit, such as "1 hour", as a part of an expression. Raises ValueError."""
     number, _, unit = text.strip().partition(" ")
     if not number.isdigit() or unit.rstrip("s") not in ("second", "minute", "hour", "day"):
         raise ValueError(f"{text!r} is no length of time such as '90 seconds', '1 hour' or '2 days'")
@@ -237,7 +237,7 @@ def _keys(window: str | None) -> list[Column]:
     """What to group by; `_named` undoes the form that Spark gives a window."""
     if window is None:
         return [f.col("queue")]
-    return [f.window("at", _interval(window)).alias("window"), f.col("queue")]
+    return [f.window("at", interval(window)).alias("window"), f.col("queue")]
 
 
 def _names(window: str | None) -> list[str]:
