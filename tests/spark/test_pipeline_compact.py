@@ -37,6 +37,13 @@ def archive(spark, tmp_path) -> Path:
     return tmp_path
 
 
+def test_a_day_of_both_tables_is_one_day(spark, archive) -> None:
+    for number in (4, 5):
+        add_batch(spark, archive, *batch(number), table_name="history")
+    done = compact(spark, archive, before=BEFORE)
+    assert (done.days, done.files_before, done.files_after) == (1, 5, 2)
+
+
 def test_closed_days_become_one_file_by_queue_and_stay_so(spark, archive) -> None:
     before = ids(archive)
     done = compact(spark, archive, before=BEFORE)
