@@ -161,8 +161,10 @@ class Causes:
         return by_receipt or over or deeds.by_id.get((row.queue, row.id)) is NackById
 
     def _targets(self, row: Stored) -> set[str]:
-        """Where it may go as a dead letter; "": nowhere, it is deleted."""
-        return {dead_letter_target(row.queue, row.dead_letter_queue, each) for each in self.rules(row.queue)}
+        """Where it may go as a dead letter, also after an offer in the batch; "": nowhere, it is deleted."""
+        offers = [each for each in self._deeds.offers if each.offered.sequence == row.seq]
+        own = {row.dead_letter_queue, *(each.offering.dead_letter_queue for each in offers)}
+        return {dead_letter_target(row.queue, named, each) for named in own for each in self.rules(row.queue)}
 
     def _moved_to(self, row: Stored) -> set[str]:
         if row.id not in self._deeds.moved_by_hand:
