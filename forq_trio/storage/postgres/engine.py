@@ -43,12 +43,11 @@ from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
-from forq_trio.storage.postgres.shipped import pack, take_over, unpack
+from forq_trio.storage.postgres.shipped import heads_after, left_after, pack, take_over, unpack
 from forq_trio.storage.postgres.zero_character import cannot_be_stored
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.engine import SqlEngine
-from forq_trio.storage.relational.heads import Head, Heads
 from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import Operations, operation_on_each
 from forq_trio.storage.relational.operations.claim import first_ready
@@ -324,7 +323,10 @@ class PostgresEngine(SqlEngine):
         self._last = next(iter(self._connection.query("last_batch")), (0, ""))
         known = self._cache
         vars(known).update(vars(load(self._connection.query, self._settings, self._address.name)))
-        known.heads = self._last_heads() if has_run else {}
+        version = max(self._last[0] - BATCHES_READ_MAX + 1, 0) if has_run else self._last[0] - 1
+        batches = self._connection.query("batches_since", version, BATCHES_READ_MAX) if self._last[0] else ()
+        known.heads = heads_after(batches) if has_run else {}
+        known.wake_next, known.claim_first = left_after(batches, self._last[0], known)
         self._is_known = self._unflushed = True
         self._elsewhere = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
 
@@ -335,25 +337,6 @@ class PostgresEngine(SqlEngine):
             self._set_clock()
         if not self._take_over(self._news()):
             self._load()
-
-    def _last_heads(self) -> dict[str, Head]:
-        """The heads as the last batches left them: one that was shipped whole, with what was shipped later."""
-        heads: dict[str, Head] = {}
-        version = max(self._last[0] - BATCHES_READ_MAX + 1, 0)
-        for number, _, changes in self._connection.query("batches_since", version, BATCHES_READ_MAX):
-            if number is None:
-                break
-            if changes is None:
-                continue
-            try:
-                shipped = unpack(changes)
-            except msgspec.MsgspecError:
-                heads = {}
-                continue
-            taken = Heads(heads)
-            taken.take_over(shipped.heads, shipped.least)
-            taken.adopt()
-        return heads
 
     def _news(self) -> list[tuple[int, str, bytes]]:
         """The last batch that is known, and those of others behind it; notes whether applications sent messages."""

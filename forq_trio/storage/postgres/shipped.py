@@ -23,11 +23,14 @@ from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.model.where import Where
 from forq_trio.storage.engine import SetAside
-from forq_trio.storage.relational.cache import Group, QueueHistory, Round
-from forq_trio.storage.relational.heads import HeadChange
+from forq_trio.storage.relational.cache import Cache, Group, QueueHistory, Round
+from forq_trio.storage.relational.heads import Head, HeadChange, Heads
 from forq_trio.storage.relational.row import Place
 from forq_trio.storage.relational.scans import Scan
 from forq_trio.storage.relational.transaction import Transaction
+
+StoredBatch = tuple[int | None, str, bytes | None]
+"""Version, who made it, and its changes, if they were asked for; without a version: messages were sent meanwhile."""
 
 
 class Shipped(Struct, frozen=True, array_like=True):
@@ -142,6 +145,38 @@ def pack(tx: Transaction, *, whole: bool = False) -> bytes:
 def unpack(changes: bytes) -> Shipped:
     """Raises msgspec.MsgspecError for what another version wrote."""
     return _decode(changes)
+
+
+def heads_after(batches: Sequence[StoredBatch]) -> dict[str, Head]:
+    """The heads as these batches left them: one that was shipped whole, with what was shipped later."""
+    heads: dict[str, Head] = {}
+    for number, _, changes in batches:
+        if number is None:
+            break
+        if changes is None:
+            continue
+        try:
+            shipped = unpack(changes)
+        except msgspec.MsgspecError:
+            heads = {}
+            continue
+        taken = Heads(heads)
+        taken.take_over(shipped.heads, shipped.least)
+        taken.adopt()
+    return heads
+
+
+def left_after(batches: Sequence[StoredBatch], last: int, known: Cache) -> tuple[set[str], str]:
+    """What the last of these batches left to the next one: the queues that count as woken, and the one with which
+    claims begin. Of one that cannot be read: all queues with ready messages."""
+    for number, _, changes in batches:
+        if number == last and changes is not None:
+            try:
+                shipped = unpack(changes)
+            except msgspec.MsgspecError:
+                return {queue for queue, counts in known.counts.items() if counts.ready}, ""
+            return set(shipped.wake_next), shipped.claim_first_next
+    return set(), ""
 
 
 def take_over(tx: Transaction, shipped: Shipped) -> None:

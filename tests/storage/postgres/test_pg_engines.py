@@ -9,12 +9,14 @@ from psycopg import sql
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import (
+    Claim,
     Configure,
     Nack,
     OfferMany,
     ProduceMany,
     Purge,
     Purged,
+    RedrivePolicy,
     RevokeToken,
     SaveSchedule,
     SaveToken,
@@ -28,7 +30,7 @@ from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
-from support.cuts import before_the_flush, cut
+from support.cuts import before_the_flush, cut, cut_one
 from support.words import ack, claim, contents, send
 
 
@@ -108,6 +110,21 @@ def test_an_empty_batch_wakes_the_queues_that_others_woke(open_one):
     do(a, send())
     assert run(b).elsewhere[0].woken == {"q"}
     assert run(b).elsewhere == ()
+
+
+def test_what_a_batch_left_to_the_next_one_is_known_to_a_process_that_reads_all_anew(open_one, empty_tables):
+    """A claim moved a message to another queue, whose receivers the next batch serves, whoever runs it."""
+    a, cut_off = open_one(), open_one()
+    for other in (cut_off, None):
+        do(a, send())
+        do(a, Nack("q", (Receipt.parse(do(a, claim())[0].receipt),), 0))
+        do(a, Claim("q", 1, None, redrive_policy=RedrivePolicy(max_attempts=1, dead_letter_queue="d")))
+        if other is not None:
+            cut_one(empty_tables, other)
+            with pytest.raises(StorageUnavailable):
+                run(other)
+        assert run(other or open_one()).woken == {"d"}
+        assert run(a).woken == set()
 
 
 def test_a_batch_without_changes_stores_nothing(open_one, empty_tables):
