@@ -15,22 +15,19 @@ Rules
   caller gets Stopping for a change that is on disk.
 - A claim that finds nothing and may wait is parked (waiters.py). A batch that makes messages of its queue ready serves
   it in the same transaction.
-- One timer: the writer sleeps until the next due time, until the deadline of a parked receiver, or until the next call,
-  whichever is first. Without any of them it runs nothing at all.
-- An abandoned claim (its caller was cancelled after the call was taken) is released in the next batch, the attempt
-  uncounted.
-- A batch is bounded in messages and bytes (inbox.py, storage/engine.py's rule 12). A command that did not run for
-  that reason runs in the next one. A claim that got nothing for that reason is parked for a moment, whatever its wait.
+- One timer: the writer sleeps until the next due time, the deadline of a parked receiver, or the next call.
+- An abandoned claim (its caller was cancelled once it was taken) is released in the next batch, uncounted.
+- A batch is bounded in messages and bytes (inbox.py, storage/engine.py's rule 12). A command that did not run for it
+  runs in the next one. A claim that got nothing for it is parked for a moment, whatever its wait.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
   and tries work without a caller again later: expired timers, and the release of abandoned claims. After a commit that
   fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown. On one file the writer then ends with
   CommitFailed, which ends the process, and the next one reads what was committed. On PostgreSQL it goes on.
 - While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
-  StorageLost: sends, settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements still
-  work: no other process can deliver the stored messages.
-- A batch that finds the disk full (StorageFull) runs again without its sends, in the space of the reserve file. From
-  then on sends are refused, until the disk guard (jobs/disk_guard.py) allows them again.
+  StorageLost (`Effect`). Claims and settlements still work: no other process can deliver the stored messages.
+- A batch that finds the disk full (StorageFull) runs again without its sends and leases, in the space of the reserve
+  file. From then on they are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """
 
 from collections import deque
@@ -48,6 +45,7 @@ from forq_trio.model.commands import (
     GROWING,
     LASTING,
     NOTED,
+    SENDING,
     Claim,
     Command,
     Nack,
@@ -99,12 +97,12 @@ class WriterListener:
 class WriterActor:
     """Executes all commands. `run` is its task; others call `execute` and `post`.
 
-    parked: the parked receivers. watches: wake tasks when messages become ready; event_watches: when events
-    are stored. sends_refused: sends are answered StorageFull; set by the writer when the disk is full, by the disk
-    guard before that, and reset by it, or by SendsAgain. space_short: the log has to start over early; set by the two.
-    files_problem: None, or what the file watch found; then commands whose effect has to last are answered StorageLost.
-    moved: is set, and replaced, when staged messages moved into their queues; set for good when the writer ends.
-    token_changes: grows with every commit that may have changed access tokens; a cache of them is valid until then.
+    parked: the parked receivers. watches, event_watches: wake tasks when messages become ready, or events are stored.
+    sends_refused: sends are answered StorageFull; growth_refused: leases, too. space_short: the log has to start over
+    early. The disk guard sets the three, the writer when the disk is full; SendsAgain resets them, too. files_problem:
+    None, or what the file watch found; then commands whose effect has to last are answered StorageLost. moved: is set,
+    and replaced, when staged messages moved into their queues; set for good when the writer ends. token_changes: grows
+    with every commit that may have changed access tokens; a cache of them is valid until then.
     """
 
     def __init__(
@@ -140,7 +138,7 @@ class WriterActor:
         self.watches = Watches()
         self.event_watches = Watches()
         self.token_changes = 0
-        self.sends_refused = self.space_short = False
+        self.sends_refused = self.growth_refused = self.space_short = False
         self.files_problem: str | None = None
         self.moved = trio.Event()
 
@@ -230,8 +228,8 @@ class WriterActor:
         return "storage_full" if self.sends_refused else None
 
     def note_storage_full(self) -> bool:
-        """The disk is full: refuse sends from now on. True if the listener freed some space."""
-        self.sends_refused = self.space_short = True
+        """The disk is full: refuse all that grows from now on. True if the listener freed some space."""
+        self.sends_refused = self.growth_refused = self.space_short = True
         return self._listener.storage_full()
 
     def drain_receivers(self) -> None:
@@ -309,7 +307,8 @@ class WriterActor:
                 calls.append(call)
         if self.files_problem is not None:
             calls = without(LASTING, calls, StorageLost)
-        calls = without(GROWING, calls, StorageFull) if self.sends_refused else calls
+        if self.sends_refused:
+            calls = without(GROWING if self.growth_refused else SENDING, calls, StorageFull)
         moving = self._store.snapshot().staging.in_progress > 0
         calls, later = self._scheduler.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
@@ -335,6 +334,7 @@ class WriterActor:
             self.parked.offer(),
             moves_staged=not (self._scheduler.put_off or self.sends_refused or self.files_problem),
             shared=self._scheduler.shared(trio.current_time()),
+            growth_refused=self.growth_refused,
         )
         self._looking = False
         first_stage = self._store.snapshot().staging.first_entry

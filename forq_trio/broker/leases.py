@@ -181,7 +181,7 @@ class Leases:
             complete=not unsettled
             or (consumer.complete if consumer.ahead is None else consumer.ahead_complete),
             open_messages=sum([lease.messages for lease in unsettled]),
-            open_bytes=sum([lease.bytes for lease in unsettled]),
+            open_bytes=consumer.leased_bytes,
             oldest_readable=min(readable, default=0),
             ready=0 if counts is None else counts.ready,
             expires_at=None if not unsettled else consumer.used_at + consumer.idle_ms,

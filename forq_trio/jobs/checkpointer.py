@@ -19,7 +19,7 @@ import trio
 from forq_trio.jobs.runs import Runs, counted
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
-from forq_trio.storage.engine import CheckpointResult, WriteAheadLog
+from forq_trio.storage.write_ahead_log import CheckpointResult, WriteAheadLog
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor

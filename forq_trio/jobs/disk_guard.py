@@ -3,15 +3,16 @@
 Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
 
 - Free space: sends are refused when the next commit of them would leave less, before the disk is full. They are
-  accepted again when a quarter more is free. Free pages of the database file count as space (disk_space.py).
+  accepted again when a quarter more is free. Free pages of the database file count as space (disk_space.py), those
+  that leased messages may need do not. Leases are refused when the next one would leave less than half of it.
 - The reserve file beside the database: when the disk becomes full all the same, because another program filled it, the
   file is deleted. Acks, nacks, extensions, claims and checkpoints use its space: they write to the log, and a
   checkpoint lets the log start over. The file is made again when the disk has space for it. It is space that another
   program can take as well once the file is gone.
 
 Between two checks the guard counts the bytes of commits. When they reach a quarter of the space that the last check
-found for sends, it checks again at once, so sends exceed the bound by one commit at most. A check costs a few system
-calls and no query.
+found for sends, or for leases once sends are refused, it checks again at once, so they exceed the bound by one commit
+at most. A check costs a few system calls and no query.
 """
 
 import os
@@ -22,10 +23,10 @@ from pathlib import Path
 import trio
 from msgspec import Struct
 
-from forq_trio.jobs.disk_space import bytes_for_sends, free_bytes_for
+from forq_trio.jobs.disk_space import bytes_for_leases, bytes_for_sends, free_bytes_for, less_leased
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.storage.engine import WriteAheadLog
+from forq_trio.storage.write_ahead_log import LogSpace, WriteAheadLog
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
@@ -69,7 +70,8 @@ class SendsAgain:
     async def run(self) -> None:
         while True:
             await trio.sleep(limits.DISK_LOOK_SECONDS)
-            self._writer.sends_refused = self._writer.space_short = False
+            writer = self._writer
+            writer.sends_refused = writer.growth_refused = writer.space_short = False
 
 
 class DiskGuard:
@@ -107,7 +109,7 @@ class DiskGuard:
         self._refused_before = 0
         self.checkpoint_soon: Callable[[], None] = lambda: None
         self._last_free_bytes = 0  # at the last look
-        self._sends_bytes = 0  # that sends may write, as of the last look
+        self._left_bytes = 0  # that sends may write, or leases while sends are refused, as of the last look
         self._written_bytes = 0  # to the log, since then
         self._log_pages = 0
 
@@ -132,8 +134,8 @@ class DiskGuard:
         self._log_pages = pages
         self._written_bytes += added * limits.LOG_PAGE_BYTES
         if (
-            self._written_bytes * limits.DISK_LOOK_SHARE >= self._sends_bytes
-            and not self._writer.sends_refused
+            self._written_bytes * limits.DISK_LOOK_SHARE >= self._left_bytes
+            and not self._writer.growth_refused
         ):
             self.look()
 
@@ -145,11 +147,14 @@ class DiskGuard:
         except FileNotFoundError:
             return
         self._last_free_bytes = free_bytes
-        left = bytes_for_sends(free_bytes, self._keep_bytes, self._wal.space(), has_reserve=self._has_reserve)
-        self._sends_bytes, self._written_bytes = left, 0
-        a_commit = max(1, min(self._keep_bytes // 8, limits.COMMIT_BYTES_MAX))
+        keep_bytes, has_reserve = self._keep_bytes, self._has_reserve
+        left = bytes_for_sends(free_bytes, keep_bytes, self._space_of_sends(), has_reserve=has_reserve)
+        for_leases = bytes_for_leases(free_bytes, keep_bytes, self._wal.space(), has_reserve=has_reserve)
+        a_commit = max(1, min(keep_bytes // 8, limits.COMMIT_BYTES_MAX))
         writer.sends_refused = left < (self._reopen_bytes if writer.sends_refused else a_commit)
+        writer.growth_refused = writer.sends_refused and for_leases < a_commit
         writer.space_short = left < limits.DISK_SHORT_BYTES
+        self._left_bytes, self._written_bytes = for_leases if writer.sends_refused else left, 0
         if writer.sends_refused != (self._refused_since is not None):
             self._refused_since = self._clock.now_ms() if writer.sends_refused else None
             self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]
@@ -165,8 +170,11 @@ class DiskGuard:
             else:
                 log(LogEvent.DISK_ROOM, free_bytes=free_bytes, reserve_bytes=facts.reserve_bytes)
 
+    def _space_of_sends(self) -> LogSpace:
+        return less_leased(self._wal.space(), self._writer.snapshot().leased_bytes)
+
     def facts(self) -> SpaceFacts:
-        space, has_reserve = self._wal.space(), self._has_reserve
+        space, has_reserve = self._space_of_sends(), self._has_reserve
         return SpaceFacts(
             reserve_bytes=self._keep_bytes if has_reserve else 0,
             free_bytes=self._last_free_bytes,

@@ -9,11 +9,18 @@ A send writes pages to the log first; a checkpoint copies them into the database
 Of the free space sends leave `keep_bytes`, the first reserve. If the free pages of the file are enough for all sends,
 the disk only needs space for the log, which starts over: then sends leave a quarter of the first reserve. They never
 use the reserve file, the second one, and if it is missing they leave the space to make it.
+
+Leases of consumers move messages, or copy some, and a read of leased messages may have to move them back. The first
+is without growth for most, so a queue on a full disk can be drained; the second needs space, which sends leave free for
+all that is leased. Both leave half of the first reserve.
 """
 
-from forq_trio.storage.engine import LogSpace
+from msgspec.structs import replace
+
+from forq_trio.storage.write_ahead_log import LogSpace
 
 LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
+LEASED_SHARE = 4  # the rows of messages take up to this part more than their lines
 
 
 def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
@@ -27,6 +34,20 @@ def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_rese
     if spare < keep_bytes:
         return inside
     return max(inside, _bytes_growing(spare - keep_bytes, *sorted((in_log, in_file))))
+
+
+def bytes_for_leases(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
+    """`bytes_for_sends` of leases, and of what is put back from them."""
+    half = keep_bytes // 2
+    return bytes_for_sends(
+        free_bytes if has_reserve else free_bytes - half, half, log, has_reserve=has_reserve
+    )
+
+
+def less_leased(log: LogSpace, leased_bytes: int) -> LogSpace:
+    """The space of sends: without what messages may need that leases have moved into pages of so many bytes."""
+    needed = leased_bytes + leased_bytes // LEASED_SHARE
+    return replace(log, free_page_bytes=log.free_page_bytes - needed)
 
 
 def free_bytes_for(sends_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:

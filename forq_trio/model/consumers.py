@@ -77,6 +77,11 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
         return sum([lease.bytes for lease in (*self.unsettled, *self.kept, *self.dropping)])
 
     @property
+    def leased_bytes(self) -> int:
+        """The bytes of the pages of its unsettled leases."""
+        return sum([lease.bytes for lease in self.unsettled])
+
+    @property
     def unsettled(self) -> list[NumberedLease]:
         """The leases whose messages are leased."""
         return [lease for lease in (self.open, self.ahead) if lease is not None]
@@ -111,12 +116,14 @@ class ConsumerTotals(Struct, frozen=True, gc=False):
 
     pages_bytes: of the pages of their leases. forgotten_generation: the highest one of those that were forgotten; a new
     consumer begins above it, so that no generation of a name comes back. forgotten_number: the highest lease number
-    of those whose own is no longer stored, above which the numbers of a name without one begin.
+    of those whose own is no longer stored, above which the numbers of a name without one begin. leased_bytes: of
+    the pages of unsettled leases alone.
     """
 
     pages_bytes: int = 0
     forgotten_generation: int = 0
     forgotten_number: int = 0
+    leased_bytes: int = 0
 
 
 class ConsumerGauges(NamedTuple):

@@ -129,6 +129,7 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.schedules import SavedRun, ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.reader import Reader
+from forq_trio.storage.write_ahead_log import WriteAheadLog
 
 
 class EngineSettings(Defaults, frozen=True, gc=False):
@@ -151,6 +152,7 @@ class Batch(Struct, frozen=True, gc=False):
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
     only those of queues in which a message became ready. moves_staged: it also stores what no command sends
     (stages, runs, what applications sent); not while sends are refused or calls go first. shared: long steps are cut.
+    growth_refused: the disk is full; a command fails with StorageFull that needs a message put back from its page.
     """
 
     commands: Sequence[Command[Any]]
@@ -158,6 +160,7 @@ class Batch(Struct, frozen=True, gc=False):
     receivers: Mapping[str, Sequence[Receiver]] = {}
     moves_staged: bool = True
     shared: bool = False
+    growth_refused: bool = False
 
 
 class Event(Struct, frozen=True, gc=False):
@@ -345,64 +348,13 @@ class Snapshot(Protocol):
         """All consumers of pipelines by `consumer_key`."""
         ...
 
+    @property
+    def leased_bytes(self) -> int:
+        """The bytes of the pages of their unsettled leases."""
+        ...
+
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue."""
-        ...
-
-
-class CheckpointResult(Struct, frozen=True, gc=False):
-    """log_pages: pages in the write-ahead log; moved_pages: how many of them are copied into the database."""
-
-    log_pages: int
-    moved_pages: int
-
-
-class LogSpace(Struct, frozen=True, gc=False):
-    """Disk space that a log and its database have already, in bytes.
-
-    used_bytes: what the next commit adds to; 0 when it starts the log over. file_bytes: how long the log's file is.
-    unmoved_bytes: of the log, what is not in the database yet. free_page_bytes: how much of the database file holds
-    nothing, as of the last checkpoint.
-    """
-
-    used_bytes: int
-    file_bytes: int
-    unmoved_bytes: int
-    free_page_bytes: int
-
-
-class WriteAheadLog(Protocol):
-    """The write-ahead log of an engine: checkpoints move commits from it into the database, beside the writer."""
-
-    @property
-    def reserve_path(self) -> str:
-        """The path of the reserve file (jobs/disk_guard.py).
-
-        A file that a killed process left there is removed when the engine is opened, which may need its disk space.
-        """
-        ...
-
-    def files_problem(self) -> str | None:
-        """Why a file of the database is no longer found by its name, or by two; None if all is well.
-
-        Only looks at names: safe in any thread, and quick enough for the event loop.
-        """
-        ...
-
-    def pages(self) -> int:
-        """Pages in the log after the last commit."""
-        ...
-
-    def space(self) -> LogSpace:
-        """A few system calls and no query: safe in any thread, and quick enough for the event loop."""
-        ...
-
-    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
-        """Move the log into the database, on a connection of its own; callable from any thread.
-
-        truncate: also empty the log, and cut it if it is long, unless a reader uses it; no batch may run meanwhile.
-        Raises StorageUnavailable.
-        """
         ...
 
 

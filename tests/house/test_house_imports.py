@@ -12,7 +12,7 @@ GROUPS = {
     "model": {"model"},
     "telemetry": {"telemetry"},
     "config": {"config"},
-    "seam": {"storage.engine", "storage.reader"},
+    "seam": {"storage.engine", "storage.reader", "storage.write_ahead_log"},
     "schedules": {"schedules"},
     "storage": {"storage"},
     "statements": {"storage.relational.statements"},

@@ -366,6 +366,10 @@ class Committed:
         return sorted(self._state.queues)
 
     @property
+    def leased_bytes(self) -> int:
+        return sum([each.leased_bytes for each in self.consumers.values()])
+
+    @property
     def staging(self) -> Staging:
         state = self._state
         return staging_of(state.stages, state.last_entry, state.apps.values())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forq_trio.jobs.disk_space import LOG_SHARE, bytes_for_sends
-from forq_trio.storage.engine import LogSpace
+from forq_trio.storage.write_ahead_log import LogSpace
 
 KEEP = 64
 

@@ -38,13 +38,17 @@ class Order(Enum):
 class Effect(Enum):
     """What a command leaves in the database."""
 
-    GROWS = "it makes the database grow: refused while the disk is full, or a database file is missing"
+    GROWS = "it makes the database grow: refused while the disk is nearly full, or a database file is missing"
+    USES_RESERVE = (
+        "it may grow by space that sends leave free: refused while even that is used, or a file is missing"
+    )
     LASTS = "refused while a database file is missing"
     REPEATS = "at worst a message is delivered once more, a time of use is older, or a job does it again: never refused"
 
 
-GROWING = frozenset({Effect.GROWS})
-LASTING = frozenset({Effect.GROWS, Effect.LASTS})
+SENDING = frozenset({Effect.GROWS})
+GROWING = frozenset({Effect.GROWS, Effect.USES_RESERVE})
+LASTING = GROWING | {Effect.LASTS}
 
 
 class Work(Enum):

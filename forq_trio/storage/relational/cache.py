@@ -95,6 +95,10 @@ class Cache:
         """True if the next batch has work even without commands."""
         return bool(self.wake_next or self.freed or self.unhold_cursors or self.staging.in_progress)
 
+    @property
+    def leased_bytes(self) -> int:
+        return self.consumer_totals.leased_bytes
+
     def history_of(self, queue: str | None) -> HistoryCounts:
         if queue is None:
             messages = sum([each.kept.messages for each in list(self.history.values())])

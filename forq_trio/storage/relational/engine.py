@@ -131,7 +131,13 @@ class SqlEngine(ABC):
         """Run the batch in a new transaction and leave it open."""
         self._begin()
         tx = Transaction(
-            self._writer, self._cache, batch.now_ms, self._ids, isolated=isolated, shared=batch.shared
+            self._writer,
+            self._cache,
+            batch.now_ms,
+            self._ids,
+            isolated=isolated,
+            shared=batch.shared,
+            growth_refused=batch.growth_refused,
         )
         tx.woken_elsewhere = self._woken_elsewhere
         self._open_transaction = tx

@@ -69,14 +69,7 @@ def load(query: Query, defaults: EngineSettings, path: str) -> Cache:
     ((gone, last),) = query("load_history_ends")
     size = sum(each.kept.bytes for each in cache.history.values())
     cache.logs["history"] = Log(defaults.history, gone + 1, last, 0, size)
-    consumers = [
-        _whole(f"consumer {name} of queue {queue}", read_consumer, text, path)
-        for queue, name, text in query("load_consumers")
-    ]
-    cache.consumers = {consumer.key: consumer for consumer in consumers}
-    pages_bytes = sum(consumer.stored_bytes for consumer in consumers)
-    (forgotten,) = query("load_forgotten_consumers")
-    cache.consumer_totals = ConsumerTotals(pages_bytes, *forgotten)
+    _load_consumers(cache, query, path)
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = query("held_groups", queue)
@@ -119,6 +112,21 @@ def _shares(query: Query) -> Mapping[str, KeyShare]:
     for made_by, count in query("count_apps"):
         shares = shares_with(shares, made_by, apps=count)
     return shares
+
+
+def _load_consumers(cache: Cache, query: Query, path: str) -> None:
+    consumers = [
+        _whole(f"consumer {name} of queue {queue}", read_consumer, text, path)
+        for queue, name, text in query("load_consumers")
+    ]
+    cache.consumers = {consumer.key: consumer for consumer in consumers}
+    ((generation, number),) = query("load_forgotten_consumers")
+    cache.consumer_totals = ConsumerTotals(
+        sum([consumer.stored_bytes for consumer in consumers]),
+        generation,
+        number,
+        sum([consumer.leased_bytes for consumer in consumers]),
+    )
 
 
 def _event_log(query: Query, log: Log) -> Log:

@@ -69,6 +69,7 @@ class Transaction(Isolation, Counts):
         *,
         isolated: bool = False,
         shared: bool = False,
+        growth_refused: bool = False,
     ) -> None:
         Isolation.__init__(self, connection, cache, now_ms, isolated=isolated)
         Counts.__init__(self, cache)
@@ -86,6 +87,7 @@ class Transaction(Isolation, Counts):
         self.next_due_ms: int | None = None
         self.failed: list[int] = []
         self.failed_queued = False
+        self.growth_refused = growth_refused
         self.allowances = Allowances(shared=shared)
         self.changed = 0
         self.waiting: list[tuple[str, tuple[str, str], Waiting]] = []

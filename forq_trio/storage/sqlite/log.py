@@ -17,11 +17,11 @@ from threading import Lock
 import apsw
 
 from forq_trio.model import limits
-from forq_trio.storage.engine import CheckpointResult, LogSpace
 from forq_trio.storage.sqlite.files.faults import unavailable, unsynced
 from forq_trio.storage.sqlite.files.identity import LOG_SUFFIX
 from forq_trio.storage.sqlite.files.open import Database, open_checkpointer
 from forq_trio.storage.sqlite.files.write_back import write_back
+from forq_trio.storage.write_ahead_log import CheckpointResult, LogSpace
 
 # The headers of a database file (sqlite.org/fileformat2.html, section 1.3), of the log and its pages (section 4.1).
 _HEADER_BYTES = 100

@@ -92,21 +92,27 @@ class Endpoint(Operation[AnswerT_co], frozen=True):
 
 READ_ERRORS: tuple[AnyReason, ...] = (
     errors.StorageUnavailable,
+    errors.StorageFull,
     errors.StorageLost,
     errors.ReadDeadlineExceeded,
     errors.Stopping,
 )
-"""What every read of the database may answer. What every endpoint may answer is `InternalError`, and those that change
-something `OutcomeUnknown`."""
+"""What every read of the database may answer; one of leased messages needs space. What every endpoint may answer is
+`InternalError`, and those that change something `OutcomeUnknown`."""
 
-SETTLE_ERRORS: tuple[AnyReason, ...] = (errors.StorageUnavailable, errors.Overloaded, errors.Stopping)
-"""What every settlement may answer."""
+SETTLE_ERRORS: tuple[AnyReason, ...] = (
+    errors.StorageUnavailable,
+    errors.StorageFull,
+    errors.Overloaded,
+    errors.Stopping,
+)
+"""What every settlement may answer. One that names a message which a pipeline has leased needs space."""
 
 WRITE_ERRORS: tuple[AnyReason, ...] = (*SETTLE_ERRORS, errors.StorageLost)
-"""What every other change may answer that needs no space."""
+"""What every other change may answer."""
 
-STORE_ERRORS: tuple[AnyReason, ...] = (*WRITE_ERRORS, errors.StorageFull, errors.QueueBound)
-"""What every change may answer that needs space."""
+STORE_ERRORS: tuple[AnyReason, ...] = (*WRITE_ERRORS, errors.QueueBound)
+"""What every change may answer that makes or fills queues."""
 
 TABLE_ERRORS: tuple[AnyReason, ...] = (
     errors.QueueBound,

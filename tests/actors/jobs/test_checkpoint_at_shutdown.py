@@ -8,7 +8,8 @@ import trio.testing
 
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
-from forq_trio.storage.engine import CheckpointResult, EngineSettings, LogSpace
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.write_ahead_log import CheckpointResult, LogSpace
 from forq_trio.system import open_system
 from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, until

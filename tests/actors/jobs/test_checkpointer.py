@@ -13,8 +13,9 @@ from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.supervisor import supervise
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.storage.engine import CheckpointResult, EngineSettings, LogSpace
+from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.write_ahead_log import CheckpointResult, LogSpace
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import ObservedEngine, all_idle, running_writer, until

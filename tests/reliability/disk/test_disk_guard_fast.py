@@ -6,6 +6,7 @@ The disk has a size, and what the files of the database take is what is gone fro
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -14,7 +15,16 @@ from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.model import limits
-from forq_trio.model.commands import Purge
+from forq_trio.model.commands import (
+    Cancel,
+    DropPages,
+    LeaseMessages,
+    OpenConsumer,
+    Purge,
+    PutBack,
+    SettleLease,
+)
+from forq_trio.model.consumers import Consumer, Settling
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.limits import KIB, MIB
 from forq_trio.storage.engine import EngineSettings
@@ -27,14 +37,17 @@ from support.words import ack, claim, send
 KEEP = 4 * MIB
 DISK = 24 * MIB
 BODY = 100 * KIB
+IDLE_MS = limits.CONSUMER_IDLE_SECONDS_MIN * limits.SECOND_MS
 
 
 class Server:
-    """A writer with its guard and checkpointer. low: the least that was free beside the reserve file."""
+    """A writer with its guard and checkpointer. low: the least that was free beside the reserve file.
+    ids: of the messages that filled the disk."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.low = DISK
+        self.ids: list[str] = []
         self.writer: WriterActor
         self.counters = Counters()
         self.guard: DiskGuard
@@ -62,12 +75,12 @@ class Server:
         self.guard.checkpoint_soon = checkpointer.hurry
         nursery.start_soon(checkpointer.run)
 
-    async def fill(self) -> int:
+    async def fill(self, **fields: Any) -> int:
         """Send until it is refused; returns how many were stored."""
         stored = 0
         while True:
             try:
-                await self.writer.execute(send(BODY * "x"))
+                self.ids.append((await self.writer.execute(send(BODY * "x", **fields))).id)
             except StorageFull:
                 return stored
             stored += 1
@@ -79,6 +92,32 @@ class Server:
             (held,) = await self.writer.execute(claim(most=1))
             assert await self.writer.execute(ack(held)) == (True,)
         await all_idle()
+
+    async def lease(self, number: int = 1) -> Consumer:
+        """Lease all that is ready to a consumer."""
+        if number == 1:
+            await self.writer.execute(OpenConsumer("q", "spark", IDLE_MS))
+        step = LeaseMessages("q", "spark", 1, number, 10_000, limits.CONSUMER_LEASE_BYTES_MAX)
+        while True:
+            consumer = await self.writer.execute(step)
+            self.free_bytes(self.directory)
+            if consumer.open is None or consumer.complete:
+                return consumer
+            await all_idle()
+
+    async def settle(self, how: Settling) -> None:
+        step = SettleLease("q", "spark", None, 1, how)
+        while (await self.writer.execute(step)).open is not None:
+            self.free_bytes(self.directory)
+            await self.house.checkpointer.run_now()
+
+    async def put_back(self) -> None:
+        """What a read of all leased messages does."""
+        try:
+            await self.writer.execute(PutBack("q", 0, limits.SEQUENCE_MAX))
+        finally:
+            self.free_bytes(self.directory)
+            await all_idle()
 
 
 @pytest.fixture
@@ -181,4 +220,94 @@ async def test_it_says_since_when_sends_are_refused_and_how_many(server) -> None
         assert began_ms <= facts.refused_since <= TrioClock().now_ms()
         assert (facts.refused, facts.reserve_bytes) == (1, KEEP)
         assert facts.wanted_file_bytes == KEEP // 4 + limits.DISK_REOPEN_BYTES
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_read_of_leased_messages_uses_the_space_that_sends_left_for_it(server) -> None:
+    """Sends use the space from which messages were moved into pages; to put them back needs as much again."""
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        for _ in range(20):
+            await server.writer.execute(send(BODY * "x"))
+            await all_idle()
+        assert not server.writer.sends_refused
+        await server.lease()
+        assert await server.fill() > 20
+        await server.put_back()
+        assert server.low >= KEEP
+        assert server.reserve_bytes() == KEEP
+        await server.settle(Settling.RELEASE)
+        await server.consume(20)
+        assert server.low >= KEEP // 4
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("end", [Settling.ACKNOWLEDGE, Settling.RELEASE, Settling.EXPIRE, "purge", "by id"])
+async def test_what_is_leased_on_a_full_disk_can_be_ended_though_not_be_looked_at(
+    server, mock_clock, end
+) -> None:
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        await server.fill()
+        leased = (await server.lease()).open.messages
+        with pytest.raises(StorageFull):
+            await server.put_back()
+        if end == "purge":
+            while (await server.writer.execute(Purge("q"))).count:
+                server.free_bytes(server.directory)
+                await server.house.checkpointer.run_now()
+        elif end == "by id":
+            refused = 0
+            for message_id in server.ids:
+                try:
+                    await server.writer.execute(Cancel("q", message_id))
+                except StorageFull:
+                    refused += 1
+                await server.house.checkpointer.run_now()
+            assert refused > leased // 2
+            await server.settle(Settling.ACKNOWLEDGE)
+        else:
+            if end is Settling.EXPIRE:
+                mock_clock.jump(IDLE_MS / limits.SECOND_MS)
+            await server.settle(end)
+        assert server.low > 0
+        assert server.reserve_bytes() == KEEP
+        if end is Settling.RELEASE:
+            await server.consume(leased)
+        elif end is Settling.EXPIRE:
+            assert server.writer.snapshot().counts["q"].total == leased
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_queue_on_a_full_disk_can_be_drained_by_a_consumer(server, mock_clock) -> None:
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        stored = await server.fill()
+        assert (await server.lease()).open.messages == stored
+        assert server.low >= KEEP // 2
+        await server.settle(Settling.ACKNOWLEDGE)
+        mock_clock.jump(IDLE_MS / limits.SECOND_MS)
+        while server.writer.snapshot().consumers["q/spark"].stored_bytes:
+            await server.writer.execute(DropPages("q", "spark"))
+            await all_idle()
+        mock_clock.jump(limits.DISK_LOOK_SECONDS)
+        await until(lambda: not server.writer.sends_refused)
+        assert await server.fill() >= 0.7 * stored
+        nursery.cancel_scope.cancel()
+
+
+async def test_leases_that_copy_are_refused_before_the_disk_is_full(server) -> None:
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        stored = await server.fill(ttl_ms=limits.DAY_MS)
+        with pytest.raises(StorageFull):
+            await server.lease()
+        assert server.low >= KEEP // 4
+        assert server.reserve_bytes() == KEEP
+        await server.settle(Settling.RELEASE)
+        await server.consume(stored)
         nursery.cancel_scope.cancel()

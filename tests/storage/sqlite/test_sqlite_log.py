@@ -11,9 +11,10 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.model.limits import KIB
-from forq_trio.storage.engine import Batch, CheckpointResult
+from forq_trio.storage.engine import Batch
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import write_back as write_back_module
+from forq_trio.storage.write_ahead_log import CheckpointResult
 from support.actors import T0
 from support.words import send
 

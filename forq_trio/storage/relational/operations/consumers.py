@@ -330,6 +330,10 @@ def _save(tx: Transaction, consumer: Consumer) -> Consumer:
         tx.query("save_consumer", consumer.queue, consumer.name, _encode(consumer).decode())
         tx.consumers[consumer.key] = consumer
         totals = tx.consumer_totals
-        size = totals.pages_bytes + consumer.stored_bytes - (0 if known is None else known.stored_bytes)
-        tx.consumer_totals = msgspec.structs.replace(totals, pages_bytes=size)
+        size, leased = (0, 0) if known is None else (known.stored_bytes, known.leased_bytes)
+        tx.consumer_totals = msgspec.structs.replace(
+            totals,
+            pages_bytes=totals.pages_bytes + consumer.stored_bytes - size,
+            leased_bytes=totals.leased_bytes + consumer.leased_bytes - leased,
+        )
     return consumer

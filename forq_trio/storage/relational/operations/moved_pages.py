@@ -20,6 +20,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import PutBack
+from forq_trio.model.errors import StorageFull
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import Line
@@ -228,7 +229,7 @@ def put_page_back(tx: Transaction, name: PageName) -> None:
 def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list[Row], frozenset[str]]:
     """The messages of these queues and ids; and the ids of which the next batch will find more.
 
-    Moved ones are put back, as the allowance lets.
+    Moved ones are put back, as the allowance lets. Raises StorageFull where they would be, but nothing may grow.
     """
     wanted = list(wanted)
     ids = _encode([message_id for _, message_id in wanted]).decode()
@@ -238,6 +239,8 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
     most = limits.CONSUMER_PUT_BACK_MESSAGES_MAX
     pages = tx.query("moved_by_id", _encode(missing[:most]).decode()) if missing else []
+    if pages and tx.growth_refused:
+        raise StorageFull
     for page in pages:
         if tx.allowances.used_up(Step.PUT_BACK):
             return found, frozenset([message_id for _, message_id in missing])
