@@ -5,14 +5,24 @@ from datetime import UTC, datetime
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Configure, DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
+from forq_trio.model.commands import (
+    Configure,
+    DeleteSchedule,
+    LeaseMessages,
+    OpenConsumer,
+    PauseSchedule,
+    RunSchedule,
+    SaveSchedule,
+    SettleLease,
+)
+from forq_trio.model.consumers import Settling
 from forq_trio.model.errors import QueueFull, ScheduleExists, ScheduleNotFound, TooManySchedules
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.model.schedules import NewSchedule, ScheduleTotals
 from forq_trio.schedules.times import jitter_of
 from forq_trio.storage.engine import Batch
 
-from .script import DAY_MS, HOUR_MS, T0, ack, claim, contents, do, receipts, receive, run
+from .script import DAY_MS, HOUR_MS, T0, ack, claim, contents, do, receipts, receive, run, send
 
 MINUTE_MS = 60_000
 
@@ -229,6 +239,21 @@ def test_a_run_is_skipped_while_the_message_of_the_last_one_is_in_the_queue(engi
     assert [result for result, _, _ in results(reader)] == ["sent", "skipped", "skipped", "sent"]
     skipped = reader.schedule("s", 2)[1][1]
     assert (skipped.message_id, skipped.sequence) == (delivery.id, delivery.sequence)
+
+
+def test_a_run_is_skipped_while_a_pipeline_has_leased_the_message_of_the_last_one(engine, reader):
+    save(engine, while_pending="skip")
+    for now in (T0 + 1, T0 + 2):
+        send(engine, now=now)
+    assert tick(engine, T0 + 10_000) == 1
+    do(engine, OpenConsumer("q", "k"), T0 + 11_000)
+    do(engine, LeaseMessages("q", "k", 1, 1, 3, 10**6), T0 + 11_000)
+    assert tick(engine, T0 + 20_000) == 0
+    assert [result for result, _, _ in results(reader)] == ["sent", "skipped"]
+    skipped = reader.schedule("s", 2)[1][1]
+    assert skipped.sequence == 3
+    do(engine, SettleLease("q", "k", 1, 1, Settling.ACKNOWLEDGE), T0 + 21_000)
+    assert tick(engine, T0 + 30_000) == 1
 
 
 def test_a_run_into_a_full_queue_is_refused_and_the_next_one_goes_on(engine, reader):

@@ -5,13 +5,26 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import msgspec
 import psycopg
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import BindTable, Purge, RunSchedule, SaveRedrive
+from forq_trio.model.commands import (
+    BindTable,
+    LeaseMessages,
+    OfferMany,
+    OpenConsumer,
+    Purge,
+    RunSchedule,
+    SaveRedrive,
+    StagePage,
+)
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
+from forq_trio.model.keys import Offering
+from forq_trio.model.messages import NewMessage
 from forq_trio.model.processes import ProcessReport
+from forq_trio.model.publishing import StagedPart
 from forq_trio.model.queue_settings import QueueTable
 from forq_trio.storage import move as module
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
@@ -50,6 +63,27 @@ def killed_after(pages: int) -> module.Progress:
             raise Killed
 
     return progress
+
+
+def lease_all(engine: Engine, contents: list[str]) -> None:
+    run(engine, *map(send, contents))
+    do(engine, OpenConsumer("q", "k"))
+    do(engine, LeaseMessages("q", "k", 1, 1, 100, 10**6))
+
+
+def stage_all(engine: Engine, contents: list[str]) -> None:
+    body = msgspec.msgpack.encode(list(map(NewMessage, contents)))
+    do(engine, StagePage("q", "s", 0, (StagedPart(body, len(contents), 100),)))
+
+
+def offer_behind(engine: Engine, contents: list[str]) -> None:
+    def offer(content: str) -> None:
+        run(engine, OfferMany("q", (Offering(key="k", content=content, mode="onceMore"),)))
+
+    offer("in process")
+    run(engine, claim())
+    for content in contents:
+        offer(content + contents[-1])
 
 
 def opened(url: str) -> Engine:
@@ -244,6 +278,27 @@ def test_text_that_postgresql_cannot_store_is_named_before_anything_is_changed(p
         run(engine, send("fine"), send("a\0b"), send("c", attributes={"k": "\0"}))
     assert "in messages, seq: 2, 3; remove these first" in refusal()
     opened(database).close()
+
+
+@pytest.mark.parametrize(
+    ("kept_in", "named"),
+    [
+        (lease_all, "messages, seq: 2, 3"),
+        (stage_all, "staged_parts, stage_id page part: 1 0 0"),
+        (offer_behind, "message_keys, message: 1"),
+    ],
+)
+def test_such_text_is_found_in_pages_and_offers_too(path, database, refusal, kept_in, named):
+    with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
+        kept_in(engine, ["fine", "a\0b", "\0"])
+    assert f"in {named}; remove these first" in refusal()
+
+
+@pytest.mark.parametrize("kept_in", [lease_all, stage_all, offer_behind])
+def test_text_that_only_looks_like_it_is_moved(path, database, kept_in):
+    with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
+        kept_in(engine, [r"\u0000", r"a\\u0000", "0"])
+    moved(f"sqlite:{path}", database)
 
 
 def test_messages_of_applications_that_no_server_has_moved_are_not_lost(database, refusal, back):

@@ -249,6 +249,12 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     return (rows_of(tx.query("find_by_id", ids)) if pages else found), later
 
 
+def id_of_moved(tx: Transaction, queue: str, sequence: int) -> str | None:
+    """The id of a moved message; None for one that no page of the queue has."""
+    found = tx.query("moved_rows", queue, sequence)
+    return next((each.id for (rows,) in found for each in _read_messages(rows) if each.seq == sequence), None)
+
+
 @operation_on_each(PutBack)
 def put_range_back(tx: Transaction, command: PutBack) -> Deferred | None:
     tx.look_at(command.queue)

@@ -2,19 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.consumers import Line
 from forq_trio.storage.move import MARK, MoveFailed, Position, Row, Table
+from forq_trio.storage.publishing import read_part
 from forq_trio.storage.relational import statements as sql
+from forq_trio.storage.relational.row import read_waiting
 from forq_trio.storage.sqlite.files.migrations import immediate
 from forq_trio.storage.sqlite.files.open import check_exists, open_database
 from forq_trio.storage.sqlite.files.recognise import refusing
+from forq_trio.storage.zero_character import has_zero
 
 _SQL = sql.load("move", "forq_trio.storage.relational") | sql.load("move", "forq_trio.storage.sqlite")
+_read_line = msgspec.json.Decoder(Line).decode
 _LOG_PAGES = 2_000
 """How long the log gets before its pages are moved into the file."""
 
@@ -62,9 +68,27 @@ class SqliteSide:
         ]
         if "attributes" in table.columns:
             conditions.append(_SQL["has_escaped_zero"].format(column=_quoted("attributes")))
-        return self._run(
-            "unstorable", table, condition=" OR ".join(conditions), limit=limits.MOVE_KEYS_TOLD_MAX
-        )
+        most = limits.MOVE_KEYS_TOLD_MAX
+        found = self._run("unstorable", table, condition=" OR ".join(conditions), limit=most)
+        with self._told():
+            return [*found, *islice(self._unstorable_inside(table), most)][:most]
+
+    def _unstorable_inside(self, table: Table) -> Iterator[Row]:
+        """Keys of those whose text is in a BLOB, as far as PostgreSQL gets it as text one day."""
+        match table.name:
+            case "messages":
+                for (body,) in self._connection.execute(_SQL["leased_with_zero"]):
+                    yield from [
+                        (line.sequence,) for line in map(_read_line, body.splitlines()) if has_zero(line)
+                    ]
+            case "staged_parts":
+                for *key, body in self._connection.execute(_SQL["staged_with_zero"]):
+                    if has_zero(read_part(body)):
+                        yield tuple(key)
+            case "message_keys":
+                for *key, body in self._connection.execute(_SQL["waiting_with_zero"]):
+                    if has_zero(read_waiting(body)):
+                        yield tuple(key)
 
     def rows(self, table: Table, behind: Row | None = None) -> Iterator[Row]:
         with self._told():

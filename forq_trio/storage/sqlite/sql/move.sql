@@ -29,3 +29,16 @@ instr({column}, char(0));
 -- name: has_escaped_zero
 -- A text with that character as JSON writes it.
 instr({column}, '\u0000');
+
+-- name: leased_with_zero
+-- The lines of leases that are the only copy of their messages, and may have that character in one.
+SELECT body FROM moved_pages JOIN consumer_pages USING (queue, consumer, number, page)
+WHERE instr(body, CAST('\u0000' AS BLOB)) ORDER BY queue, first_seq;
+
+-- name: staged_with_zero
+-- The parts of stages that may have that character in a message.
+SELECT stage_id, page, part, body FROM staged_parts WHERE instr(body, x'00') ORDER BY 1, 2, 3;
+
+-- name: waiting_with_zero
+-- The offers that wait behind a message, and may have that character.
+SELECT message, waiting FROM message_keys WHERE instr(waiting, CAST('\u0000' AS BLOB)) ORDER BY message;
