@@ -5,7 +5,8 @@ Found out by a statement, it would have the whole batch run again, command by co
 
 from typing import Any
 
-from forq_trio.model.commands import Ack, Claim, Command, Release
+from forq_trio.model.commands import Ack, Claim, Command, Release, StagePage
+from forq_trio.storage.publishing import read_part
 from forq_trio.storage.zero_character import has_zero
 
 _STORES_NO_TEXT = frozenset({Ack, Claim, Release})
@@ -13,4 +14,7 @@ _STORES_NO_TEXT = frozenset({Ack, Claim, Release})
 
 def cannot_be_stored(command: Command[Any]) -> bool:
     """Whether a text of it has that character."""
+    if isinstance(command, StagePage):
+        bodies = [part.body for part in command.parts if b"\0" in part.body or rb"\u0000" in part.body]
+        return any(map(has_zero, map(read_part, bodies)))
     return type(command) not in _STORES_NO_TEXT and has_zero(command)

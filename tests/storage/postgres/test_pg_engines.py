@@ -1,7 +1,9 @@
 """Several engines on one database: what one does the others know, and a cut connection tells no lie."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from psycopg import sql
@@ -20,10 +22,12 @@ from forq_trio.model.commands import (
     RevokeToken,
     SaveSchedule,
     SaveToken,
+    StagePage,
 )
 from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
 from forq_trio.model.keys import Offering
 from forq_trio.model.messages import NewMessage, Receipt
+from forq_trio.model.publishing import StagedPart
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.model.schedules import NewSchedule
 from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
@@ -190,6 +194,10 @@ def test_a_zero_character_is_refused_alone(open_one):
     assert do(a, claim(most=10)) == ()
 
 
+def staged(content: str, **options: Any) -> StagedPart:
+    return StagedPart(msgspec.msgpack.encode([NewMessage(content, **options)]), 1, len(content))
+
+
 @pytest.mark.parametrize(
     "refused",
     [
@@ -199,6 +207,8 @@ def test_a_zero_character_is_refused_alone(open_one):
         ProduceMany("q", (NewMessage("a"), NewMessage("b", group="\0"))),
         Nack("q", (Receipt(1, 1),), 0, "because of \0"),
         OfferMany("q", (Offering(key="k", content="\0"),)),
+        StagePage("q", "s", 0, (staged("fine"), staged("a\0b"))),
+        StagePage("q", "s", 0, (staged("a", attributes={"k": r"\u0000"}),)),
     ],
 )
 def test_what_cannot_be_stored_costs_the_others_of_its_batch_nothing(open_one, monkeypatch, refused):
