@@ -1,4 +1,4 @@
-"""Calls on their way through the writer, parked receivers among them, and watches.
+"""Calls on their way through the writer, parked receivers among them.
 
 A `Call` is one command with the slot for its outcome. Its life: sent -> taken into a batch -> resolved. A claim that
 found nothing is parked in between; a command for which the batch was full is taken again, or parked if it is a claim.
@@ -12,15 +12,11 @@ A parked receiver belongs to one queue and waits in line, first come first serve
 messages or its wait is over. Waits are measured on trio's clock. A batch gets the receivers as values with ids: one
 that leaves while the batch runs changes nothing of the batch.
 
-A watch is woken when messages of a queue become ready, another kind when lifecycle events of a queue (or of any) are
-stored; it claims nothing.
-
 An outcome travels in a slot, never in a channel: resolving an abandoned call must not fail.
 """
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
 from itertools import count
 from math import inf
 from typing import Any, Generic, cast
@@ -35,8 +31,6 @@ from forq_trio.model.holders import HOLDER
 from forq_trio.storage.engine import Receiver
 
 _UNRESOLVED: Any = object()
-ALL_QUEUES = ""
-"""The queue of a watch for all queues."""
 
 
 class Call(Generic[OutcomeT]):
@@ -235,51 +229,3 @@ def _offered(line: Iterable[Receiver]) -> tuple[Receiver, ...]:
             if len(offered) == limits.RECEIVERS_OFFERED_MAX:
                 break
     return tuple(offered)
-
-
-class _Watch:
-    """How many tasks watch a queue, and their event: a new one each time messages become ready."""
-
-    __slots__ = ("count", "event")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.event = trio.Event()
-
-
-class Watches:
-    """The watches: tasks that wait until something happens in a queue."""
-
-    def __init__(self) -> None:
-        self._by_queue: dict[str, _Watch] = {}
-        self.closed = False
-
-    @contextmanager
-    def on(self, queue: str) -> Iterator["_Watch"]:
-        """Watch `queue` while the body runs. Take `event` before reading the queue, and wait for it afterwards."""
-        watch = self._by_queue.setdefault(queue, _Watch())
-        watch.count += 1
-        try:
-            yield watch
-        finally:
-            watch.count -= 1
-            if not watch.count:
-                del self._by_queue[queue]
-
-    def __contains__(self, queue: str) -> bool:
-        return queue in self._by_queue
-
-    def notify(self, queues: Iterable[str]) -> None:
-        """Wake the tasks that watch these queues."""
-        if not self._by_queue:
-            return
-        for queue in queues:
-            watch = self._by_queue.get(queue)
-            if watch is not None:
-                watch.event.set()
-                watch.event = trio.Event()
-
-    def close(self) -> None:
-        """Wake all watching tasks; `closed` tells them that no other wake-up will come."""
-        self.closed = True
-        self.notify(list(self._by_queue))

@@ -13,8 +13,7 @@ alone gets a commit of its own, a hundred share one.
 Rules
 - No call is answered before its commit returned, and there is no checkpoint between that return and the answers: no
   caller gets Stopping for a change that is on disk.
-- A claim that finds nothing and may wait is parked (waiters.py). A batch that makes messages of its queue ready serves
-  it in the same transaction.
+- A claim that finds nothing and may wait is parked (waiters.py). The batch that makes messages ready serves it.
 - One timer: the writer sleeps until the next due time, the deadline of a parked receiver, or the next call.
 - An abandoned claim (its caller was cancelled once it was taken) is released in the next batch, uncounted.
 - A batch is bounded in messages and bytes (inbox.py, storage/engine.py's rule 12). A command that did not run for it
@@ -77,7 +76,8 @@ from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
-from forq_trio.waiters import ALL_QUEUES, Call, ParkedReceivers, Watches, fail, without
+from forq_trio.waiters import Call, ParkedReceivers, fail, without
+from forq_trio.watches import ALL_QUEUES, Watches
 
 
 class WriterListener:

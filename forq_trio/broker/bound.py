@@ -156,12 +156,11 @@ class BoundQueues:
                 with self._share("inbox"):
                     await claim(0)
             else:
-                with self._share("parked"), self._writer.watches.on(queue) as watch:
+                with self._share("parked"), self._writer.watches.on(queue):
                     async with trio.open_nursery() as nursery:
 
                         async def end() -> None:
-                            while not self._writer.watches.closed:
-                                await watch.event.wait()
+                            await self._writer.watches.wait_closed()
                             nursery.cancel_scope.cancel()
 
                         nursery.start_soon(end)

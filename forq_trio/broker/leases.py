@@ -76,14 +76,14 @@ class Leases:
     ) -> ConsumerLease:
         """Go on with the lease for `seconds`. Where no messages are ready for it, wait for some until `wait_until`."""
         watches = self._writer.watches
-        with watches.on(step.queue) as watch:
+        with watches.on(step.queue) as watcher:
             while True:
-                ready = watch.event
+                watcher.look()
                 lease = await self._lease_until(step, _deadline(seconds))
                 if lease.pages or trio.current_time() >= wait_until or watches.closed:
                     return lease
                 with trio.move_on_at(wait_until):
-                    await ready.wait()
+                    await watcher.wait()
 
     async def _lease_until(self, step: commands.LeaseMessages, deadline: float) -> ConsumerLease:
         """Repeat the step until the lease is complete, or nothing is ready for one made ahead, or time is over."""

@@ -25,7 +25,7 @@ from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.model.searches import ExportRows
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.reader import Reader
-from forq_trio.waiters import ALL_QUEUES
+from forq_trio.watches import ALL_QUEUES
 from forq_trio.writer_actor import WriterActor
 
 _OFF: Mapping[LogName, type[ForqError]] = {"events": EventsOff, "history": HistoryOff}
@@ -80,14 +80,16 @@ class Lines:
         if page.lines or not wait_ms:
             return page
         watches = self._writer.event_watches
-        with trio.move_on_after(wait_ms / 1_000), watches.on(ALL_QUEUES if queue is None else queue) as watch:
-            stored = watch.event
+        with (
+            trio.move_on_after(wait_ms / 1_000),
+            watches.on(ALL_QUEUES if queue is None else queue) as watcher,
+        ):
             if self._known.log("events").last > page.last:
                 page = await self._read_log("events", page.next, until, limit, queue)
             while not (page.lines or watches.closed) and (until is None or page.next < until):
                 if page.next >= page.last:
-                    await stored.wait()
-                stored = watch.event
+                    await watcher.wait()
+                watcher.look()
                 page = await self._read_log("events", page.next, until, limit, queue)
         return page
 

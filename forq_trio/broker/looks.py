@@ -57,14 +57,14 @@ class Looks(BrokerBase):
                 self.bound.refuse(queue, "a look at random, or one that waits,")
             return await self.bound.peek(queue, table, limit)
         deadline = trio.current_time() + wait_ms / 1_000
-        with self._writer.watches.on(queue) as watch:
+        with self._writer.watches.on(queue) as watcher:
             while True:
-                ready = watch.event
+                watcher.look()
                 found = await self._peek(queue, limit, shuffle)
                 if found or trio.current_time() >= deadline or self._writer.watches.closed:
                     return found
                 with trio.move_on_at(deadline):
-                    await ready.wait()
+                    await watcher.wait()
 
     async def _peek(self, queue: str, limit: int, shuffle: bool) -> list[MessageInfo]:
         if shuffle:

@@ -19,6 +19,7 @@ REWRITE_BYTES_MAX = MIB  # of messages that are settled, moved or freed: content
 DEFERRED_CLAIM_SECONDS = 1.0
 PARKED_RECEIVERS_MAX = 20_000
 RECEIVERS_OFFERED_MAX = 512
+WATCHERS_AWAKE_MAX = 32  # tasks that wait for messages of a queue without a claim, or for its events
 DUE_BATCH_MAX = 500
 FAILED_MOVED_MAX = DUE_BATCH_MAX  # in the batch in which they fail; the others are left for a sweep
 DUE_RETRY_MS = SECOND_MS

@@ -3,8 +3,10 @@
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Pause
 from forq_trio.model.messages import Receipt
+from forq_trio.watches import Watches
 from support.actors import elapse, running_writer
 from support.words import claim, contents, send
 
@@ -17,8 +19,8 @@ class Watcher:
         nursery.start_soon(self._watch, writer, queue)
 
     async def _watch(self, writer, queue: str) -> None:
-        with writer.watches.on(queue) as watch:
-            await watch.event.wait()
+        with writer.watches.on(queue) as watcher:
+            await watcher.wait()
             self.woken = True
 
 
@@ -80,15 +82,109 @@ async def test_time_and_the_end_of_a_pause_wake_watchers(engine, autojump_clock)
         assert paused.woken
 
 
-async def test_a_round_ends_with_its_commit_and_nothing_is_kept_of_watchers_that_left(engine) -> None:
+async def test_what_happens_while_a_watcher_reads_ends_its_next_wait(engine) -> None:
     async with running_writer(engine) as writer:
-        with writer.watches.on("q") as watch:
-            first = watch.event
+        with writer.watches.on("q") as watcher:
+            watcher.look()
             await writer.execute(send())
-            assert first.is_set()
-            assert not watch.event.is_set()
-        with writer.watches.on("q") as again:
-            assert again is not watch
+            await watcher.wait()
+            watcher.look()
+            with trio.move_on_after(0) as missed:
+                await watcher.wait()
+            assert missed.cancelled_caught
+
+
+async def test_nothing_is_kept_of_watchers_that_left(engine) -> None:
+    async with running_writer(engine) as writer:
+        with writer.watches.on("q"):
+            assert "q" in writer.watches
+        assert "q" not in writer.watches
+
+
+class Crowd:
+    """Many watchers of a queue. Each wakes, reads until it may go on, and waits again; reads: how many read now."""
+
+    def __init__(self, nursery: trio.Nursery, watches: Watches, size: int) -> None:
+        self.reading = self.most = 0
+        self.rounds = [0] * size
+        self.gate = trio.Semaphore(0)
+        self.scopes = [trio.CancelScope() for _ in range(size)]
+        for n in range(size):
+            nursery.start_soon(self._watch, watches, n)
+
+    async def _watch(self, watches: Watches, n: int) -> None:
+        with self.scopes[n], watches.on("q") as watcher:
+            while not watches.closed:
+                watcher.look()
+                await watcher.wait()
+                self.reading += 1
+                self.most = max(self.most, self.reading)
+                try:
+                    await self.gate.acquire()
+                finally:
+                    self.reading -= 1
+                self.rounds[n] += 1
+
+    def let(self, count: int) -> None:
+        for _ in range(count):
+            self.gate.release()
+
+
+async def test_of_many_watchers_a_few_are_awake_at_once_and_all_have_their_round(autojump_clock) -> None:
+    watches, size, most = Watches(), 300, limits.WATCHERS_AWAKE_MAX
+    async with trio.open_nursery() as nursery:
+        crowd = Crowd(nursery, watches, size)
+        await wait_all_tasks_blocked()
+        watches.notify(["q"])
+        await wait_all_tasks_blocked()
+        assert crowd.reading == most
+        crowd.let(10)
+        await wait_all_tasks_blocked()
+        assert (crowd.reading, sum(crowd.rounds)) == (most, 10)
+        crowd.let(size)
+        await wait_all_tasks_blocked()
+        assert crowd.rounds == [1] * size
+        assert (crowd.reading, crowd.most) == (0, most)
+        nursery.cancel_scope.cancel()
+
+
+async def test_watchers_that_are_cancelled_hold_up_nobody(autojump_clock) -> None:
+    watches, size = Watches(), 100
+    async with trio.open_nursery() as nursery:
+        crowd = Crowd(nursery, watches, size)
+        await wait_all_tasks_blocked()
+        watches.notify(["q"])
+        for scope in crowd.scopes[:50]:  # some of them are awake, others wait
+            scope.cancel()
+        await wait_all_tasks_blocked()
+        assert crowd.reading == limits.WATCHERS_AWAKE_MAX
+        crowd.let(50)
+        await wait_all_tasks_blocked()
+        assert crowd.rounds == [0] * 50 + [1] * 50
+        watches.notify(["q"])
+        crowd.let(50)
+        await wait_all_tasks_blocked()
+        assert crowd.rounds == [0] * 50 + [2] * 50
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_happens_again_wakes_those_that_have_read_already(autojump_clock) -> None:
+    watches, size = Watches(), 40
+    async with trio.open_nursery() as nursery:
+        crowd = Crowd(nursery, watches, size)
+        await wait_all_tasks_blocked()
+        for _ in range(3):
+            watches.notify(["q"])
+            await wait_all_tasks_blocked()
+        crowd.let(1_000)
+        await wait_all_tasks_blocked()
+        assert min(crowd.rounds) >= 1
+        assert max(crowd.rounds) <= 3
+        before = list(crowd.rounds)
+        watches.notify(["q"])
+        await wait_all_tasks_blocked()
+        assert crowd.rounds == [each + 1 for each in before]
+        watches.close()
 
 
 async def test_draining_wakes_watchers_and_says_that_nothing_more_will_come(engine) -> None:

@@ -1,0 +1,121 @@
+"""Watches: tasks that wait until messages of a queue become ready, or until lifecycle events of a queue (or of any) are
+stored. A watch claims nothing.
+
+However many tasks watch a queue, WATCHERS_AWAKE_MAX of them are awake at once: each reads, or sends the writer a
+command, before it waits again or leaves, which wakes the next one. Thousands that woke together would have all others
+wait.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import trio
+
+from forq_trio.model import limits
+
+ALL_QUEUES = ""
+"""The queue of a watch for all queues."""
+
+
+class _Queue:
+    """What happened in a queue, and who waits for more. to_wake: of those that wait, how many are yet to be woken."""
+
+    __slots__ = ("awake", "changes", "line", "to_wake", "watchers")
+
+    def __init__(self) -> None:
+        self.watchers = self.changes = self.awake = self.to_wake = 0
+        self.line = trio.lowlevel.ParkingLot()
+
+    def happened(self) -> None:
+        self.changes += 1
+        self.to_wake = len(self.line)
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake the first ones of those that are to be woken, as many as may be awake."""
+        self.to_wake = min(self.to_wake, len(self.line))
+        count = max(0, min(self.to_wake, limits.WATCHERS_AWAKE_MAX - self.awake))
+        self.to_wake -= count
+        self.awake += count
+        self.line.unpark(count=count)
+
+
+class Watcher:
+    """A task that watches a queue. Call `look` before each read of the queue, and `wait` if it has found nothing."""
+
+    __slots__ = ("_changes", "_is_awake", "_queue")
+
+    def __init__(self, queue: _Queue) -> None:
+        self._queue = queue
+        self._changes = queue.changes
+        self._is_awake = False
+
+    def look(self) -> None:
+        """What happens from now on ends the next wait."""
+        self._changes = self._queue.changes
+
+    async def wait(self) -> None:
+        """Wait until something has happened since `look`. Cancelled, nothing is missed."""
+        if self._changes != self._queue.changes:
+            await trio.lowlevel.checkpoint()
+            return
+        self.rest()
+        await self._queue.line.park()
+        self._is_awake = True
+
+    def rest(self) -> None:
+        """It has read: another one may be awake."""
+        if self._is_awake:
+            self._is_awake = False
+            self._queue.awake -= 1
+            self._queue.wake()
+
+
+class Watches:
+    """The watchers of all queues. closed: no other wake-up will come."""
+
+    def __init__(self) -> None:
+        self._by_queue: dict[str, _Queue] = {}
+        self._closing = trio.Event()
+
+    @property
+    def closed(self) -> bool:
+        return self._closing.is_set()
+
+    @contextmanager
+    def on(self, name: str) -> Iterator[Watcher]:
+        """Watch a queue while the body runs."""
+        queue = self._by_queue.setdefault(name, _Queue())
+        queue.watchers += 1
+        watcher = Watcher(queue)
+        try:
+            yield watcher
+        finally:
+            watcher.rest()
+            queue.watchers -= 1
+            if not queue.watchers:
+                del self._by_queue[name]
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._by_queue
+
+    def notify(self, queues: Iterable[str]) -> None:
+        """Wake the tasks that watch these queues."""
+        if not self._by_queue:
+            return
+        for name in queues:
+            queue = self._by_queue.get(name)
+            if queue is not None:
+                queue.happened()
+
+    async def wait_closed(self) -> None:
+        """Wait until `close`."""
+        await self._closing.wait()
+
+    def close(self) -> None:
+        """Wake all watching tasks; `closed` tells them that no other wake-up will come."""
+        self._closing.set()
+        for queue in self._by_queue.values():
+            queue.changes += 1
+            queue.awake += len(queue.line)
+            queue.line.unpark_all()
