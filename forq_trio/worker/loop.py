@@ -282,7 +282,7 @@ class QueueLoop:
             if isinstance(error, anyio.get_cancelled_exc_class()):  # asyncio lets anybody cancel a task
                 result = RuntimeError("the handler was cancelled, but not by its worker")
         if run.scope.cancel_called:
-            if run.note_lost_leases():
+            if run.cancelled_by_lease():
                 # Also the rest of a batch: what the handler did is not known.
                 return [INTERRUPTED] * len(jobs)
             result = TimeoutError(f"the handler took longer than {timeout:g} s")

@@ -226,6 +226,33 @@ async def test_a_lost_lease_in_a_batch_gives_the_others_back(face, nursery) -> N
     app.stop()
 
 
+async def test_a_lease_that_is_extended_once_its_handler_was_cancelled_ends_no_worker(face, nursery) -> None:
+    """The answer of an extension comes while the handler cleans up: it did not take too long, and has no result."""
+    app, calls = Worker(face.methods), []
+
+    @app.on("q", concurrency=1, lease=30)
+    async def handle(content: str, job: Job) -> None:
+        calls.append(content)
+        if len(calls) == 1:
+            job.end_at(trio.current_time() + 5)  # the extension before has no answer yet
+            try:
+                await trio.sleep_forever()
+            finally:
+                job.end_at(trio.current_time() + 30)
+
+    await app.send("q", "a")
+    nursery.start_soon(app.serve)
+    while not calls:
+        await all_idle()
+    await face.advance(5_000)
+    while app.stats["q"].handled != 1:
+        await all_idle()
+        await face.advance(100)
+    assert calls == ["a", "a"]
+    assert app.stats["q"].failed == 0
+    app.stop()
+
+
 async def test_leases_are_extended_beside_a_job_that_is_lost_and_goes_on(face, nursery) -> None:
     app, held, stuck = Worker(face.methods), Held(), trio.Event()
 
