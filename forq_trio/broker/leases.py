@@ -86,15 +86,35 @@ class Leases:
                     await watcher.wait()
 
     async def _lease_until(self, step: commands.LeaseMessages, deadline: float) -> ConsumerLease:
-        """Repeat the step until the lease is complete, or nothing is ready for one made ahead, or time is over."""
+        """Repeat the step until the lease is complete, or time is over.
+
+        One made ahead gets no page where less than a page of messages is ready, but for its first: while some are sent
+        all the time each page would have one or two. The call that completes it gets them.
+        """
         pages = -1
         while True:
+            if step.ahead and (waiting := self._waiting(step)) is not None:
+                return waiting
             lease = _lease_of(await self._writer.execute(step), step.number)
             if step.ahead and lease.pages == pages:
                 return msgspec.structs.replace(lease, waiting=not lease.complete)
             pages = lease.pages
             if lease.complete or trio.current_time() >= deadline:
                 return lease
+
+    def _waiting(self, step: commands.LeaseMessages) -> ConsumerLease | None:
+        """The lease that was begun ahead, if less than a page more is ready for it."""
+        snapshot = self._writer.snapshot()
+        consumer, counts = (
+            snapshot.consumers.get(consumer_key(step.queue, step.name)),
+            snapshot.counts.get(step.queue),
+        )
+        if consumer is None or consumer.generation != step.generation or consumer.ahead is None:
+            return None
+        if counts is not None and counts.ready >= limits.CONSUMER_PAGE_MESSAGES_MAX:
+            return None
+        lease = _lease_of(consumer, step.number)
+        return None if lease.complete else msgspec.structs.replace(lease, waiting=True)
 
     async def acknowledge(
         self, queue: str, name: str, generation: int, number: int, *, seconds: float | None = None

@@ -106,7 +106,7 @@ class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
 
     complete: it gets no more; without messages there were none, and the lease is not made. acknowledged: all leases up
     to this number are settled. madeAt: when the lease was made; null where it is not made. A server that was restored
-    from a backup gives out numbers again, at another time. waiting: it was made ahead, and all that was ready is in it.
+    from a backup gives out numbers again, at another time. waiting: it was made ahead, and little more is ready.
     """
 
     number: int

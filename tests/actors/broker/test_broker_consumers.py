@@ -58,6 +58,19 @@ async def test_a_lease_is_made_while_another_is_read(broker):
     assert (await broker.queue_stats("q")).processing == 0
 
 
+async def test_a_lease_that_is_made_ahead_gets_whole_pages_however_slowly_messages_come(broker, monkeypatch):
+    generation = await leased(broker, "abc")
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 4)
+    monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 32)
+    for n in range(10):
+        await broker.produce("q", str(n))
+        ahead = await broker.lease("q", "k", generation, 2, max_messages=100, ahead=True)
+        assert (ahead.complete, ahead.waiting) == (False, True)
+    assert (ahead.messages, ahead.pages) == (9, 3)
+    whole = await broker.lease("q", "k", generation, 2, acknowledge=1, max_messages=100)
+    assert (whole.messages, whole.pages, whole.complete) == (10, 4, True)
+
+
 async def test_a_release_gives_both_back(broker):
     generation = await leased(broker, "abc")
     await broker.produce("q", "d")
