@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 from forq_trio.model import limits
@@ -253,18 +253,26 @@ class SqlReader(ABC):
         return ExportRows(page, last if more else None)
 
     def export_bounds(self, queue: str, count: int) -> ExportBounds:
-        bounds: list[tuple[int, int]] = []
         with self._snapshot():
             messages = self._counts(queue).total
-            newest = max(self._query("newest", queue)[0][0] or 0, self._moved.last(queue))
-            after = 0
             size = -(-messages // count)
-            while after < newest:
-                found = self._query("export_bound", queue, after, size - 1)
-                until = found[0][0] if found and len(bounds) < count - 1 else newest
-                bounds.append((after, until))
-                after = until
-        return ExportBounds(bounds, messages)
+            newest, last_moved = self._query("newest", queue)[0][0] or 0, self._moved.last(queue)
+            if last_moved:
+                ends = [int(end) for (end,) in self._query("bounds_with_moved", queue, size)[:count]]
+                ends[-1] = max(newest, last_moved)
+            else:
+                ends = list(self._ends(queue, size, count, newest))
+        return ExportBounds(list(pairwise([0, *ends])), messages)
+
+    def _ends(self, queue: str, size: int, count: int, newest: int) -> Iterator[int]:
+        """The last message of each part of a queue whose messages are all in the table."""
+        after = 0
+        for part in range(count):
+            if after >= newest:
+                break
+            found = self._query("export_bound", queue, after, size - 1) if part < count - 1 else []
+            after = found[0][0] if found else newest
+            yield after
 
     def apps_named(self, app: str) -> list[PublishedVersion]:
         return [read_app(row)[1] for row in self._query("apps_named", app)]

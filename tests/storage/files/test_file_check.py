@@ -5,10 +5,15 @@ from contextlib import closing
 import apsw
 import pytest
 
+from forq_trio.model.commands import LeaseMessages, OpenConsumer
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
 from forq_trio.storage.sqlite.files.migrations import KNOWN
 from forq_trio.storage.sqlite.files.open import open_database
+from support.batches import do, run
+from support.words import send
 
 FILL = """
 INSERT INTO messages (id, queue, is_dlq, status, process_after, received_at, updated_at, expires_after, position,
@@ -138,3 +143,12 @@ def test_changed_migrations_are_refused(path) -> None:
         database.connection.execute("UPDATE migrations SET checksum = ''")
         with pytest.raises(StorageOpenError, match="differs from the one known here"):
             check_file(path)
+
+
+def test_messages_that_only_a_lease_has_are_counted_with_their_queues(path) -> None:
+    with closing(SqliteEngine(str(path), EngineSettings())) as engine:
+        run(engine, send("x", "emails"), send("y", "emails"), send("z", "reports"))
+        do(engine, OpenConsumer("emails", "k"))
+        do(engine, LeaseMessages("emails", "k", 1, 1, 100, 10**6))
+        report = check_file(path)
+    assert (report.problems, report.messages, report.queues) == ([], 3, 2)

@@ -68,7 +68,7 @@ EXPECTED = {
     "messages_delayed": "list_delayed",
     BY_QUEUE: (
         "select_purged browse count_matching scanned next_scanned error_groups error_texts list_all export_end"
-        " export_lines exported_behind newest export_bound"
+        " export_lines exported_behind newest export_bound bounds_with_moved"
     ),
     BY_SEQUENCE: (
         "select_drawn hold unhold lease lease_many find_by_sequence find_one_by_sequence find_default_max_receives"

@@ -63,6 +63,7 @@ EXPECTED = {
     "put_back": "",
     "last_moved": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=?)",
     "newest_moved": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=? AND first_seq<?)",
+    "moved_rows": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=? AND first_seq<?)",
     "oldest_moved": "SEARCH moved_pages USING INDEX moved_pages_last (queue=? AND last_seq>?)",
     "drop_moved": "(queue=? AND consumer=? AND number=? AND page=?)",
     "moved_by_id": "SEARCH moved_pages USING INDEX moved_pages_id (queue=? AND first_id<?)",
@@ -241,6 +242,7 @@ EXPECTED = {
     "exported_behind": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "newest": "SEARCH messages USING COVERING INDEX messages_queue (queue=?)",
     "export_bound": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>?)",
+    "bounds_with_moved": "SEARCH messages USING COVERING INDEX messages_queue (queue=?)",
     "apps_named": "SEARCH apps USING INDEX apps_name (app=?)",
     "list_apps": "SEARCH apps USING INTEGER PRIMARY KEY (rowid>?)",
     "ready_sequences": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
@@ -304,6 +306,7 @@ SORTS = {
     "error_texts": ("scanned",),
     "error_groups": ("scanned", "grouped", "placed", "(subquery-5)"),
     "moved_by_id": (),
+    "bounds_with_moved": ("SCAN placed", "SCAN places", "(subquery"),
     "queues_of": ("SCAN consumers", "SCAN leasing", "SCAN moved EXISTS"),
 }
 """Statements that sort, or begin with the few consumers; LIMIT or the batch bounds them. What of theirs is scanned."""

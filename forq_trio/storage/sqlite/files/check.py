@@ -135,7 +135,7 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
             problems.clear()
         messages, queues = connection.execute(_COUNT["messages"]).get
         if not is_older:
-            messages += connection.execute(_COUNT["moved"]).get
+            messages, queues = connection.execute(_COUNT["messages_and_moved"]).get
             for statement in _CHECK.values():
                 problems += _rows(connection, statement)
     except apsw.CorruptError as error:
