@@ -17,10 +17,12 @@ all that is leased. Both leave half of the first reserve.
 
 from msgspec.structs import replace
 
+from forq_trio.model.limits import MIB
 from forq_trio.storage.write_ahead_log import LogSpace
 
 LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
 LEASED_SHARE = 4  # the rows of messages take up to this part more than their lines
+LEASED_LOG_BYTES = 16 * MIB  # by which the log may grow while they are written and a checkpoint is under way
 
 
 def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
@@ -46,7 +48,7 @@ def bytes_for_leases(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_res
 
 def less_leased(log: LogSpace, leased_bytes: int) -> LogSpace:
     """The space of sends: without what messages may need that leases have moved into pages of so many bytes."""
-    needed = leased_bytes + leased_bytes // LEASED_SHARE
+    needed = leased_bytes + leased_bytes // LEASED_SHARE + min(leased_bytes, LEASED_LOG_BYTES)
     return replace(log, free_page_bytes=log.free_page_bytes - needed)
 
 
