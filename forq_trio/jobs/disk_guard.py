@@ -171,7 +171,8 @@ class DiskGuard:
                 log(LogEvent.DISK_ROOM, free_bytes=free_bytes, reserve_bytes=facts.reserve_bytes)
 
     def _space_of_sends(self) -> LogSpace:
-        return less_leased(self._wal.space(), self._writer.snapshot().leased_bytes)
+        """Where nothing is reserved, they leave no space for leased messages either."""
+        return less_leased(self._wal.space(), self._writer.snapshot().leased_bytes if self._keep_bytes else 0)
 
     def facts(self) -> SpaceFacts:
         space, has_reserve = self._space_of_sends(), self._has_reserve

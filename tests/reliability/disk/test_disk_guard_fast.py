@@ -62,12 +62,12 @@ class Server:
     def reserve_bytes(self) -> int:
         return os.path.getsize(self.engine.log.reserve_path)
 
-    async def start(self, nursery: trio.Nursery) -> None:
+    async def start(self, nursery: trio.Nursery, keep_bytes: int = KEEP) -> None:
         self.guard = self.house.disk_guard = DiskGuard(
-            self.engine.log, self.writer, TrioClock(), self.counters, KEEP, self.free_bytes
+            self.engine.log, self.writer, TrioClock(), self.counters, keep_bytes, self.free_bytes
         )
         nursery.start_soon(self.guard.run)
-        await until(lambda: self.guard._has_reserve and not self.writer.sends_refused)
+        await until(lambda: self.guard._has_reserve is bool(keep_bytes) and not self.writer.sends_refused)
 
     def checkpoints(self, nursery: trio.Nursery) -> None:
         checkpointer = Checkpointer(self.engine.log, self.writer, self.counters, self.guard.look)
@@ -310,4 +310,17 @@ async def test_leases_that_copy_are_refused_before_the_disk_is_full(server) -> N
         assert server.reserve_bytes() == KEEP
         await server.settle(Settling.RELEASE)
         await server.consume(stored)
+        nursery.cancel_scope.cancel()
+
+
+async def test_without_a_reserve_sends_leave_no_space_for_leased_messages(server) -> None:
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery, keep_bytes=0)
+        server.checkpoints(nursery)
+        for _ in range(60):
+            await server.writer.execute(send(BODY * "x"))
+            await server.house.checkpointer.run_now()
+        leased = (await server.lease()).leased_bytes
+        await server.fill()
+        assert server.low < leased
         nursery.cancel_scope.cancel()
