@@ -98,8 +98,8 @@ class WriterActor:
     """Executes all commands. `run` is its task; others call `execute` and `post`.
 
     parked: the parked receivers. watches, event_watches: wake tasks when messages become ready, or events are stored.
-    sends_refused: sends are answered StorageFull; growth_refused: leases, too. space_short: the log has to start over
-    early. The disk guard sets the three, the writer when the disk is full; SendsAgain resets them, too. files_problem:
+    sends_refused, leases_refused, put_back_refused: who is answered StorageFull; space_short: the log has to start over
+    early. The disk guard sets the four, the writer when the disk is full; SendsAgain resets them, too. files_problem:
     None, or what the file watch found; then commands whose effect has to last are answered StorageLost. moved: is set,
     and replaced, when staged messages moved into their queues; set for good when the writer ends. token_changes: grows
     with every commit that may have changed access tokens; a cache of them is valid until then.
@@ -138,7 +138,7 @@ class WriterActor:
         self.watches = Watches()
         self.event_watches = Watches()
         self.token_changes = 0
-        self.sends_refused = self.growth_refused = self.space_short = False
+        self.sends_refused = self.leases_refused = self.put_back_refused = self.space_short = False
         self.files_problem: str | None = None
         self.moved = trio.Event()
 
@@ -229,7 +229,7 @@ class WriterActor:
 
     def note_storage_full(self) -> bool:
         """The disk is full: refuse all that grows from now on. True if the listener freed some space."""
-        self.sends_refused = self.growth_refused = self.space_short = True
+        self.sends_refused = self.leases_refused = self.put_back_refused = self.space_short = True
         return self._listener.storage_full()
 
     def drain_receivers(self) -> None:
@@ -308,7 +308,7 @@ class WriterActor:
         if self.files_problem is not None:
             calls = without(LASTING, calls, StorageLost)
         if self.sends_refused:
-            calls = without(GROWING if self.growth_refused else SENDING, calls, StorageFull)
+            calls = without(GROWING if self.leases_refused else SENDING, calls, StorageFull)
         moving = self._store.snapshot().staging.in_progress > 0
         calls, later = self._scheduler.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
@@ -334,7 +334,7 @@ class WriterActor:
             self.parked.offer(),
             moves_staged=not (self._scheduler.put_off or self.sends_refused or self.files_problem),
             shared=self._scheduler.shared(trio.current_time()),
-            growth_refused=self.growth_refused,
+            put_back_refused=self.put_back_refused,
         )
         self._looking = False
         first_stage = self._store.snapshot().staging.first_entry

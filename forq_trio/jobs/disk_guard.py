@@ -4,7 +4,7 @@ Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
 
 - Free space: sends are refused when the next commit of them would leave less, before the disk is full. They are
   accepted again when a quarter more is free. Free pages of the database file count as space (disk_space.py), those
-  that leased messages may need do not. Leases are refused when the next one would leave less than half of it.
+  that leased messages may need do not. Leases are refused only when the next one would leave little of it.
 - The reserve file beside the database: when the disk becomes full all the same, because another program filled it, the
   file is deleted. Acks, nacks, extensions, claims and checkpoints use its space: they write to the log, and a
   checkpoint lets the log start over. The file is made again when the disk has space for it. It is space that another
@@ -23,7 +23,13 @@ from pathlib import Path
 import trio
 from msgspec import Struct
 
-from forq_trio.jobs.disk_space import bytes_for_leases, bytes_for_sends, free_bytes_for, less_leased
+from forq_trio.jobs.disk_space import (
+    bytes_for_leases,
+    bytes_for_sends,
+    bytes_to_put_back,
+    free_bytes_for,
+    less_leased,
+)
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.storage.write_ahead_log import LogSpace, WriteAheadLog
@@ -71,7 +77,9 @@ class SendsAgain:
         while True:
             await trio.sleep(limits.DISK_LOOK_SECONDS)
             writer = self._writer
-            writer.sends_refused = writer.growth_refused = writer.space_short = False
+            writer.sends_refused = writer.leases_refused = writer.put_back_refused = writer.space_short = (
+                False
+            )
 
 
 class DiskGuard:
@@ -135,7 +143,7 @@ class DiskGuard:
         self._written_bytes += added * limits.LOG_PAGE_BYTES
         if (
             self._written_bytes * limits.DISK_LOOK_SHARE >= self._left_bytes
-            and not self._writer.growth_refused
+            and not self._writer.leases_refused
         ):
             self.look()
 
@@ -147,14 +155,21 @@ class DiskGuard:
         except FileNotFoundError:
             return
         self._last_free_bytes = free_bytes
-        keep_bytes, has_reserve = self._keep_bytes, self._has_reserve
+        keep_bytes, has_reserve, space = self._keep_bytes, self._has_reserve, self._wal.space()
         left = bytes_for_sends(free_bytes, keep_bytes, self._space_of_sends(), has_reserve=has_reserve)
-        for_leases = bytes_for_leases(free_bytes, keep_bytes, self._wal.space(), has_reserve=has_reserve)
+        for_put_back = bytes_to_put_back(free_bytes, keep_bytes, space, has_reserve=has_reserve)
+        for_leases = left
+        if not self._copies():
+            for_leases = bytes_for_leases(free_bytes, keep_bytes, space, has_reserve=has_reserve)
         a_commit = max(1, min(keep_bytes // 8, limits.COMMIT_BYTES_MAX))
         writer.sends_refused = left < (self._reopen_bytes if writer.sends_refused else a_commit)
-        writer.growth_refused = writer.sends_refused and for_leases < a_commit
+        writer.leases_refused = writer.sends_refused and for_leases < a_commit
+        writer.put_back_refused = writer.sends_refused and for_put_back < a_commit
         writer.space_short = left < limits.DISK_SHORT_BYTES
-        self._left_bytes, self._written_bytes = for_leases if writer.sends_refused else left, 0
+        self._written_bytes = 0
+        self._left_bytes = (
+            left if not writer.sends_refused else for_leases if writer.put_back_refused else for_put_back
+        )
         if writer.sends_refused != (self._refused_since is not None):
             self._refused_since = self._clock.now_ms() if writer.sends_refused else None
             self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]
@@ -169,6 +184,10 @@ class DiskGuard:
                 )
             else:
                 log(LogEvent.DISK_ROOM, free_bytes=free_bytes, reserve_bytes=facts.reserve_bytes)
+
+    def _copies(self) -> bool:
+        """With the history on, leases are copies, and acks need what sends leave."""
+        return self._writer.snapshot().logs["history"].enabled
 
     def _space_of_sends(self) -> LogSpace:
         """Where nothing is reserved, they leave no space for leased messages either."""

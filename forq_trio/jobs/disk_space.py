@@ -10,17 +10,20 @@ Of the free space sends leave `keep_bytes`, the first reserve. If the free pages
 the disk only needs space for the log, which starts over: then sends leave a quarter of the first reserve. They never
 use the reserve file, the second one, and if it is missing they leave the space to make it.
 
-Leases of consumers move messages, or copy some, and a read of leased messages may have to move them back. The first
-is without growth for most, so a queue on a full disk can be drained; the second needs space, which sends leave free for
-all that is leased. Both leave half of the first reserve.
+Leases of consumers move messages. That makes the file no longer, but some leases copy them: they leave a small part of
+the first reserve, so that a full disk can be drained. A read of leased messages may have to put them back, which makes
+the file longer: sends leave free space for all that is leased, and it leaves half of the first reserve.
 """
 
 from msgspec.structs import replace
 
+from forq_trio.model import limits
 from forq_trio.model.limits import MIB
 from forq_trio.storage.write_ahead_log import LogSpace
 
 LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
+LEASES_SHARE = 16  # leases leave this part of the first reserve
+PUT_BACK_SHARE = 2  # what is put back leaves this part of it
 LEASED_SHARE = 4  # the rows of messages take up to this part more than their lines
 LEASED_LOG_BYTES = 16 * MIB  # by which the log may grow while they are written and a checkpoint is under way
 
@@ -39,11 +42,21 @@ def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_rese
 
 
 def bytes_for_leases(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
-    """`bytes_for_sends` of leases, and of what is put back from them."""
-    half = keep_bytes // 2
-    return bytes_for_sends(
-        free_bytes if has_reserve else free_bytes - half, half, log, has_reserve=has_reserve
-    )
+    """How many bytes of log leases may write; 0 or less: none. The log's own are free while files may grow by a step."""
+    growth = _growth(free_bytes, keep_bytes, keep_bytes // LEASES_SHARE, log, has_reserve=has_reserve)
+    return growth if growth < limits.CONSUMER_STEP_BYTES_MAX else growth + log.file_bytes - log.used_bytes
+
+
+def bytes_to_put_back(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
+    """By how many bytes files may grow for what is put back; 0 or less: not at all."""
+    return _growth(free_bytes, keep_bytes, keep_bytes // PUT_BACK_SHARE, log, has_reserve=has_reserve)
+
+
+def _growth(free_bytes: int, keep_bytes: int, leave_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
+    """By how many bytes files may grow that leave so much of the first reserve."""
+    spare = free_bytes if has_reserve else free_bytes - keep_bytes
+    in_file = log.free_page_bytes - log.unmoved_bytes
+    return spare - leave_bytes + min(0, in_file)
 
 
 def less_leased(log: LogSpace, leased_bytes: int) -> LogSpace:

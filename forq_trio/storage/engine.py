@@ -152,7 +152,7 @@ class Batch(Struct, frozen=True, gc=False):
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
     only those of queues in which a message became ready. moves_staged: it also stores what no command sends
     (stages, runs, what applications sent); not while sends are refused or calls go first. shared: long steps are cut.
-    growth_refused: the disk is full; a command fails with StorageFull that needs a message put back from its page.
+    put_back_refused: the disk is full; a command that needs a message put back from its page fails with StorageFull.
     """
 
     commands: Sequence[Command[Any]]
@@ -160,7 +160,7 @@ class Batch(Struct, frozen=True, gc=False):
     receivers: Mapping[str, Sequence[Receiver]] = {}
     moves_staged: bool = True
     shared: bool = False
-    growth_refused: bool = False
+    put_back_refused: bool = False
 
 
 class Event(Struct, frozen=True, gc=False):

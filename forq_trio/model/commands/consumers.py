@@ -66,15 +66,12 @@ class LeaseMessages(Command[Consumer], frozen=True, gc=False):
 
 
 class PutBack(Command[None], frozen=True, gc=False):
-    """Have the leased messages of a queue where readers find them: those between two sequences, both excluded."""
+    """Have the leased messages of a queue where readers find them: those between two sequences, both excluded.
 
-    traits = Traits(
-        Order.CONSUMERS,
-        Effect.USES_RESERVE,
-        weighs=limits.CONSUMER_STEP_MESSAGES_MAX,
-        stores=limits.CONSUMER_PUT_BACK_BYTES_MAX,
-        work=Work.LONG,
-    )
+    Fails with StorageFull while the disk has no space for that.
+    """
+
+    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG)
 
     queue: str
     above: int

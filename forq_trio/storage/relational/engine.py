@@ -137,7 +137,7 @@ class SqlEngine(ABC):
             self._ids,
             isolated=isolated,
             shared=batch.shared,
-            growth_refused=batch.growth_refused,
+            put_back_refused=batch.put_back_refused,
         )
         tx.woken_elsewhere = self._woken_elsewhere
         self._open_transaction = tx

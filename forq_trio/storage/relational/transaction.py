@@ -69,7 +69,7 @@ class Transaction(Isolation, Counts):
         *,
         isolated: bool = False,
         shared: bool = False,
-        growth_refused: bool = False,
+        put_back_refused: bool = False,
     ) -> None:
         Isolation.__init__(self, connection, cache, now_ms, isolated=isolated)
         Counts.__init__(self, cache)
@@ -87,7 +87,7 @@ class Transaction(Isolation, Counts):
         self.next_due_ms: int | None = None
         self.failed: list[int] = []
         self.failed_queued = False
-        self.growth_refused = growth_refused
+        self.put_back_refused = put_back_refused
         self.allowances = Allowances(shared=shared)
         self.changed = 0
         self.waiting: list[tuple[str, tuple[str, str], Waiting]] = []

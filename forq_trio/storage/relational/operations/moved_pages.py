@@ -226,10 +226,17 @@ def put_page_back(tx: Transaction, name: PageName) -> None:
     put_back(tx, moved)
 
 
+def put_named_back(tx: Transaction, name: PageName) -> None:
+    """`put_page_back` for somebody who only looks. Raises StorageFull while there is no space for that."""
+    if tx.put_back_refused:
+        raise StorageFull
+    put_page_back(tx, name)
+
+
 def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list[Row], frozenset[str]]:
     """The messages of these queues and ids; and the ids of which the next batch will find more.
 
-    Moved ones are put back, as the allowance lets. Raises StorageFull where they would be, but nothing may grow.
+    Moved ones are put back, as the allowance lets. Raises StorageFull while there is no space for that.
     """
     wanted = list(wanted)
     ids = _encode([message_id for _, message_id in wanted]).decode()
@@ -239,12 +246,10 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
     most = limits.CONSUMER_PUT_BACK_MESSAGES_MAX
     pages = tx.query("moved_by_id", _encode(missing[:most]).decode()) if missing else []
-    if pages and tx.growth_refused:
-        raise StorageFull
     for page in pages:
         if tx.allowances.used_up(Step.PUT_BACK):
             return found, frozenset([message_id for _, message_id in missing])
-        put_page_back(tx, PageName(*page))
+        put_named_back(tx, PageName(*page))
     later = frozenset([message_id for _, message_id in missing[most:]])
     return (rows_of(tx.query("find_by_id", ids)) if pages else found), later
 
@@ -261,7 +266,7 @@ def put_range_back(tx: Transaction, command: PutBack) -> Deferred | None:
     while moved := newest_moved(tx, command.queue, command.before, command.above):
         if tx.allowances.used_up(Step.PUT_BACK):
             return DEFERRED
-        put_page_back(tx, moved)
+        put_named_back(tx, moved)
     return None
 
 
