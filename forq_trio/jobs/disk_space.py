@@ -42,7 +42,7 @@ def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_rese
 
 
 def bytes_for_leases(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
-    """How many bytes of log leases may write; 0 or less: none. The log's own are free while files may grow by a step."""
+    """How many bytes of log leases may write; 0 or less: none. While files may grow by a step, its own are free."""
     growth = _growth(free_bytes, keep_bytes, keep_bytes // LEASES_SHARE, log, has_reserve=has_reserve)
     return growth if growth < limits.CONSUMER_STEP_BYTES_MAX else growth + log.file_bytes - log.used_bytes
 

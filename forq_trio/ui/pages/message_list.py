@@ -11,7 +11,7 @@ from quart import Response, request
 from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import CallerError, MessageNotFound
+from forq_trio.model.errors import CallerError, MessageNotFound, StorageFull
 from forq_trio.model.messages import MessageInfo, QueueCounts, Status, is_message_id
 from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
 from forq_trio.ui.key_counts import KeyCount
@@ -104,13 +104,19 @@ def read_query(listed: Listed, *, has_keys: bool = False) -> MessageQuery:
     return MessageQuery(f"Content has “{q}”", filter=MessageFilter(text=q, status=status), text=q)
 
 
+NO_SPACE = (
+    "a pipeline has leased some of these messages, and the full disk has no space to show them; "
+    "they can be acknowledged, given back and purged"
+)
+
+
 class RowsPage(Struct):
     """A page of rows. shown: with those of the pages before; total: of the tab, as far as known.
 
     limits: where the list says what holds messages back. next: parameters of the next page, None at the end. goes_on:
     the next page loads by itself. words: what was searched, "" for no search; searched, of, oldest_at: how far. error:
-    why it could not be searched. keys: the queue has messages with a key, and how many; key: what their keys begin
-    with, where that was searched.
+    why it could not be searched, or shown. keys: the queue has messages with a key, and how many; key: what their keys
+    begin with, where that was searched.
     """
 
     rows: Sequence[MessageRow]
@@ -182,7 +188,10 @@ class MessageList:
 
     async def page(self, listed: Listed) -> RowsPage:
         keys = await self._site.key_counts.of(self._queue, fresh=not listed.cursor)
-        page = await (self._search(listed, keys) if listed.q else self._all(listed))
+        try:
+            page = await (self._search(listed, keys) if listed.q else self._all(listed))
+        except StorageFull:
+            page = RowsPage([], 0, 0, None, error=NO_SPACE)
         page.keys = keys
         return page
 
