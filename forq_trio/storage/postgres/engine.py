@@ -43,7 +43,7 @@ from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
-from forq_trio.storage.postgres.shipped import heads_after, left_after, pack, take_over, unpack
+from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, take_over, unpack
 from forq_trio.storage.postgres.zero_character import cannot_be_stored
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
@@ -326,7 +326,7 @@ class PostgresEngine(SqlEngine):
         version = max(self._last[0] - BATCHES_READ_MAX + 1, 0) if has_run else self._last[0] - 1
         batches = self._connection.query("batches_since", version, BATCHES_READ_MAX) if self._last[0] else ()
         known.heads = heads_after(batches) if has_run else {}
-        known.wake_next, known.claim_first = left_after(batches, self._last[0], known)
+        take_left(batches, self._last[0], known)
         self._is_known = self._unflushed = True
         self._elsewhere = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
 

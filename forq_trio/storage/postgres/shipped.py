@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from forq_trio.model.access import AccessToken, Digest
 from forq_trio.model.consumers import Consumer, ConsumerTotals
@@ -166,17 +167,21 @@ def heads_after(batches: Sequence[StoredBatch]) -> dict[str, Head]:
     return heads
 
 
-def left_after(batches: Sequence[StoredBatch], last: int, known: Cache) -> tuple[set[str], str]:
-    """What the last of these batches left to the next one: the queues that count as woken, and the one with which
-    claims begin. Of one that cannot be read: all queues with ready messages."""
+def take_left(batches: Sequence[StoredBatch], last: int, known: Cache) -> None:
+    """Take what the last of these batches left that no table has: the queues that count as woken in the next one, the
+    queue with which claims begin, and the last entry of a stage. Of one that cannot be read: all queues with ready
+    messages count as woken."""
+    known.wake_next, known.claim_first = set(), ""
     for number, _, changes in batches:
         if number == last and changes is not None:
             try:
                 shipped = unpack(changes)
             except msgspec.MsgspecError:
-                return {queue for queue, counts in known.counts.items() if counts.ready}, ""
-            return set(shipped.wake_next), shipped.claim_first_next
-    return set(), ""
+                known.wake_next = {queue for queue, counts in known.counts.items() if counts.ready}
+                return
+            known.wake_next, known.claim_first = set(shipped.wake_next), shipped.claim_first_next
+            last_entry = max(known.staging.last_entry, shipped.staging.last_entry)
+            known.staging = replace(known.staging, last_entry=last_entry)
 
 
 def take_over(tx: Transaction, shipped: Shipped) -> None:

@@ -16,6 +16,7 @@ from forq_trio.model.commands import (
     Nack,
     OfferMany,
     ProduceMany,
+    Publish,
     Purge,
     Purged,
     RedrivePolicy,
@@ -27,7 +28,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
 from forq_trio.model.keys import Offering
 from forq_trio.model.messages import NewMessage, Receipt
-from forq_trio.model.publishing import StagedPart
+from forq_trio.model.publishing import Stage, StagedPart
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.model.schedules import NewSchedule
 from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
@@ -131,6 +132,22 @@ def test_what_a_batch_left_to_the_next_one_is_known_to_a_process_that_reads_all_
             result = run(other)
         assert result.woken == {"d"}
         assert run(a).woken == set()
+
+
+def test_the_entries_of_stages_go_on_in_a_process_that_reads_all_anew(open_one, empty_tables):
+    a, cut_off = open_one(), open_one()
+    do(a, StagePage("q", "s", 0, (staged("x"),)))
+    published = do(a, Publish("app", 1, (Stage("q", "s", 1),)))
+    run(a)
+    assert a.snapshot().staging.stages == 0
+    cut_one(empty_tables, cut_off)
+    try:
+        run(cut_off)
+    except StorageUnavailable:
+        run(cut_off)
+    assert (
+        cut_off.snapshot().staging.last_entry == open_one().snapshot().staging.last_entry == published.entry
+    )
 
 
 def test_a_batch_without_changes_stores_nothing(open_one, empty_tables):
