@@ -121,15 +121,12 @@ class Run:
     def _ends_at(self) -> float:
         return min(self.timeout_at, *[job.ends_at for job in self.jobs])
 
-    def cancelled_by_lease(self) -> bool:
-        """Whether the end of a lease has cancelled the call, and not its timeout. Marks those that are lost.
-
-        One that was extended since, while the handler cleaned up, is not.
-        """
+    def note_lost_leases(self) -> bool:
+        """Mark the jobs whose leases have ended by now as lost; whether there are any."""
         now = anyio.current_time()
         for job in self.jobs:
             job.lost = job.lost or now >= job.ends_at
-        return now < self.timeout_at or any(job.lost for job in self.jobs)
+        return any(job.lost for job in self.jobs)
 
 
 def told_attributes(

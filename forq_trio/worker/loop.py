@@ -282,10 +282,13 @@ class QueueLoop:
             if isinstance(error, anyio.get_cancelled_exc_class()):  # asyncio lets anybody cancel a task
                 result = RuntimeError("the handler was cancelled, but not by its worker")
         if run.scope.cancel_called:
-            if run.cancelled_by_lease():
+            if run.note_lost_leases():
                 # Also the rest of a batch: what the handler did is not known.
                 return [INTERRUPTED] * len(jobs)
-            result = TimeoutError(f"the handler took longer than {timeout:g} s")
+            if timeout is None or anyio.current_time() < run.timeout_at:
+                result = TimeoutError("the lease was extended too late")
+            else:
+                result = TimeoutError(f"the handler took longer than {timeout:g} s")
         first = jobs[0]
         if isinstance(result, Discard):
             logger.warning(
