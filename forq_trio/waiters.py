@@ -159,6 +159,11 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         """The call of a receiver; None if it is no longer parked."""
         return self._calls.get(receiver_id)
 
+    def still_waiting(self, receiver_ids: Iterable[int]) -> list[Call[Any]]:
+        """The calls of these receivers, without those that have left."""
+        found = map(self.find, receiver_ids)
+        return [call for call in found if call is not None]
+
     @property
     def total(self) -> int:
         return len(self._calls)

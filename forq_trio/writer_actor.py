@@ -30,7 +30,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Any
@@ -138,7 +138,7 @@ class WriterActor:
         self.watches = Watches()
         self.event_watches = Watches()
         self.token_changes = 0
-        self.sends_refused = self.leases_refused = self.put_back_refused = self.space_short = False
+        self.set_disk_full(full=False)
         self.files_problem: str | None = None
         self.moved = trio.Event()
 
@@ -229,8 +229,12 @@ class WriterActor:
 
     def note_storage_full(self) -> bool:
         """The disk is full: refuse all that grows from now on. True if the listener freed some space."""
-        self.sends_refused = self.leases_refused = self.put_back_refused = self.space_short = True
+        self.set_disk_full(full=True)
         return self._listener.storage_full()
+
+    def set_disk_full(self, *, full: bool) -> None:
+        """Refuse all that needs space, or nothing."""
+        self.sends_refused = self.leases_refused = self.put_back_refused = self.space_short = full
 
     def drain_receivers(self) -> None:
         """Answer all parked receivers with nothing, and from now on park none: the first step of a shutdown."""
@@ -352,7 +356,7 @@ class WriterActor:
         except StorageUnavailable as error:
             self._refuse(calls, error)
         except CommitFailed as error:
-            fail([*calls, *self._still_waiting(error.served)], OutcomeUnknown)
+            fail([*calls, *self.parked.still_waiting(error.served)], OutcomeUnknown)
             if error.ends:
                 raise
             self._refuse([], StorageUnavailable(str(error)))
@@ -449,11 +453,6 @@ class WriterActor:
         fail([call for call in calls if not call.posted], type(error), str(error))
         self._postponed.extendleft(reversed([call for call in calls if call.posted]))
         self._retry_at = trio.current_time() + limits.STORAGE_RETRY_SECONDS
-
-    def _still_waiting(self, receiver_ids: Iterable[int]) -> list[Call[Any]]:
-        """The calls of these receivers, without those that have left."""
-        found = [self.parked.find(receiver_id) for receiver_id in receiver_ids]
-        return [call for call in found if call is not None]
 
     async def _wait_for_resume(self, pause: Call[None]) -> None:
         """Run no batch until the body of `paused` ends."""

@@ -105,12 +105,10 @@ class Leases:
     def _waiting(self, step: commands.LeaseMessages) -> ConsumerLease | None:
         """The lease that was begun ahead, if less than a page more is ready for it."""
         snapshot = self._writer.snapshot()
-        consumer, counts = (
-            snapshot.consumers.get(consumer_key(step.queue, step.name)),
-            snapshot.counts.get(step.queue),
-        )
+        consumer = snapshot.consumers.get(consumer_key(step.queue, step.name))
         if consumer is None or consumer.generation != step.generation or consumer.ahead is None:
             return None
+        counts = snapshot.counts.get(step.queue)
         if counts is not None and counts.ready >= limits.CONSUMER_PAGE_MESSAGES_MAX:
             return None
         lease = _lease_of(consumer, step.number)

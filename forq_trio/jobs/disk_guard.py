@@ -76,10 +76,7 @@ class SendsAgain:
     async def run(self) -> None:
         while True:
             await trio.sleep(limits.DISK_LOOK_SECONDS)
-            writer = self._writer
-            writer.sends_refused = writer.leases_refused = writer.put_back_refused = writer.space_short = (
-                False
-            )
+            self._writer.set_disk_full(full=False)
 
 
 class DiskGuard:
@@ -156,7 +153,7 @@ class DiskGuard:
             return
         self._last_free_bytes = free_bytes
         keep_bytes, has_reserve, space = self._keep_bytes, self._has_reserve, self._wal.space()
-        left = bytes_for_sends(free_bytes, keep_bytes, self._space_of_sends(), has_reserve=has_reserve)
+        left = bytes_for_sends(free_bytes, keep_bytes, self._space_of_sends(space), has_reserve=has_reserve)
         for_put_back = bytes_to_put_back(free_bytes, keep_bytes, space, has_reserve=has_reserve)
         for_leases = left
         if not self._copies():
@@ -167,9 +164,12 @@ class DiskGuard:
         writer.put_back_refused = writer.sends_refused and for_put_back < a_commit
         writer.space_short = left < limits.DISK_SHORT_BYTES
         self._written_bytes = 0
-        self._left_bytes = (
-            left if not writer.sends_refused else for_leases if writer.put_back_refused else for_put_back
-        )
+        if not writer.sends_refused:
+            self._left_bytes = left
+        elif not writer.put_back_refused:
+            self._left_bytes = for_put_back
+        else:
+            self._left_bytes = for_leases
         if writer.sends_refused != (self._refused_since is not None):
             self._refused_since = self._clock.now_ms() if writer.sends_refused else None
             self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]
@@ -189,12 +189,12 @@ class DiskGuard:
         """With the history on, leases are copies, and acks need what sends leave."""
         return self._writer.snapshot().logs["history"].enabled
 
-    def _space_of_sends(self) -> LogSpace:
+    def _space_of_sends(self, space: LogSpace) -> LogSpace:
         """Where nothing is reserved, they leave no space for leased messages either."""
-        return less_leased(self._wal.space(), self._writer.snapshot().leased_bytes if self._keep_bytes else 0)
+        return less_leased(space, self._writer.snapshot().leased_bytes) if self._keep_bytes else space
 
     def facts(self) -> SpaceFacts:
-        space, has_reserve = self._space_of_sends(), self._has_reserve
+        space, has_reserve = self._space_of_sends(self._wal.space()), self._has_reserve
         return SpaceFacts(
             reserve_bytes=self._keep_bytes if has_reserve else 0,
             free_bytes=self._last_free_bytes,

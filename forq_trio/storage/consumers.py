@@ -55,6 +55,7 @@ class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
 
 
 encode_lines = msgspec.json.Encoder().encode_lines
+read_line = msgspec.json.Decoder(Line).decode
 
 
 def first_lines(body: bytes, size: int) -> bytes:

@@ -33,7 +33,10 @@ def admitted(messages: Sequence[NewMessage], name: Callable[[str], ForqError | N
 
 
 class PublishStep:
-    """How much one batch moves into queues, or removes: parts up to these bounds, and at least one."""
+    """How much one batch moves into queues, or removes: parts up to these bounds, and at least one.
+
+    is_full: a part was found that does not belong to it.
+    """
 
     def __init__(self, *, shared: bool = False) -> None:
         """shared: others are served beside it."""
@@ -42,13 +45,16 @@ class PublishStep:
         self._bytes_max = share(limits.PUBLISH_STEP_BYTES_MAX)
         self._messages = 0
         self._bytes = 0
+        self.is_full = False
 
     def takes(self, messages: int, size: int) -> bool:
         """Whether the next part belongs to the step. Each part counts as one message more than it has."""
         is_first = self._messages == 0
         self._messages += messages + 1
         self._bytes += size
-        return is_first or (self._messages <= self._messages_max and self._bytes <= self._bytes_max)
+        fits = self._messages <= self._messages_max and self._bytes <= self._bytes_max
+        self.is_full = not (is_first or fits)
+        return not self.is_full
 
 
 def stored_bytes(command: StagePage) -> int:

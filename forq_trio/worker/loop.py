@@ -285,7 +285,7 @@ class QueueLoop:
             if run.note_lost_leases():
                 # Also the rest of a batch: what the handler did is not known.
                 return [INTERRUPTED] * len(jobs)
-            if timeout is None or anyio.current_time() < run.timeout_at:
+            if anyio.current_time() < run.timeout_at:
                 result = TimeoutError("the lease was extended too late")
             else:
                 result = TimeoutError(f"the handler took longer than {timeout:g} s")

@@ -159,7 +159,8 @@ def hide(page: Page, hidden: bool) -> None:
 
 
 def keyboard(page: Page, keys: str) -> None:
-    """Press keys one after the other, as "g q"."""
+    """Press keys one after the other, as "g q", once the page knows them: its scripts run after its text is there."""
+    page.wait_for_load_state("domcontentloaded")
     for key in keys.split():
         page.keyboard.press(key)
 

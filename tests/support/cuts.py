@@ -1,11 +1,16 @@
 """Connections to a PostgreSQL database that are cut, also at a point of a batch."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import psycopg
 import pytest
 
+from forq_trio.model.errors import StorageUnavailable
+from forq_trio.storage.engine import BatchResult
 from forq_trio.storage.postgres.engine import PostgresEngine
+from support.batches import run
+from support.postgres import POOL_MODE
 
 
 def cut(database: str) -> None:
@@ -24,6 +29,16 @@ def cut_one(database: str, engine: PostgresEngine) -> None:
         connection.execute("SELECT pg_terminate_backend(%s)", [number])
         while connection.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [number]).rowcount:
             pass
+
+
+def run_cut_off(database: str, engine: PostgresEngine) -> BatchResult:
+    """Cut this engine off, and run the batch in which it reads all anew."""
+    cut_one(database, engine)
+    # A pooler may have cut another connection off.
+    refused = suppress(StorageUnavailable) if POOL_MODE else pytest.raises(StorageUnavailable)
+    with refused:
+        return run(engine)
+    return run(engine)
 
 
 def before_the_flush(

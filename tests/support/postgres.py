@@ -33,6 +33,7 @@ from support.pgbouncer import running_pool, through
 from support.processes import WAIT_SECONDS_MAX, killed_after
 
 USER = "postgres"
+POOL_MODE = os.environ.get("FORQ_TEST_POSTGRES_POOL")
 # PostgreSQL refuses to run as root: then it is this user of every Unix system.
 SYSTEM_USER = "nobody" if os.geteuid() == 0 else None
 # Its input ends when whoever started it ends, in whatever way.
@@ -219,8 +220,8 @@ def database(postgres) -> Iterator[str]:
 def shared_database(postgres) -> Iterator[str]:
     """The URL of a database that `empty_tables` empties for each test."""
     url = postgres.new_database()
-    if mode := os.environ.get("FORQ_TEST_POSTGRES_POOL"):
-        with postgres.pool(mode) as pool:
+    if POOL_MODE:
+        with postgres.pool(POOL_MODE) as pool:
             yield through(pool, url)
     else:
         yield url

@@ -1,5 +1,8 @@
 """Watches: told that messages became ready, claiming none. What a peek that waits is built on."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import trio
 from trio.testing import wait_all_tasks_blocked
 
@@ -102,19 +105,28 @@ async def test_nothing_is_kept_of_watchers_that_left(engine) -> None:
 
 
 class Crowd:
-    """Many watchers of a queue. Each wakes, reads until it may go on, and waits again; reads: how many read now."""
+    """Many watchers of a queue. Each wakes, reads until it may go on, and waits again; reading: how many read now."""
 
-    def __init__(self, nursery: trio.Nursery, watches: Watches, size: int) -> None:
+    def __init__(self, size: int) -> None:
+        self.watches = Watches()
         self.reading = self.most = 0
         self.rounds = [0] * size
         self.gate = trio.Semaphore(0)
         self.scopes = [trio.CancelScope() for _ in range(size)]
-        for n in range(size):
-            nursery.start_soon(self._watch, watches, n)
 
-    async def _watch(self, watches: Watches, n: int) -> None:
-        with self.scopes[n], watches.on("q") as watcher:
-            while not watches.closed:
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        """All of them wait, until the body ends."""
+        async with trio.open_nursery() as nursery:
+            for n in range(len(self.scopes)):
+                nursery.start_soon(self._watch, n)
+            await wait_all_tasks_blocked()
+            yield
+            nursery.cancel_scope.cancel()
+
+    async def _watch(self, n: int) -> None:
+        with self.scopes[n], self.watches.on("q") as watcher:
+            while True:
                 watcher.look()
                 await watcher.wait()
                 self.reading += 1
@@ -125,66 +137,56 @@ class Crowd:
                     self.reading -= 1
                 self.rounds[n] += 1
 
-    def let(self, count: int) -> None:
+    async def happens(self) -> None:
+        self.watches.notify(["q"])
+        await wait_all_tasks_blocked()
+
+    async def let(self, count: int) -> None:
+        """So many may go on, or come and go on."""
         for _ in range(count):
             self.gate.release()
+        await wait_all_tasks_blocked()
 
 
 async def test_of_many_watchers_a_few_are_awake_at_once_and_all_have_their_round(autojump_clock) -> None:
-    watches, size, most = Watches(), 300, limits.WATCHERS_AWAKE_MAX
-    async with trio.open_nursery() as nursery:
-        crowd = Crowd(nursery, watches, size)
-        await wait_all_tasks_blocked()
-        watches.notify(["q"])
-        await wait_all_tasks_blocked()
+    size, most = 300, limits.WATCHERS_AWAKE_MAX
+    crowd = Crowd(size)
+    async with crowd.waiting():
+        await crowd.happens()
         assert crowd.reading == most
-        crowd.let(10)
-        await wait_all_tasks_blocked()
+        await crowd.let(10)
         assert (crowd.reading, sum(crowd.rounds)) == (most, 10)
-        crowd.let(size)
-        await wait_all_tasks_blocked()
+        await crowd.let(size)
         assert crowd.rounds == [1] * size
         assert (crowd.reading, crowd.most) == (0, most)
-        nursery.cancel_scope.cancel()
 
 
 async def test_watchers_that_are_cancelled_hold_up_nobody(autojump_clock) -> None:
-    watches, size = Watches(), 100
-    async with trio.open_nursery() as nursery:
-        crowd = Crowd(nursery, watches, size)
-        await wait_all_tasks_blocked()
-        watches.notify(["q"])
+    crowd = Crowd(100)
+    async with crowd.waiting():
+        crowd.watches.notify(["q"])
         for scope in crowd.scopes[:50]:  # some of them are awake, others wait
             scope.cancel()
         await wait_all_tasks_blocked()
         assert crowd.reading == limits.WATCHERS_AWAKE_MAX
-        crowd.let(50)
-        await wait_all_tasks_blocked()
+        await crowd.let(50)
         assert crowd.rounds == [0] * 50 + [1] * 50
-        watches.notify(["q"])
-        crowd.let(50)
-        await wait_all_tasks_blocked()
+        crowd.watches.notify(["q"])
+        await crowd.let(50)
         assert crowd.rounds == [0] * 50 + [2] * 50
-        nursery.cancel_scope.cancel()
 
 
 async def test_what_happens_again_wakes_those_that_have_read_already(autojump_clock) -> None:
-    watches, size = Watches(), 40
-    async with trio.open_nursery() as nursery:
-        crowd = Crowd(nursery, watches, size)
-        await wait_all_tasks_blocked()
+    crowd = Crowd(40)
+    async with crowd.waiting():
         for _ in range(3):
-            watches.notify(["q"])
-            await wait_all_tasks_blocked()
-        crowd.let(1_000)
-        await wait_all_tasks_blocked()
+            await crowd.happens()
+        await crowd.let(1_000)
         assert min(crowd.rounds) >= 1
         assert max(crowd.rounds) <= 3
         before = list(crowd.rounds)
-        watches.notify(["q"])
-        await wait_all_tasks_blocked()
+        await crowd.happens()
         assert crowd.rounds == [each + 1 for each in before]
-        watches.close()
 
 
 async def test_draining_wakes_watchers_and_says_that_nothing_more_will_come(engine) -> None:

@@ -35,7 +35,7 @@ from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0
 from support.batches import do, run
-from support.cuts import before_the_flush, cut, cut_one
+from support.cuts import before_the_flush, cut, run_cut_off
 from support.words import ack, claim, contents, send
 
 
@@ -124,12 +124,7 @@ def test_what_a_batch_left_to_the_next_one_is_known_to_a_process_that_reads_all_
         do(a, send())
         do(a, Nack("q", (Receipt.parse(do(a, claim())[0].receipt),), 0))
         do(a, Claim("q", 1, None, redrive_policy=RedrivePolicy(max_attempts=1, dead_letter_queue="d")))
-        if other is not None:
-            cut_one(empty_tables, other)
-        try:
-            result = run(other or open_one())
-        except StorageUnavailable:  # through a pooler, another connection may have been cut
-            result = run(other)
+        result = run(open_one()) if other is None else run_cut_off(empty_tables, other)
         assert result.woken == {"d"}
         assert run(a).woken == set()
 
@@ -140,11 +135,7 @@ def test_the_entries_of_stages_go_on_in_a_process_that_reads_all_anew(open_one, 
     published = do(a, Publish("app", 1, (Stage("q", "s", 1),)))
     run(a)
     assert a.snapshot().staging.stages == 0
-    cut_one(empty_tables, cut_off)
-    try:
-        run(cut_off)
-    except StorageUnavailable:
-        run(cut_off)
+    run_cut_off(empty_tables, cut_off)
     assert (
         cut_off.snapshot().staging.last_entry == open_one().snapshot().staging.last_entry == published.entry
     )

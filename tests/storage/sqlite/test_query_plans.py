@@ -63,7 +63,6 @@ EXPECTED = {
     "put_back": "",
     "last_moved": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=?)",
     "newest_moved": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=? AND first_seq<?)",
-    "moved_rows": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=? AND first_seq<?)",
     "oldest_moved": "SEARCH moved_pages USING INDEX moved_pages_last (queue=? AND last_seq>?)",
     "drop_moved": "(queue=? AND consumer=? AND number=? AND page=?)",
     "moved_by_id": "SEARCH moved_pages USING INDEX moved_pages_id (queue=? AND first_id<?)",

@@ -23,7 +23,7 @@ from forq_trio.model.commands import PutBack
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
-from forq_trio.storage.consumers import Line
+from forq_trio.storage.consumers import Line, read_line
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import (
@@ -126,7 +126,6 @@ class _Rows(Sequence[Row]):
 
 _encode = msgspec.json.Encoder().encode
 _read_messages = msgspec.json.Decoder(list[_Moved]).decode
-_read_line = msgspec.json.Decoder(Line).decode
 
 
 def move(
@@ -188,7 +187,7 @@ def put_back(tx: Transaction, moved: MovedPage) -> None:
     """The messages are in the table again, leased as they were."""
     name = moved.name
     ((body,),) = tx.query("page_body", *name)
-    lines = {line.sequence: line for line in map(_read_line, body.splitlines())}
+    lines = {line.sequence: line for line in map(read_line, body.splitlines())}
     is_dlq = is_dead_letter_queue(name.queue)
     tx.run("put_back", [_restored(moved, is_dlq, each, lines[each.seq]) for each in moved.messages])
     tx.query("drop_moved", *name)
@@ -256,8 +255,11 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
 
 def id_of_moved(tx: Transaction, queue: str, sequence: int) -> str | None:
     """The id of a moved message; None for one that no page of the queue has."""
-    found = tx.query("moved_rows", queue, sequence)
-    return next((each.id for (rows,) in found for each in _read_messages(rows) if each.seq == sequence), None)
+    page = newest_moved(tx, queue, sequence + 1, sequence - 1)
+    if page is None:
+        return None
+    ((*_, rows),) = tx.query("find_leased_page", *page)
+    return next((each.id for each in _read_messages(rows) if each.seq == sequence), None)
 
 
 @operation_on_each(PutBack)

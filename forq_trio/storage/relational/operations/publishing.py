@@ -144,22 +144,29 @@ def end_stages(tx: Transaction, _: EndStages) -> int:
 def advance(tx: Transaction) -> None:
     """Move the next parts of published stages into their queues, or remove some of ended ones.
 
-    In an isolated batch a stage that cannot be read is set aside, and the next batch goes on with the others.
+    In an isolated batch each part is taken by itself: a stage that cannot be read is set aside, the others go on.
     """
-    if tx.isolated:
-        error = tx.attempt(lambda: _take_step(tx, parts_max=1))
+    step, parts_max = PublishStep(shared=tx.allowances.shared), limits.PUBLISH_STEP_MESSAGES_MAX
+    if not tx.isolated:
+        _take_parts(tx, step, parts_max)
+        return
+    for _ in range(parts_max):
+        if step.is_full or not tx.staging.in_progress:
+            return
+        error = tx.attempt(lambda: _take_parts(tx, step, 1))
         if error is not None:
-            stage_id, queue, _, size, _ = tx.query("next_stage")[0]
-            tx.query("set_stage_aside", stage_id)
-            in_progress, first = tx.staging.in_progress - 1, tx.query("first_entry")[0][0]
-            tx.staging = replace(tx.staging, in_progress=in_progress, first_entry=first)
-            tx.set_aside.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
-    else:
-        _take_step(tx, parts_max=limits.PUBLISH_STEP_MESSAGES_MAX)
+            _set_stage_aside(tx, error)
 
 
-def _take_step(tx: Transaction, parts_max: int) -> None:
-    step = PublishStep(shared=tx.allowances.shared)
+def _set_stage_aside(tx: Transaction, error: Exception) -> None:
+    stage_id, queue, _, size, _ = tx.query("next_stage")[0]
+    tx.query("set_stage_aside", stage_id)
+    in_progress, first = tx.staging.in_progress - 1, tx.query("first_entry")[0][0]
+    tx.staging = replace(tx.staging, in_progress=in_progress, first_entry=first)
+    tx.set_aside.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
+
+
+def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
     taken = 0
     while taken < parts_max and (found := tx.query("next_stage")):
         stage_id, queue, published, _, made_by = found[0]

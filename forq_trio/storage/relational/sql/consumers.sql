@@ -91,10 +91,6 @@ SELECT first_seq, last_seq
 FROM (SELECT * FROM moved_pages WHERE queue = ?1 AND first_id <= ?2 ORDER BY first_id DESC LIMIT 1) AS page
 WHERE instr(rows, ?2) > 0;
 
--- name: moved_rows
--- What the page that may have the message of a sequence says of its messages.
-SELECT rows FROM moved_pages WHERE queue = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1;
-
 -- name: newest_moved
 -- The last moved pages of a queue that begin before a sequence, newest first.
 SELECT first_seq, last_seq, messages, consumer, number, page

@@ -9,7 +9,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.consumers import Line
+from forq_trio.storage.consumers import read_line
 from forq_trio.storage.move import MARK, MoveFailed, Position, Row, Table
 from forq_trio.storage.publishing import read_part
 from forq_trio.storage.relational import statements as sql
@@ -20,7 +20,11 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.zero_character import has_zero
 
 _SQL = sql.load("move", "forq_trio.storage.relational") | sql.load("move", "forq_trio.storage.sqlite")
-_read_line = msgspec.json.Decoder(Line).decode
+_READ_TEXTS = {
+    "staged_parts": ("staged_with_zero", read_part),
+    "message_keys": ("waiting_with_zero", read_waiting),
+}
+"""Tables with rows whose text is in a BLOB: the statement that finds them by key, and what reads it."""
 _LOG_PAGES = 2_000
 """How long the log gets before its pages are moved into the file."""
 
@@ -75,20 +79,14 @@ class SqliteSide:
 
     def _unstorable_inside(self, table: Table) -> Iterator[Row]:
         """Keys of those whose text is in a BLOB, as far as PostgreSQL gets it as text one day."""
-        match table.name:
-            case "messages":
-                for (body,) in self._connection.execute(_SQL["leased_with_zero"]):
-                    yield from [
-                        (line.sequence,) for line in map(_read_line, body.splitlines()) if has_zero(line)
-                    ]
-            case "staged_parts":
-                for *key, body in self._connection.execute(_SQL["staged_with_zero"]):
-                    if has_zero(read_part(body)):
-                        yield tuple(key)
-            case "message_keys":
-                for *key, body in self._connection.execute(_SQL["waiting_with_zero"]):
-                    if has_zero(read_waiting(body)):
-                        yield tuple(key)
+        if table.name == "messages":
+            for (body,) in self._connection.execute(_SQL["leased_with_zero"]):
+                yield from [(line.sequence,) for line in map(read_line, body.splitlines()) if has_zero(line)]
+        elif table.name in _READ_TEXTS:
+            statement, read = _READ_TEXTS[table.name]
+            for *key, body in self._connection.execute(_SQL[statement]):
+                if has_zero(read(body)):
+                    yield tuple(key)
 
     def rows(self, table: Table, behind: Row | None = None) -> Iterator[Row]:
         with self._told():
