@@ -10,6 +10,7 @@ from forq_trio.model.commands import (
     ProduceEach,
     Redrive,
     Resubmit,
+    RunSchedule,
     SaveSchedule,
 )
 from forq_trio.model.errors import InvalidSetting, QueueBound, QueueNotBound, QueueNotEmpty
@@ -17,7 +18,7 @@ from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import QueueTable, SettingsChange
 from forq_trio.model.schedules import NewSchedule
 
-from .script import configure, counted, do, drain, pause, send, send_dead_letter
+from .script import HOUR_MS, T0, configure, counted, do, drain, pause, run, send, send_dead_letter
 
 TABLE = QueueTable("pgq", "Orders/1")
 
@@ -107,6 +108,16 @@ def test_a_schedule_for_it_is_refused_where_it_is_saved(engine):
         assert isinstance(do(engine, SaveSchedule("s", new)), QueueBound)
     assert engine.snapshot().schedules.count == 0
     assert do(engine, SaveSchedule("s", NewSchedule(queue="other", content="", every="1h"))).name == "s"
+
+
+def test_a_run_of_a_schedule_whose_queue_was_bound_since_is_refused_and_names_no_queue(engine, reader):
+    new = NewSchedule(queue="q", content="", every="1h", dead_letter_queue="letters")
+    do(engine, SaveSchedule("s", new))
+    bind(engine)
+    assert isinstance(do(engine, RunSchedule("s")), QueueBound)
+    run(engine, now=T0 + HOUR_MS)
+    assert [each.result for each in reader.schedule("s", 9)[1]] == ["refused"]
+    assert "letters" not in engine.snapshot().queue_names
 
 
 def test_schedules_that_name_a_queue_are_found(engine, reader):

@@ -133,6 +133,8 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
 
 
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
+    if (bound := check_all_unbound(stored.new.queues, tx.state.settings.get)) is not None:
+        return bound
     for queue in stored.new.queues:
         if queue and (refusal := tx.name(queue, stored.made_by or "")) is not None:
             return refusal

@@ -185,8 +185,10 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
 
 
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
-    """Send the message of a schedule; its queues count for the token that made it."""
+    """Send the message of a schedule; its queues count for the token that made it, unless one is bound to a table."""
     new = stored.new
+    if (bound := check_all_unbound(new.queues, tx.settings)) is not None:
+        return bound
     for queue in new.queues:
         if (refusal := tx.name(queue, stored.made_by or "")) is not None:
             return refusal
