@@ -81,7 +81,9 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
 
 
 def run_due(tx: Transaction) -> None:
-    """Carry out the runs that are due, as far as the allowance goes."""
+    """Carry out the runs that are due, as far as the allowance goes. Where none is, the turn of makers stays."""
+    if _due_for_longest(tx.state.schedules.values(), tx.now_ms) is None:
+        return
     allowance = tx.allowances.of(Step.RUNS)
     in_turn = False
     while not allowance.used_up:
