@@ -96,6 +96,18 @@ def test_the_files_of_an_operation_are_those_of_its_recipe(page, root) -> None:
     assert found == {path for path in listed if path.endswith(".py")} - decide
 
 
+def test_the_number_of_files_of_an_operation_is_that_of_its_recipe(page) -> None:
+    recipe = page.split("## Recipe: add an operation\n", 1)[1].split("\n## ", 1)[0]
+    steps = re.findall(r"^\| \d+\. .+? \| (.+?) \| ", recipe, re.MULTILINE)
+    places = {path for where in steps for path in paths_named(where)}
+    documents = {path for path in places if path.endswith(".md")}
+    tests = {path for path in places if path.startswith("tests/")}
+    said = (
+        f"{len(places)} files and folders, {len(documents)} of them documents and {len(tests)} in the tests."
+    )
+    assert f"These are {said}" in recipe
+
+
 def test_the_endpoint_client_and_command_of_an_operation_are_in_the_files_of_its_recipe(page, root) -> None:
     """Every file of steps 7 to 10 names `extend`."""
     recipe = page.split("## Recipe: add an operation\n", 1)[1].split("\n## ", 1)[0]

@@ -1,0 +1,65 @@
+"""How many files know of each optional feature outside of its own: a bound that may only fall.
+
+Who reads send, claim and ack meets what is named there. A feature is known by the words that nothing else uses.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One optional feature, as it is found in the code."""
+
+    words: str  # a pattern of what only this feature's code says
+    own: str  # a pattern of the paths, below forq_trio, of its own files
+    outside_max: int  # how many other files may know it; lower it when fewer do
+
+
+FEATURES = {
+    "bound tables": Feature(
+        r"self\.bound\b|broker\.bound\b|\.bound\.|table_of\(|of_table|is_bound_to|check_all_unbound",
+        r"broker/bound|(^|/)pgq/",
+        18,
+    ),
+    "leased pages": Feature(
+        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|consumers|migrations/", 24
+    ),
+    "shares": Feature(r"\bholder\b|\bHolder\b", r"budget|holders|transport/", 23),
+    "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 22),
+    "schedules": Feature(r"[Ss]chedule", r"schedule", 73),
+    "history": Feature(r"\bhistory\b", r"history", 74),
+    "outboxes": Feature(r"[Oo]utbox", r"outbox", 26),
+    "pipelines": Feature(r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|apps\.py|migrations/", 21),
+}
+
+
+def files_outside(root: Path, feature: Feature) -> list[str]:
+    """The files of the package that know a feature and are not its own."""
+    package = root / "forq_trio"
+    paths = [path for kind in ("*.py", "*.sql") for path in package.rglob(kind)]
+    return sorted(
+        str(path.relative_to(package))
+        for path in paths
+        if not re.search(feature.own, str(path.relative_to(package)))
+        and re.search(feature.words, path.read_text(encoding="utf-8"))
+    )
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_no_more_files_know_a_feature(root, name) -> None:
+    feature = FEATURES[name]
+    found = files_outside(root, feature)
+    assert len(found) == feature.outside_max, f"{len(found)} files know {name}: {found}"
+
+
+def test_a_file_that_knows_a_feature_is_found(tmp_path) -> None:
+    package = tmp_path / "forq_trio" / "storage"
+    package.mkdir(parents=True)
+    (package / "moved_pages.py").write_text("moved_pages = 1\n")
+    (package / "claim.py").write_text("leave(moved_page)\n")
+    (package / "claim.sql").write_text("SELECT 1 -- no moved row\n")
+    assert files_outside(tmp_path, FEATURES["leased pages"]) == ["storage/claim.py"]
