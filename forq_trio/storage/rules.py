@@ -9,6 +9,7 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from math import log
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -256,13 +257,15 @@ def backoff_ms(attempts: int, back_off: BackOff, seq: int) -> int:
     attempts = max(attempts, 1)
     if not isinstance(back_off, ExponentialBackOff):
         return back_off[min(attempts, len(back_off)) - 1]
-    growth = back_off.factor ** min(attempts - 1, _GROWTH_STEPS_MAX)
-    delay = min(back_off.initial_ms * growth, back_off.max_ms)
-    return round(delay * (1 - back_off.jitter * _share(seq, attempts)))
+    return round(_grown_ms(attempts - 1, back_off) * (1 - back_off.jitter * _share(seq, attempts)))
 
 
-_GROWTH_STEPS_MAX = 100
-"""Enough steps to reach any bound, and too few to overflow a float."""
+def _grown_ms(steps: int, back_off: ExponentialBackOff) -> float:
+    """initial x factor^steps, at most max; computed only below that, since a power may be too large for a float."""
+    initial, longest = back_off.initial_ms, back_off.max_ms
+    if steps * log(back_off.factor) >= log(longest / initial):
+        return longest
+    return min(initial * back_off.factor**steps, longest)
 
 
 def _share(seq: int, attempts: int) -> float:

@@ -29,6 +29,11 @@ def test_a_formula_grows_to_its_bound(engine):
     assert delays(engine, 5) == [100, 250, 625, 1_000, 1_000]
 
 
+def test_a_formula_that_grows_slowly_reaches_its_bound_too(engine):
+    configure(engine, back_off=ExponentialBackOff(initial_ms=1_000, factor=1.05, max_ms=140_000))
+    assert delays(engine, 105)[99:] == [125_239, 131_501, 138_076, 140_000, 140_000, 140_000]
+
+
 def test_the_random_share_of_a_formula_stays_within_its_bounds(engine):
     configure(engine, back_off=ExponentialBackOff(initial_ms=1_000, factor=1, max_ms=1_000, jitter=0.5))
     found = delays(engine, 20)

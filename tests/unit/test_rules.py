@@ -1,6 +1,7 @@
 """The rules both engines share, over plain values."""
 
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -188,6 +189,40 @@ def test_waiting_starts_when_a_message_could_be_had():
 def test_a_back_off_by_formula_grows_to_its_bound(attempts, delay_ms):
     formula = ExponentialBackOff(initial_ms=10, factor=3, max_ms=200)
     assert rules.backoff_ms(attempts, formula, 1) == delay_ms
+
+
+@pytest.mark.parametrize(
+    ("attempts", "delay_ms"),
+    [
+        (101, 131_501),
+        (102, 138_076),
+        (168, 3_456_312),
+        (169, 3_600_000),
+        (1_000, 3_600_000),
+        (2**40, 3_600_000),
+    ],
+)
+def test_a_back_off_that_grows_slowly_reaches_its_bound_too(attempts, delay_ms):
+    assert rules.backoff_ms(attempts, ExponentialBackOff(1_000, 1.05), 1) == delay_ms
+
+
+@pytest.mark.parametrize("attempts", [2, 3, 500, 2**40])
+def test_a_back_off_whose_powers_no_float_has(attempts):
+    assert rules.backoff_ms(attempts, ExponentialBackOff(1, 100, max_ms=100), 1) == 100
+    assert rules.backoff_ms(attempts, ExponentialBackOff(5_000, 1, max_ms=9_000), 1) == 5_000
+    assert rules.backoff_ms(attempts, ExponentialBackOff(5_000, 1, max_ms=4_000), 1) == 4_000
+
+
+@given(
+    st.integers(1, 10**6),
+    st.fractions(1, 100, max_denominator=64),
+    st.integers(1, 10**6),
+    st.integers(1, 400),
+)
+def test_a_back_off_is_the_power_of_its_factor_and_at_most_its_bound(initial, factor, longest, attempts):
+    exact = min(initial * factor ** (attempts - 1), Fraction(longest))
+    delay_ms = rules.backoff_ms(attempts, ExponentialBackOff(initial, float(factor), longest), 1)
+    assert abs(delay_ms - exact) <= Fraction(1, 2) + exact / 10**9
 
 
 @given(st.integers(1, 2**40), st.integers(1, 1_000), st.floats(0, 1))
