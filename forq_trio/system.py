@@ -285,14 +285,16 @@ def _retention_jobs(
     """The jobs that remove old events and finished messages; `housekeeping` notices when a log has too many bytes."""
     retention: dict[LogName, Retention] = {"history": history or Retention(), "events": events or Retention()}
     bounds = {
-        "history": BytesBound(retention["history"].mib_max * limits.MIB),  # uses the pages of the message
-        "events": BytesBound(retention["events"].mib_max * limits.MIB, lambda: writer.sends_refused),
+        log: BytesBound(each.mib_max * limits.MIB, lambda: writer.sends_refused, grows=log == "history")
+        for log, each in retention.items()
     }
     jobs: dict[LogName, tuple[Periodic, BytesBound]] = {
         log: (retention_job(writer, clock, log, each, bounds[log]), bounds[log])
         for log, each in retention.items()
     }
     housekeeping.retention = BytesWatch(writer.snapshot, jobs)
+    if housekeeping.disk_guard is not None:
+        housekeeping.disk_guard.give_way = housekeeping.retention.give_way
     return [job for job, _ in jobs.values()]
 
 
@@ -309,7 +311,7 @@ def _guards(
         return [SendsAgain(writer)]
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
     guard = housekeeping.disk_guard = DiskGuard(engine.log, writer, clock, counters, reserve_bytes)
-    checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters, guard.look)
+    checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters, guard.checkpointed)
     guard.checkpoint_soon = checkpointer.hurry
     return [guard, FileWatch(engine.log.files_problem, writer, checkpointer), checkpointer]
 

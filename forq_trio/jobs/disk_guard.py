@@ -10,6 +10,12 @@ Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
   checkpoint lets the log start over. The file is made again when the disk has space for it. It is space that another
   program can take as well once the file is gone.
 
+With a reserve of 0 there is no such file, and sends leave the least that lets what is stored be consumed
+(`DISK_RESERVE_MIB_MIN`): on a disk without any space the log cannot take a claim or an ack, nor a checkpoint end.
+
+While sends are refused, the history and the log of events give way to them: their oldest entries are removed until the
+free pages of the file are enough. Otherwise a queue that was drained into the history frees nothing.
+
 Between two checks the guard counts the bytes of commits. When they reach a quarter of the space that the last check
 found for sends, or for leases once sends are refused, it checks again at once, so they exceed the bound by one commit
 at most. A check costs a few system calls and no query.
@@ -18,6 +24,7 @@ at most. A check costs a few system calls and no query.
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 import trio
@@ -28,6 +35,7 @@ from forq_trio.jobs.disk_space import (
     bytes_for_sends,
     bytes_to_put_back,
     free_bytes_for,
+    lacking_free_pages,
     less_leased,
 )
 from forq_trio.model import limits
@@ -83,9 +91,9 @@ class DiskGuard:
     """A job: `run` until cancelled.
 
     wal: the log of the database. clock, counters: say since when sends are refused, and how many. keep_bytes: the size
-    of each reserve; with 0 there is no file, and sends are refused only while the disk is full. free_bytes: returns how
-    much this process may still write to the disk of a directory. checkpoint_soon: asks for a checkpoint, however short
-    the log is; set by the code that made a checkpointer.
+    of each reserve; with 0 there is no file, and sends leave the least. free_bytes: returns how much this process may
+    still write to the disk of a directory. Set by the code that made the other jobs: checkpoint_soon asks for a
+    checkpoint, however short the log is; give_way has so many bytes of the oldest entries of the logs removed.
     """
 
     name = "disk"
@@ -105,14 +113,16 @@ class DiskGuard:
         self._clock = clock
         self._counters = counters
         self._keep_bytes = keep_bytes
-        self._reopen_bytes = keep_bytes // 4 + limits.DISK_REOPEN_BYTES
         self._free_bytes = free_bytes or free_bytes_of
         self._limiter = trio.CapacityLimiter(1)
         self._woken = trio.Event()
         self._has_reserve = False
         self._refused_since: int | None = None
         self._refused_before = 0
+        self._asked_at = -inf  # for a checkpoint, on trio's clock
+        self._lacking_bytes = 0  # of free pages, for sends to be accepted again, as of the last look
         self.checkpoint_soon: Callable[[], None] = lambda: None
+        self.give_way: Callable[[int], None] = lambda _: None
         self._last_free_bytes = 0  # at the last look
         self._left_bytes = 0  # that sends may write, or leases while sends are refused, as of the last look
         self._written_bytes = 0  # to the log, since then
@@ -124,13 +134,31 @@ class DiskGuard:
                 with suppress(FileNotFoundError):  # the directory was moved: the file watch reports it
                     await self._restore_reserve()
                 self.look()
-                if self._writer.sends_refused and self._wal.space().unmoved_bytes:
-                    self.checkpoint_soon()  # what commits have freed is known once it is in the database
+                self._have_freed()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()
         finally:
             self._give_up_reserve()  # before the last checkpoint, which may need the space
+
+    def _have_freed(self) -> None:
+        """While sends are refused: what commits have freed is known once it is in the database.
+
+        A checkpoint that finds the disk full wakes this job, so it asks for one at most every DISK_LOOK_SECONDS.
+        """
+        if not self._writer.sends_refused:
+            return
+        if not self._wal.space().unmoved_bytes:
+            self.give_way(self._lacking_bytes)
+        elif trio.current_time() >= self._asked_at + limits.DISK_LOOK_SECONDS:
+            self._asked_at = trio.current_time()
+            self.checkpoint_soon()
+
+    def checkpointed(self) -> None:
+        """Part of the log was moved into the database while space is short: what it has freed is known."""
+        self.look()
+        if self._writer.sends_refused:
+            self.give_way(self._lacking_bytes)
 
     def note_commit(self) -> None:
         """A batch was committed: count its bytes, and check the disk if they are much of the space that was left."""
@@ -152,14 +180,19 @@ class DiskGuard:
         except FileNotFoundError:
             return
         self._last_free_bytes = free_bytes
-        keep_bytes, has_reserve, space = self._keep_bytes, self._has_reserve, self._wal.space()
-        left = bytes_for_sends(free_bytes, keep_bytes, self._space_of_sends(space), has_reserve=has_reserve)
+        (keep_bytes, has_reserve), space = self._reserves(), self._wal.space()
+        for_sends = self._space_of_sends(space)
+        reopen_bytes = _reopen_bytes(keep_bytes)
+        left = bytes_for_sends(free_bytes, keep_bytes, for_sends, has_reserve=has_reserve)
         for_put_back = bytes_to_put_back(free_bytes, keep_bytes, space, has_reserve=has_reserve)
         for_leases = left
         if not self._copies():
             for_leases = bytes_for_leases(free_bytes, keep_bytes, space, has_reserve=has_reserve)
         a_commit = max(1, min(keep_bytes // 8, limits.COMMIT_BYTES_MAX))
-        writer.sends_refused = left < (self._reopen_bytes if writer.sends_refused else a_commit)
+        writer.sends_refused = left < (reopen_bytes if writer.sends_refused else a_commit)
+        self._lacking_bytes = 0
+        if writer.sends_refused and has_reserve:
+            self._lacking_bytes = lacking_free_pages(reopen_bytes, free_bytes, keep_bytes, for_sends)
         writer.leases_refused = writer.sends_refused and for_leases < a_commit
         writer.put_back_refused = writer.sends_refused and for_put_back < a_commit
         writer.space_short = left < limits.DISK_SHORT_BYTES
@@ -185,6 +218,13 @@ class DiskGuard:
             else:
                 log(LogEvent.DISK_ROOM, free_bytes=free_bytes, reserve_bytes=facts.reserve_bytes)
 
+    def _reserves(self) -> tuple[int, bool]:
+        """How much sends leave free, and whether the reserve file is there, or none is wanted."""
+        if self._keep_bytes:
+            return self._keep_bytes, self._has_reserve
+        least = limits.DISK_RESERVE_MIB_MIN_WITH_HISTORY if self._copies() else limits.DISK_RESERVE_MIB_MIN
+        return least * limits.MIB, True
+
     def _copies(self) -> bool:
         """With the history on, leases are copies, and acks need what sends leave."""
         return self._writer.snapshot().logs["history"].enabled
@@ -194,14 +234,13 @@ class DiskGuard:
         return less_leased(space, self._writer.snapshot().leased_bytes) if self._keep_bytes else space
 
     def facts(self) -> SpaceFacts:
-        space, has_reserve = self._space_of_sends(self._wal.space()), self._has_reserve
+        space, (keep_bytes, has_reserve) = self._space_of_sends(self._wal.space()), self._reserves()
+        reopen_bytes = _reopen_bytes(keep_bytes)
         return SpaceFacts(
             reserve_bytes=self._keep_bytes if has_reserve else 0,
             free_bytes=self._last_free_bytes,
-            wanted_disk_bytes=free_bytes_for(
-                self._reopen_bytes, self._keep_bytes, space, has_reserve=has_reserve
-            ),
-            wanted_file_bytes=self._reopen_bytes,
+            wanted_disk_bytes=free_bytes_for(reopen_bytes, keep_bytes, space, has_reserve=has_reserve),
+            wanted_file_bytes=reopen_bytes,
             refused_since=self._refused_since,
             refused=self._counters.rejections[Cause.STORAGE_FULL] - self._refused_before,
         )
@@ -235,6 +274,11 @@ class DiskGuard:
         except OSError:  # another program took the space, or a quota is used up: the next check tries again
             with suppress(OSError):
                 self._reserve.unlink(missing_ok=True)
+
+
+def _reopen_bytes(keep_bytes: int) -> int:
+    """How much sends have to have before they are accepted again."""
+    return keep_bytes // 4 + limits.DISK_REOPEN_BYTES
 
 
 def free_bytes_of(directory: Path) -> int:

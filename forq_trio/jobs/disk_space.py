@@ -76,6 +76,14 @@ def free_bytes_for(sends_bytes: int, keep_bytes: int, log: LogSpace, *, has_rese
     return (keep_bytes if has_reserve else 2 * keep_bytes) + growth
 
 
+def lacking_free_pages(sends_bytes: int, free_bytes: int, keep_bytes: int, log: LogSpace) -> int:
+    """How many more bytes of free pages let sends write `sends_bytes`; 0 where the disk has no space for their log."""
+    in_log = log.file_bytes - log.used_bytes
+    if in_log + max(0, free_bytes - keep_bytes // LOG_SHARE) < sends_bytes:
+        return 0
+    return max(0, sends_bytes - (log.free_page_bytes - log.unmoved_bytes))
+
+
 def _bytes_growing(disk_bytes: int, first: int, second: int) -> int:
     """How many bytes fit if beyond `first` one file grows, beyond `second` both, and both by `disk_bytes` in all."""
     if first + disk_bytes <= second:

@@ -5,7 +5,8 @@ them step by step, and other calls run between two steps. The further they are a
 (`retention_steps`), so that more are removed than stored.
 
 While sends are refused because the disk is full, acks and claims go on, and each stores an event. So from the beginning
-of the refusals the bytes of events may not grow: the oldest are removed, and new ones use their pages.
+of the refusals the bytes of events may not grow: the oldest are removed, and new ones use their pages. And both logs
+give way to sends: as long as these lack free pages of the file, the oldest entries of the larger log are removed.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Removed, TrimEvents, TrimHistory
 from forq_trio.model.logs import LogName
 from forq_trio.storage.engine import Snapshot
+from forq_trio.telemetry.log import LogEvent
+from forq_trio.telemetry.log import log as write_log
 from forq_trio.writer_actor import WriterActor
 
 
@@ -33,12 +36,16 @@ class Retention(Struct, frozen=True):
 class BytesBound:
     """How many bytes of a log may stay: `bytes_max`, and while the disk is full no more than when that began.
 
-    is_full: whether sends are refused because the disk is full.
+    is_full: whether sends are refused because the disk is full. grows: also while the disk is full, unless it was
+    lowered: finished messages use the pages that they had in their queues.
     """
 
-    def __init__(self, bytes_max: int, is_full: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, bytes_max: int, is_full: Callable[[], bool] = lambda: False, *, grows: bool = False
+    ) -> None:
         self._bytes_max = bytes_max
         self._is_full = is_full
+        self._grows = grows
         self._when_full: int | None = None
 
     def now(self) -> int:
@@ -50,16 +57,20 @@ class BytesBound:
         if not self._is_full():
             self._when_full = None
             return log_bytes > _with_slack(self._bytes_max)
-        if self._when_full is None:
+        if self._when_full is None and not self._grows:
             self._when_full = max(log_bytes, limits.DISK_REOPEN_BYTES)
         bytes_max = self.now()
         return log_bytes > min(_with_slack(bytes_max), bytes_max + limits.DISK_REOPEN_BYTES)
+
+    def lower(self, bytes_max: int) -> None:
+        """Have no more than this stay, until the disk is no longer full."""
+        self._when_full = min(self.now(), max(0, bytes_max))
 
 
 class BytesWatch:
     """Nudges the jobs that trim the logs when there are clearly more bytes than their bounds.
 
-    A few bytes above a bound are not worth a commit. It is called after each commit, so it does little.
+    A few bytes above a bound are not worth a commit. `look` is called after each commit, so it does little.
     """
 
     def __init__(
@@ -67,12 +78,33 @@ class BytesWatch:
     ) -> None:
         self._snapshot = snapshot
         self._watched = [(log, job, bound) for log, (job, bound) in watched.items()]
+        self._giving_way = False
 
     def look(self) -> None:
         logs = self._snapshot().logs
         for log, job, bound in self._watched:
             if bound.is_passed(logs[log].bytes):
                 job.nudge()
+
+    def give_way(self, lacking_bytes: int) -> None:
+        """Sends lack so many bytes of free pages, as of a checkpoint: have as many of the larger log's oldest removed.
+
+        What a removal has freed is known with the next checkpoint, so it waits for one after each.
+        """
+        if lacking_bytes <= 0:
+            self._giving_way = False
+            return
+        logs = self._snapshot().logs
+        log, job, bound = max(self._watched, key=lambda watched: logs[watched[0]].bytes)
+        if logs[log].bytes > bound.now():
+            job.nudge()  # it is still being removed
+        elif self._giving_way:
+            self._giving_way = False
+        elif logs[log].bytes:
+            self._giving_way = True
+            bound.lower(logs[log].bytes - lacking_bytes)
+            write_log(LogEvent.LOG_GAVE_WAY, log=log, bytes=min(lacking_bytes, logs[log].bytes))
+            job.nudge()
 
 
 def _with_slack(bytes_max: int) -> int:

@@ -61,6 +61,11 @@ class LogEvent(StrEnum):
     )
     STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
     DISK_FULL = "disk.full", "warning", "The disk is full, or nearly so: sends are refused, the rest goes on."
+    LOG_GAVE_WAY = (
+        "disk.log_gave_way",
+        "warning",
+        "The disk is full: the oldest entries of the history, or of the events, are removed, so that sends go on.",
+    )
     DISK_ROOM = "disk.room", "info", "The disk has free space again: sends are accepted."
     FILES_LOST = (
         "files.lost",

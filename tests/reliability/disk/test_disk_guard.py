@@ -225,20 +225,24 @@ async def test_a_directory_that_was_moved_does_not_end_the_guard(place, autojump
         nursery.cancel_scope.cancel()
 
 
-async def test_without_a_reserve_sends_are_refused_only_while_the_disk_is_full(place, autojump_clock) -> None:
+async def test_without_a_reserve_sends_leave_what_the_others_need(place, autojump_clock) -> None:
+    least = limits.DISK_RESERVE_MIB_MIN * limits.MIB
     async with trio.open_nursery() as nursery:
         place.empty_log()
-        place.free = KEEP // 2
+        place.free = least + 2 * limits.MIB
         await place.guarded(nursery, keep_bytes=0)
         assert not place.writer.sends_refused
+        place.free = least
+        await look_until(lambda: place.writer.sends_refused)
+        assert place.house.disk_guard.facts().reserve_bytes == 0
+        assert not place.reserve.exists()
         place.reserve.touch()  # the disk of this test is full while it is there
-        place.full = True
+        place.full, place.free = True, PLENTY
+        await look_until(lambda: not place.writer.sends_refused)
         with pytest.raises(StorageFull):
             await place.writer.execute(send())
-        await look()
-        assert place.writer.sends_refused
-        place.full, place.free = False, PLENTY
-        await look()
+        place.full = False
+        await look_until(lambda: not place.writer.sends_refused)
         await place.writer.execute(send())
         nursery.cancel_scope.cancel()
 

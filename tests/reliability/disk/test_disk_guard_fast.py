@@ -13,13 +13,16 @@ import trio
 
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.disk_space import LOG_SHARE
 from forq_trio.jobs.housekeeping import Housekeeping
+from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
 from forq_trio.model import limits
 from forq_trio.model.commands import (
     Cancel,
     DropPages,
     LeaseMessages,
     OpenConsumer,
+    ProduceMany,
     Purge,
     PutBack,
     SettleLease,
@@ -27,14 +30,18 @@ from forq_trio.model.commands import (
 from forq_trio.model.consumers import Consumer, Settling
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.limits import KIB, MIB
+from forq_trio.model.logs import LogName
+from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
+from reliability.disk.faulty import FaultyDisk
 from support.actors import TrioClock, all_idle, running_writer, until
 from support.words import ack, claim, send
 
 KEEP = 4 * MIB
+LOGS: tuple[LogName, ...] = ("history", "events")
 DISK = 24 * MIB
 BODY = 100 * KIB
 IDLE_MS = limits.CONSUMER_IDLE_SECONDS_MIN * limits.SECOND_MS
@@ -44,7 +51,7 @@ class Server:
     """A writer with its guard and checkpointer. low: the least that was free beside the reserve file.
     ids: of the messages that filled the disk."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: EngineSettings | None = None) -> None:
         self.directory = directory
         self.low = DISK
         self.ids: list[str] = []
@@ -52,7 +59,7 @@ class Server:
         self.counters = Counters()
         self.guard: DiskGuard
         self.house = Housekeeping()
-        self.engine = SqliteEngine(str(directory / "forq.db"), EngineSettings())
+        self.engine = SqliteEngine(str(directory / "forq.db"), settings or EngineSettings())
 
     def free_bytes(self, _directory: Path) -> int:
         taken = sum(entry.stat().st_size for entry in os.scandir(self.directory))
@@ -70,10 +77,25 @@ class Server:
         await until(lambda: self.guard._has_reserve is bool(keep_bytes) and not self.writer.sends_refused)
 
     def checkpoints(self, nursery: trio.Nursery) -> None:
-        checkpointer = Checkpointer(self.engine.log, self.writer, self.counters, self.guard.look)
+        checkpointer = Checkpointer(self.engine.log, self.writer, self.counters, self.guard.checkpointed)
         self.house.checkpointer = checkpointer
         self.guard.checkpoint_soon = checkpointer.hurry
         nursery.start_soon(checkpointer.run)
+
+    def retain(self, nursery: trio.Nursery) -> None:
+        """Run the jobs that shorten the logs, which give way to sends."""
+        bounds = {
+            log: BytesBound(64 * MIB, lambda: self.writer.sends_refused, grows=log == "history")
+            for log in LOGS
+        }
+        jobs = {
+            log: (retention_job(self.writer, TrioClock(), log, Retention(), bounds[log]), bounds[log])
+            for log in LOGS
+        }
+        self.house.retention = BytesWatch(self.writer.snapshot, jobs)
+        self.guard.give_way = self.house.retention.give_way
+        for job, _ in jobs.values():
+            nursery.start_soon(job.run)
 
     async def fill(self, **fields: Any) -> int:
         """Send until it is refused; returns how many were stored."""
@@ -313,14 +335,96 @@ async def test_leases_that_copy_are_refused_before_the_disk_is_full(server) -> N
         nursery.cancel_scope.cancel()
 
 
-async def test_without_a_reserve_sends_leave_no_space_for_leased_messages(server) -> None:
+async def test_without_a_reserve_what_is_stored_can_be_consumed_and_sends_go_on(server) -> None:
+    least = limits.DISK_RESERVE_MIB_MIN * MIB
     async with trio.open_nursery() as nursery:
         await server.start(nursery, keep_bytes=0)
         server.checkpoints(nursery)
-        for _ in range(60):
-            await server.writer.execute(send(BODY * "x"))
-            await server.house.checkpointer.run_now()
-        leased = (await server.lease()).leased_bytes
-        await server.fill()
-        assert server.low < leased
+        stored = await server.fill()
+        assert least // LOG_SHARE <= server.low <= least + 4 * MIB
+        await server.consume(stored)
+        assert server.low > 0
+        await until(lambda: not server.writer.sends_refused)
+        assert await server.fill() >= 0.7 * stored
         nursery.cancel_scope.cancel()
+
+
+async def drain(server: Server, mock_clock: trio.testing.MockClock) -> tuple[int, int]:
+    """Fill the disk, consume all, fill it again; returns how many were consumed, and how many the history has."""
+    stored = await server.fill()
+    await server.consume(stored)
+    for _ in range(10):
+        if not server.writer.sends_refused:
+            break
+        mock_clock.jump(limits.DISK_LOOK_SECONDS)
+        await all_idle()
+    assert not server.writer.sends_refused
+    assert await server.fill() > 0
+    return stored, server.writer.snapshot().history_of(None).messages
+
+
+async def test_a_history_gives_way_to_sends(quick_path, mock_clock) -> None:
+    """A queue that was drained into it freed nothing, and sends were refused for as long as it is kept."""
+    server = Server(quick_path, EngineSettings(history=True))
+    async with (
+        running_writer(server.engine, listener=server.house) as server.writer,
+        trio.open_nursery() as nursery,
+    ):
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        server.retain(nursery)
+        stored, left = await drain(server, mock_clock)
+        assert stored // 2 < left < stored
+        assert server.low > 0
+        assert server.reserve_bytes() == KEEP
+        nursery.cancel_scope.cancel()
+
+
+async def test_events_give_way_to_sends(quick_path, mock_clock, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "DISK_REOPEN_BYTES", 64 * KIB)
+    server = Server(quick_path, EngineSettings(events=True))
+    async with (
+        running_writer(server.engine, listener=server.house) as server.writer,
+        trio.open_nursery() as nursery,
+    ):
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        server.retain(nursery)
+        small = ProduceMany("q", (NewMessage("x"),) * 1_000)
+        while not server.writer.sends_refused:
+            await server.writer.execute(small)
+            await server.writer.execute(Purge("q", 1_000))
+            await all_idle()
+        for _ in range(10):
+            mock_clock.jump(limits.DISK_LOOK_SECONDS)
+            await all_idle()
+        assert not server.writer.sends_refused
+        await server.writer.execute(small)
+        assert server.writer.snapshot().logs["events"].first > 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_checkpoint_for_which_there_is_no_space_is_not_tried_without_a_pause(
+    quick_path, mock_clock, caplog
+) -> None:
+    """It woke the guard, which asked for the next one: 500 a second, each with a line in the log."""
+    with FaultyDisk().in_use() as disk:
+        server = Server(quick_path)
+        async with (
+            running_writer(server.engine, listener=server.house) as server.writer,
+            trio.open_nursery() as nursery,
+        ):
+            await server.start(nursery)
+            server.checkpoints(nursery)
+            await server.writer.execute(send(BODY * "x"))
+            disk.is_full = lambda _: True
+            server.house.checkpointer.hurry()
+            for _ in range(5):
+                for _ in range(20):
+                    await trio.testing.wait_all_tasks_blocked()
+                    await trio.testing.wait_all_threads_completed()
+                mock_clock.jump(limits.DISK_LOOK_SECONDS)
+            failed = [record for record in caplog.records if "checkpoint.failed" in record.getMessage()]
+            assert 5 <= len(failed) <= 12
+            disk.is_full = lambda _: False
+            nursery.cancel_scope.cancel()
