@@ -8,7 +8,7 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import ago
+from forq_trio.cli.output import ago, echo
 from forq_trio.cli.tables import Column, Kind, print_list
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ def delete(names: tuple[str, ...], url: str) -> None:
     with connect(url) as client:
         for name in names:
             client.delete_app(name)
-            click.echo(f"{name} is forgotten")
+            echo(f"{name} is forgotten")

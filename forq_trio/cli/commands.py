@@ -84,9 +84,10 @@ class _Commands(CommandGroup):
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
+        from forq_trio.cli.output import echo
         from forq_trio.model.version import installed_version
 
-        click.echo(f"forq-trio {installed_version() or '(not installed)'}")
+        echo(f"forq-trio {installed_version() or '(not installed)'}")
         context.exit()
 
 
@@ -110,9 +111,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome = forq.main(args=arguments, prog_name="forq", standalone_mode=False)
     except Exception as problem:
+        from forq_trio.cli.output import echo
+
         lines, code = explain(problem)
         with suppress(OSError):
             for line in lines:
-                click.echo(line, err=True)
+                echo(line, err=True)
         return code
     return int(outcome) if outcome is not None else Exit.OK

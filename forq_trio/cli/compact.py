@@ -9,7 +9,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import looks, progress_bar
 from forq_trio.client.types import CompactionInfo
 from forq_trio.model.limits import MIB
@@ -56,7 +56,7 @@ def _compact(client: "ForqClient", interrupts: Interrupts) -> CompactionInfo:
                 show(task.given_back_bytes, task.goal_bytes or None, _how_far(task))
     except KeyboardInterrupt:
         hint = "`forq compact` shows it, `forq compact --stop` ends it"
-        click.echo(f"forq: the compaction goes on in the server: {hint}", err=True)
+        echo(f"forq: the compaction goes on in the server: {hint}", err=True)
         raise
     return task
 
@@ -71,11 +71,11 @@ def _report(task: CompactionInfo, as_json: bool) -> None:
     if as_json:
         print_json(task)
     elif task.state == "idle":
-        click.echo("No compaction has run since the server started.", err=True)
+        echo("No compaction has run since the server started.", err=True)
     else:
         if task.error is not None:
-            click.echo(f"forq: {task.error}", err=True)
-        click.echo(f"{_ENDED.get(task.state, '')}{task.given_back_bytes:,} bytes are given back")
+            echo(f"forq: {task.error}", err=True)
+        echo(f"{_ENDED.get(task.state, '')}{task.given_back_bytes:,} bytes are given back")
 
 
 def _compact_file(db_path: str, as_json: bool) -> int:
@@ -88,5 +88,5 @@ def _compact_file(db_path: str, as_json: bool) -> int:
     if as_json:
         print_json({"database": path, "bytes": compacted.after, "before": compacted.before})
     else:
-        click.echo(f"{path} is compacted: {compacted.after:,} bytes, {compacted.before:,} before")
+        echo(f"{path} is compacted: {compacted.after:,} bytes, {compacted.before:,} before")
     return Exit.OK

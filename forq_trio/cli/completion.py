@@ -4,6 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from forq_trio.cli import COMPLETION_VARIABLE
+from forq_trio.cli.output import echo
 
 
 @click.command()
@@ -13,4 +14,4 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the script by which the shell completes the commands, options and choices of forq."""
     script = get_completion_class(shell)
     assert script is not None, shell
-    click.echo(script(context.find_root().command, {}, "forq", COMPLETION_VARIABLE).source())
+    echo(script(context.find_root().command, {}, "forq", COMPLETION_VARIABLE).source())

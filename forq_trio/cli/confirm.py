@@ -6,6 +6,7 @@ from collections.abc import Callable
 import click
 
 from forq_trio.cli.exits import Failure
+from forq_trio.cli.output import visible
 
 
 def confirm(question: Callable[[], str], *, doing: str, otherwise: str = "nothing was removed") -> None:
@@ -15,7 +16,7 @@ def confirm(question: Callable[[], str], *, doing: str, otherwise: str = "nothin
     """
     if not sys.stdin.isatty():
         raise click.UsageError(f"without a terminal to ask on, {doing} needs --yes")
-    if not click.confirm(question(), err=True):
+    if not click.confirm(visible(question()), err=True):
         raise Failure(otherwise)
 
 

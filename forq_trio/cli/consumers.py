@@ -8,7 +8,7 @@ from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option, yes_option
-from forq_trio.cli.output import ago, members, print_json
+from forq_trio.cli.output import ago, echo, members, print_json
 from forq_trio.cli.tables import Column, Kind, numbers, print_list, print_table
 from forq_trio.telemetry.words import counted
 
@@ -88,7 +88,7 @@ def release(queue: str, name: str, yes: bool, url: str) -> None:
         if not yes:
             _confirm(before, "Give back")
         client.release_consumer(queue, name)
-    click.echo(f"{counted(before.open_messages, 'message')} of {name} given back to {queue}")
+    echo(f"{counted(before.open_messages, 'message')} of {name} given back to {queue}")
 
 
 @consumers.command(short_help="Forget a consumer.")
@@ -105,7 +105,7 @@ def delete(queue: str, name: str, yes: bool, url: str) -> None:
         if not yes:
             _confirm(client.consumer(queue, name), "Forget the consumer and give back")
         client.delete_consumer(queue, name)
-    click.echo(f"{name} of {queue} is forgotten")
+    echo(f"{name} of {queue} is forgotten")
 
 
 def _confirm(consumer: "ConsumerInfo", what: str) -> None:

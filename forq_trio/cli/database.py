@@ -10,7 +10,7 @@ import click
 
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.options import db_option, json_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import errors_on_terminal, progress_bar
 from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.model.errors import StorageOpenError
@@ -51,9 +51,9 @@ def migrate(db_path: str | None, file: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"database": migrated.name, "before": migrated.before, "version": migrated.now})
     elif migrated.before == migrated.now:
-        click.echo(f"{migrated.name} is up to date: version {migrated.now}")
+        echo(f"{migrated.name} is up to date: version {migrated.now}")
     else:
-        click.echo(f"{migrated.name} is brought up to date: from version {migrated.before} to {migrated.now}")
+        echo(f"{migrated.name} is brought up to date: from version {migrated.before} to {migrated.now}")
 
 
 @click.command()
@@ -87,7 +87,7 @@ def move(source: str | None, target: str | None, as_json: bool) -> None:
         with _opening(), _progress() as progress:
             moved = move_all(source, target, progress)
     except KeyboardInterrupt:
-        click.echo("forq: the same command goes on with the move where it was", err=True)
+        echo("forq: the same command goes on with the move where it was", err=True)
         raise
     if as_json:
         tables = [each._asdict() for each in moved.tables]
@@ -98,9 +98,9 @@ def move(source: str | None, target: str | None, as_json: bool) -> None:
         [(each.name, f"{each.rows:,}", each.digest[:_DIGEST_SHOWN]) for each in moved.tables],
     )
     rows = counted(sum(each.rows for each in moved.tables), "row")
-    click.echo(f"{moved.source} is moved to {moved.target}: {rows}, equal on both sides")
+    echo(f"{moved.source} is moved to {moved.target}: {rows}, equal on both sides")
     for sentence in moved.left:
-        click.echo(f"forq: {sentence}", err=True)
+        echo(f"forq: {sentence}", err=True)
 
 
 @contextmanager
@@ -115,6 +115,6 @@ def _progress() -> Iterator[Callable[[str, str, int], None]]:
             show(0, status=how_far)
             if not errors_on_terminal() and time.monotonic() - said_at >= _LINE_SECONDS:
                 said_at = time.monotonic()
-                click.echo(f"forq: {how_far}", err=True)
+                echo(f"forq: {how_far}", err=True)
 
         yield told

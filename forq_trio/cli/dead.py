@@ -13,7 +13,7 @@ from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, pairs, shown_option, url_option
-from forq_trio.cli.output import ago, one_line, print_json
+from forq_trio.cli.output import ago, echo, one_line, print_json
 from forq_trio.cli.tables import Column, Kind, print_list
 from forq_trio.client.types import MessageInfo
 
@@ -63,7 +63,7 @@ def list_(queue: str, before: int | None, limit: int, as_json: bool, url: str, *
     with connect(url) as client:
         page = client.search_dead_letters(queue, filter_of(**chosen), before_sequence=before, limit=limit)
     print_list(page.messages, as_json, _LISTED, _row)
-    click.echo(summary(page), err=True)
+    echo(summary(page), err=True)
     return Exit.OK if page.messages else Exit.NOTHING
 
 
@@ -141,7 +141,7 @@ def edit(
     if as_json:
         print_json(copy)
     else:
-        click.echo(f"sent as {copy.id}")
+        echo(f"sent as {copy.id}")
 
 
 def _text_of_stdin() -> str:

@@ -11,7 +11,7 @@ from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_option
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import ago, print_json
+from forq_trio.cli.output import ago, echo, print_json
 from forq_trio.cli.progress import looks, progress_bar
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import Column, numbers, print_list
@@ -123,7 +123,7 @@ def run_task(
         task = start()
     except (KeyboardInterrupt, ForqError) as problem:
         if not did_nothing(problem):
-            click.echo(f"forq: whether the redrive was started is not known: {hint}", err=True)
+            echo(f"forq: whether the redrive was started is not known: {hint}", err=True)
         raise
     try:
         try:
@@ -133,7 +133,7 @@ def run_task(
             return client.cancel_redrive(queue, task.id)
     except (KeyboardInterrupt, ForqError):
         stop = f"`forq dead redrives {queue} --cancel {task.id}` stops it"
-        click.echo(f"forq: redrive {task.id} may go on in the server: {hint}, {stop}", err=True)
+        echo(f"forq: redrive {task.id} may go on in the server: {hint}, {stop}", err=True)
         raise
 
 
@@ -164,11 +164,11 @@ def report_task(task: RedriveInfo, as_json: bool) -> int:
         print_json(task)
     else:
         if task.error is not None:
-            click.echo(f"forq: the redrive failed: {task.error}", err=True)
+            echo(f"forq: the redrive failed: {task.error}", err=True)
         would_be = f"{counted(task.matched, 'message')} would be {_done(task)}"
         done = would_be if task.dry_run else _moved(task)
         skipped = f", {task.skipped:,} cannot be {_done(task)}" if task.skipped else ""
-        click.echo(f"{done}{skipped}; searched {task.searched:,} of {task.total:,}")
+        echo(f"{done}{skipped}; searched {task.searched:,} of {task.total:,}")
     if task.state == "cancelled":
         return Exit.INTERRUPTED
     if task.state == "failed":

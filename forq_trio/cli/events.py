@@ -10,10 +10,10 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import one_line, print_json, visible
+from forq_trio.cli.output import echo, on_terminal, one_line, print_json, visible
 from forq_trio.client.types import EventKind, MessageEvent
 from forq_trio.model import durations
-from forq_trio.model.limits import LOG_PAGE_DEFAULT, WAIT_MS_MAX
+from forq_trio.model.limits import LOG_PAGE_DEFAULT, REASON_LENGTH_MAX, WAIT_MS_MAX
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -53,7 +53,7 @@ def events(
                 if as_json:
                     print_json(event)
                 else:
-                    click.echo(_line(event))
+                    echo(_line(event))
     except KeyboardInterrupt:
         if not follow:
             raise
@@ -79,7 +79,7 @@ def _read(
 
 
 def _line(event: MessageEvent) -> str:
-    """An event in a line that fits a terminal."""
+    """An event in a line, which on a terminal fits it."""
     at = datetime.fromtimestamp(event.at / 1_000).strftime("%m-%d %H:%M:%S")
     words = [f"{at} {event.kind:<13} {event.queue} {event.sequence}"]
     if event.attempt:
@@ -89,6 +89,9 @@ def _line(event: MessageEvent) -> str:
     if event.target is not None:
         words.append(f"to {event.target}")
     if event.reason is not None:
-        words.append(one_line(visible(event.reason), _LINE_LENGTH_MAX))
+        words.append(one_line(event.reason, REASON_LENGTH_MAX))
     line = " ".join(words)
+    if not on_terminal():
+        return line
+    line = visible(line)
     return line if len(line) <= _LINE_LENGTH_MAX else f"{line[: _LINE_LENGTH_MAX - 1]}…"

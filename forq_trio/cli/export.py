@@ -1,7 +1,5 @@
 """`forq export`: the messages of a queue as lines of JSON, without any effect on them."""
 
-import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -9,6 +7,7 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import target_file_option, url_option
+from forq_trio.cli.output import echo, on_terminal, writing_lines
 from forq_trio.cli.progress import progress_bar
 from forq_trio.telemetry.words import counted
 
@@ -27,17 +26,16 @@ def export(queue: str, file: Path | None, url: str) -> int:
         partitions = client.export_partitions(queue, 1)
         until = partitions.bounds[-1].until if partitions.bounds else 0
         with (
-            nullcontext(sys.stdout.buffer) if file is None else open(file, "wb") as stream,
-            progress_bar(queue, partitions.messages, hidden=file is None and sys.stdout.isatty()) as show,
+            writing_lines(file) as write,
+            progress_bar(queue, partitions.messages, hidden=file is None and on_terminal()) as show,
         ):
             after: int | None = 0
             while after is not None:
                 page = get_page(client, export_path(queue, after, until))
-                stream.write(page.lines)
+                write(page.lines)
                 written += page.lines.count(b"\n")
                 show(written, None, f"{written:,} written")
                 after = page.next
-            stream.flush()
     if file is not None:
-        click.echo(f"{counted(written, 'message')} of {queue} written to {file}", err=True)
+        echo(f"{counted(written, 'message')} of {queue} written to {file}", err=True)
     return Exit.OK if written else Exit.NOTHING

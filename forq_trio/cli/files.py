@@ -6,7 +6,7 @@ import click
 
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import db_option, json_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.telemetry.words import counted
 
@@ -52,7 +52,7 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
     if as_json:
         print_json({"source": source, "target": target, "bytes": copied_bytes})
     else:
-        click.echo(f"{source} is backed up to {target}: {copied_bytes:,} bytes")
+        echo(f"{source} is backed up to {target}: {copied_bytes:,} bytes")
 
 
 @click.command()
@@ -72,9 +72,9 @@ def restore(backup: str, database: str | None, as_json: bool) -> None:
             {"backup": backup, "database": path, "bytes": restored.size, "replaced": restored.replaced}
         )
         return
-    click.echo(f"{path} is restored from {backup}: {restored.size:,} bytes")
+    echo(f"{path} is restored from {backup}: {restored.size:,} bytes")
     if restored.replaced is not None:
-        click.echo(f"what was there is now {restored.replaced}")
+        echo(f"what was there is now {restored.replaced}")
 
 
 def _report(path: str, report: "CheckReport", as_json: bool) -> int:
@@ -93,11 +93,11 @@ def _report(path: str, report: "CheckReport", as_json: bool) -> int:
         return Exit.OK if report.ok else Exit.FAILED
     contents = f"{counted(report.messages, 'message')} in {counted(report.queues, 'queue')}"
     if report.ok:
-        click.echo(f"{path} is sound: {contents}, schema version {report.schema_version}")
+        echo(f"{path} is sound: {contents}, schema version {report.schema_version}")
         if report.is_older:
-            click.echo("the next start brings it up to date; until then only its structure can be checked")
+            echo("the next start brings it up to date; until then only its structure can be checked")
         return Exit.OK
     for problem in report.problems:
-        click.echo(problem)
-    click.echo(f"forq: {path} has {counted(len(report.problems), 'problem')}: {contents}", err=True)
+        echo(problem)
+    echo(f"forq: {path} has {counted(len(report.problems), 'problem')}: {contents}", err=True)
     return Exit.FAILED

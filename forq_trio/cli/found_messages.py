@@ -3,9 +3,7 @@
 from collections.abc import Sequence, Set
 from datetime import datetime
 
-import click
-
-from forq_trio.cli.output import on_terminal, visible
+from forq_trio.cli.output import echo
 from forq_trio.client.types import DeadLetterPage, FinishedMessage, FinishedPage, MessageInfo
 from forq_trio.telemetry.words import counted
 
@@ -34,14 +32,13 @@ def print_message(
         print_line(f"attempt {failure.attempt}", f"{moment(failure.at)}  {reason}")
     for name, value in sorted((message.attributes or {}).items()):
         print_line(f"attribute {name}", value)
-    click.echo()
-    click.echo(visible(message.content) if on_terminal() else message.content)
+    echo()
+    echo(message.content)
 
 
 def print_line(label: str, value: str) -> None:
     """Print a member of a message."""
-    text = f"{label:<16} {value}"
-    click.echo(visible(text) if on_terminal() else text)
+    echo(f"{label:<16} {value}")
 
 
 def moment(ms: int) -> str:

@@ -1,7 +1,5 @@
 """`forq history …`: finished messages."""
 
-import sys
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, shown_option, target_file_option, url_option, yes_option
-from forq_trio.cli.output import ago, one_line, print_json
+from forq_trio.cli.output import ago, echo, one_line, print_json, writing_lines
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import Column, Kind, print_list
 from forq_trio.client.types import FinishedMessage, HistoryFilter, MoveResult
@@ -85,7 +83,7 @@ def list_(
     with connect(url) as client:
         page = client.search_history(queue, wanted, before=before, limit=limit)
     print_list(page.messages, as_json, _LISTED, _row)
-    click.echo(summary(page), err=True)
+    echo(summary(page), err=True)
     return Exit.OK if page.messages else Exit.NOTHING
 
 
@@ -140,14 +138,13 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
     written, at = 0, after
     with connect(url) as client:
         until = client.history_range().last
-        with nullcontext(sys.stdout.buffer) if file is None else open(file, "wb") as stream:
+        with writing_lines(file) as write:
             paths = partial(history_path, until=until, limit=LOG_PAGE_MAX, queue=queue)
             for page in log_pages(lambda behind: get_page(client, paths(behind)), after, until):
-                stream.write(page.lines)
+                write(page.lines)
                 written += page.lines.count(b"\n")
                 at = page.next or at
-            stream.flush()
-    click.echo(f"{counted(written, 'message')} written; go on with --after {at}", err=True)
+    echo(f"{counted(written, 'message')} written; go on with --after {at}", err=True)
     return Exit.OK if written else Exit.NOTHING
 
 
@@ -189,4 +186,4 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
     if as_json:
         print_json({"queue": queue, "purged": purged})
     else:
-        click.echo(f"{counted(purged, 'message')} of {queue} removed from the history")
+        echo(f"{counted(purged, 'message')} of {queue} removed from the history")

@@ -10,7 +10,7 @@ from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, moment, print_line, print_message
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, duration_option, json_option, moment_ms, shown_option, url_option
-from forq_trio.cli.output import on_terminal, one_line, print_json, visible
+from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.tables import Column, Kind, print_list
 from forq_trio.client.types import MessageInfo
 from forq_trio.model.errors import KeyNotFound
@@ -79,7 +79,7 @@ def list_(
                 break
     print_list(found, as_json, _LISTED, _row, f"No such key of {queue} is pending.")
     if after is not None:
-        click.echo(f"There may be more: go on with --after {shlex.quote(after)}", err=True)
+        echo(f"There may be more: go on with --after {shlex.quote(after)}", err=True)
     return Exit.OK if found else Exit.NOTHING
 
 
@@ -122,8 +122,8 @@ def show(queue: str, key: str, kind: str, as_json: bool, url: str) -> None:
         print_line("then", f"once more, due {moment(once_more.process_after)}, revision {once_more.revision}")
     print_message(found.message, _SHOWN, _TIMES)
     if once_more is not None:
-        click.echo("\nThen:\n")
-        click.echo(visible(once_more.content) if on_terminal() else once_more.content)
+        echo("\nThen:\n")
+        echo(once_more.content)
 
 
 @key.command(short_help="Change when the message of a key is due.")
@@ -157,7 +157,7 @@ def reschedule(
     if as_json:
         print_json(offered)
     else:
-        click.echo(f"{offered.id} is due {moment(offered.process_after)}, revision {offered.revision}")
+        echo(f"{offered.id} is due {moment(offered.process_after)}, revision {offered.revision}")
 
 
 @key.command(short_help="Remove the message of a key, or all of a kind.")
@@ -204,7 +204,7 @@ def drop(
             Exit.NOTHING,
         )
     else:
-        click.echo(f"{counted(dropped, 'message')} of {queue} removed")
+        echo(f"{counted(dropped, 'message')} of {queue} removed")
     return Exit.OK if dropped or everything else Exit.NOTHING
 
 
@@ -213,9 +213,7 @@ def _phrase(queue: str, kind: str) -> str:
     if not sys.stdin.isatty():
         raise click.UsageError("without a terminal to ask on, --all needs --confirm")
     which = f"keys of the kind {kind}" if kind else "keys without a kind"
-    click.echo(
-        f"Permanently delete all messages of {queue} that have {which}? This cannot be undone.", err=True
-    )
+    echo(f"Permanently delete all messages of {queue} that have {which}? This cannot be undone.", err=True)
     phrase: str = click.prompt("Type the name of the queue", default="", show_default=False, err=True)
     if phrase != queue:
         raise Failure("nothing was removed")

@@ -5,7 +5,7 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, shown_option, url_option
-from forq_trio.cli.output import ago, one_line
+from forq_trio.cli.output import ago, echo, one_line
 from forq_trio.cli.tables import Column, Kind, numbers, print_list
 from forq_trio.client.types import MessageInfo, QueueInfo
 from forq_trio.model.engine_facts import REFUSAL_WORDS
@@ -33,7 +33,7 @@ def queues(as_json: bool, url: str) -> None:
     print_list(found, as_json, _LISTED, _queue_row, "There is no queue yet; sending a message makes one.")
     refusal = found[0].sends_refused if found and not as_json else None
     if refusal is not None:
-        click.echo(f"{REFUSAL_WORDS[refusal]}. What is stored can be received and acknowledged.", err=True)
+        echo(f"{REFUSAL_WORDS[refusal]}. What is stored can be received and acknowledged.", err=True)
 
 
 def _queue_row(queue: QueueInfo) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, json_option, yes_option
-from forq_trio.cli.output import one_line, print_json
+from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.pgq import connected
 from forq_trio.cli.tables import Column, Kind, print_list
 from forq_trio.model.database_urls import shown
@@ -70,7 +70,7 @@ def retry(ids: tuple[int, ...], every: bool, database: str) -> None:
     with _opened(database) as connection:
         chosen = _chosen(connection, ids, every)
         put_back(connection, chosen)
-    click.echo(f"{counted(len(chosen), 'message')} sent again")
+    echo(f"{counted(len(chosen), 'message')} sent again")
 
 
 @outbox.command(short_help="Delete messages that were set aside.")
@@ -87,7 +87,7 @@ def delete(ids: tuple[int, ...], every: bool, yes: bool, database: str) -> None:
         if not yes:
             confirm_deletion(lambda: counted(len(chosen), "refused message"), doing="deleting")
         delete_set_aside(connection, chosen)
-    click.echo(f"{counted(len(chosen), 'message')} deleted")
+    echo(f"{counted(len(chosen), 'message')} deleted")
 
 
 def _chosen(connection: Any, ids: Sequence[int], every: bool) -> list[int]:

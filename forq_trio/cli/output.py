@@ -1,9 +1,14 @@
 """Printing: text for people, or JSON with --json.
 
-Data goes to stdout; progress, hints and errors go to stderr.
+Data goes to stdout; progress, hints and errors go to stderr. Into a pipe or a file goes the UTF-8 of what is printed,
+unchanged: `click.echo` would leave out escape sequences there, which are part of a content. On a terminal all control
+characters are spelled out.
 """
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +18,8 @@ from forq_trio.model import durations
 from forq_trio.model.clock import machine_ms
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_CONTROL_IN_JSON = {code: f"\\u{code:04x}" for code in range(127, 160)}
+"""Those that JSON need not escape; U+009B alone begins a command of a terminal."""
 
 
 def ago(at_ms: int) -> str:
@@ -25,9 +32,48 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print `text` and a line end, flushed: into a pipe or a file as it is, on a terminal as `visible` spells it."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        click.echo(visible(text), err=err, nl=nl)
+    else:
+        # An argument that is not UTF-8 (it has surrogates) may be named in an error, and is no content.
+        click.echo(text.encode(errors="backslashreplace" if err else "strict"), err=err, nl=nl)
+
+
+def echo_styled(line: str) -> None:
+    """Print a line of a terminal that has parts from `styled`; all other parts are `visible` already."""
+    click.echo(line)
+
+
+def styled(text: str, *, bold: bool | None = None, dim: bool | None = None) -> str:
+    """`text` as `visible` spells it, in bold or dim."""
+    return click.style(visible(text), bold=bold, dim=dim)
+
+
 def print_json(value: Any) -> None:
     """One JSON object on a line of its own, flushed; of a struct all members."""
-    click.echo(msgspec.json.encode(members(value) if isinstance(value, msgspec.Struct) else value))
+    line = msgspec.json.encode(members(value) if isinstance(value, msgspec.Struct) else value)
+    click.echo(_visible_json(line) if on_terminal() else line)
+
+
+@contextmanager
+def writing_lines(file: Path | None) -> Iterator[Callable[[bytes], object]]:
+    """What writes lines of JSON to a file, None for stdout, while the body runs."""
+    if file is None:
+        out = sys.stdout.buffer
+        terminal = on_terminal()
+        yield lambda lines: out.write(_visible_json(lines) if terminal else lines)
+        out.flush()
+    else:
+        with open(file, "wb") as stream:
+            yield stream.write
+            stream.flush()
+
+
+def _visible_json(lines: bytes) -> bytes:
+    """The same values, with all control characters escaped."""
+    return lines.decode().translate(_CONTROL_IN_JSON).encode()
 
 
 def members(value: msgspec.Struct) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, yes_option
+from forq_trio.cli.output import echo
 
 if TYPE_CHECKING:
     from forq_trio.pgq.connections import Connection
@@ -42,7 +43,7 @@ def create(table: str, no_notify: bool, db_url: str) -> None:
 
     with connected(db_url) as connection:
         create_table(connection, table, notify=not no_notify)
-    click.echo(f"{table} is there")
+    echo(f"{table} is there")
 
 
 @pgq.command(short_help="Drop a table with all its messages.")
@@ -59,7 +60,7 @@ def drop(table: str, yes: bool, db_url: str) -> None:
         dropped = drop_table(connection, table)
     if not dropped:
         raise Failure(f"there is no table {table!r} in the database", Exit.NOTHING)
-    click.echo(f"{table} is dropped")
+    echo(f"{table} is dropped")
 
 
 @pgq.command(short_help="Say what a table lacks.")
@@ -71,7 +72,7 @@ def check(table: str, db_url: str) -> None:
 
     with connected(db_url) as connection:
         check_table(connection, table)
-    click.echo(f"{table} has all that pgq needs")
+    echo(f"{table} has all that pgq needs")
 
 
 @contextmanager

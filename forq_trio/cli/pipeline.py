@@ -10,7 +10,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, json_option, pair, url_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.spark import need_spark, quiet_spark
 from forq_trio.client.address import without_credentials
@@ -111,7 +111,7 @@ def archive(
         print_json(done)
     else:
         rows = " and ".join(counted(number, _WORDS[table]) for table, number in done.rows.items())
-        click.echo(f"{rows} archived in {archive}")
+        echo(f"{rows} archived in {archive}")
 
 
 def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
@@ -162,12 +162,12 @@ def compact(
     if as_json:
         print_json(done)
     elif done.days:
-        click.echo(
+        echo(
             f"{counted(done.rows, 'row')} rewritten: {counted(done.files_before, 'file')} became"
             f" {done.files_after:,}, for {counted(done.days, 'day')}"
         )
     else:
-        click.echo("nothing to compact")
+        echo("nothing to compact")
 
 
 @pipeline.command(short_help="Write a page and tables of what happened in the queues.")
@@ -246,7 +246,7 @@ def report(
         print_json(done)
     else:
         stuck = f", {counted(done.stuck, 'message')} stuck" if done.stuck else ""
-        click.echo(f"{counted(done.events, 'event')} of {counted(done.queues, 'queue')}{stuck}: {done.page}")
+        echo(f"{counted(done.events, 'event')} of {counted(done.queues, 'queue')}{stuck}: {done.page}")
 
 
 @pipeline.command(short_help="Send finished messages again.")
@@ -306,14 +306,14 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
         print_json(done)
         return Exit.OK if done.matched or done.already_done else Exit.NOTHING
     if done.already_done:
-        click.echo("this replay was done before; another --name does it again")
+        echo("this replay was done before; another --name does it again")
         return Exit.OK
     if chosen["dry_run"]:
         for name, number in done.matched.items():
-            click.echo(f"{counted(number, 'message')} from {name}")
-        click.echo(f"{counted(sum(done.matched.values()), 'message')} would be sent to {queue}")
+            echo(f"{counted(number, 'message')} from {name}")
+        echo(f"{counted(sum(done.matched.values()), 'message')} would be sent to {queue}")
     else:
-        click.echo(f"{counted(done.published, 'message')} sent to {queue}")
+        echo(f"{counted(done.published, 'message')} sent to {queue}")
     return Exit.OK if done.matched else Exit.NOTHING
 
 
@@ -373,4 +373,4 @@ def load(
         print_json(done)
     else:
         skipped = f", {done.skipped:,} skipped, which have no content" if done.skipped else ""
-        click.echo(f"{counted(done.read, 'row')} read, {counted(done.published, 'message')} sent{skipped}")
+        echo(f"{counted(done.read, 'row')} read, {counted(done.published, 'message')} sent{skipped}")

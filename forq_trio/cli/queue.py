@@ -9,7 +9,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import FORMS, setting_options
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option, yes_option
-from forq_trio.cli.output import members, print_json
+from forq_trio.cli.output import echo, members, print_json
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
 from forq_trio.model.queue_settings import OF_TABLES, SETTINGS
@@ -45,9 +45,9 @@ def show(queue: str, as_json: bool, url: str) -> None:
         rows.append((setting.option, value, source))
     print_table((Column("setting"), Column("value"), Column("source")), rows)
     if found.settings.table is not None:
-        click.echo(f"{queue} is bound to the table {found.settings.table.table}.", err=True)
+        echo(f"{queue} is bound to the table {found.settings.table.table}.", err=True)
     if found.effective.paused:
-        click.echo(f"{queue} is paused: `forq queue resume {queue}` goes on.", err=True)
+        echo(f"{queue} is paused: `forq queue resume {queue}` goes on.", err=True)
 
 
 @queue.command("set", short_help="Change settings of a queue.")
@@ -79,7 +79,7 @@ def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> None:
         known = _is_known(client, queue)
         client.configure(queue, **changes)
     changed = counted(len(changes), "setting")
-    click.echo(f"{changed} of {queue} changed" if known else f"{queue} is a new queue, with {changed}")
+    echo(f"{changed} of {queue} changed" if known else f"{queue} is a new queue, with {changed}")
 
 
 def _is_known(client: "ForqClient", queue: str) -> bool:
@@ -99,7 +99,7 @@ def reset(queue: str, url: str) -> None:
     """Reset all settings to the defaults. A paused queue stays paused."""
     with connect(url) as client:
         client.reset_settings(queue)
-    click.echo(f"{queue} has the default settings")
+    echo(f"{queue} has the default settings")
 
 
 @queue.command(short_help="Bind a queue to a table of pgq's layout.")
@@ -113,7 +113,7 @@ def bind(queue: str, table: str, url: str) -> None:
     """
     with connect(url) as client:
         client.bind(queue, table)
-    click.echo(f"{queue} is bound to the table {table}")
+    echo(f"{queue} is bound to the table {table}")
 
 
 @queue.command(short_help="End the binding of a queue to a table.")
@@ -123,7 +123,7 @@ def unbind(queue: str, url: str) -> None:
     """Give a queue messages of its own again. The table stays as it is."""
     with connect(url) as client:
         client.unbind(queue)
-    click.echo(f"{queue} is not bound to a table any more")
+    echo(f"{queue} is not bound to a table any more")
 
 
 @queue.command(short_help="Deliver no more messages.")
@@ -133,7 +133,7 @@ def pause(queue: str, url: str) -> None:
     """Deliver no messages of a queue until `forq queue resume`. Sends go on, and consumers wait."""
     with connect(url) as client:
         client.pause(queue)
-    click.echo(f"{queue} is paused")
+    echo(f"{queue} is paused")
 
 
 @queue.command(short_help="End a pause.")
@@ -143,7 +143,7 @@ def resume(queue: str, url: str) -> None:
     """Deliver messages again; consumers that wait are served at once."""
     with connect(url) as client:
         client.resume(queue)
-    click.echo(f"{queue} goes on")
+    echo(f"{queue} goes on")
 
 
 @queue.command(short_help="Remove all messages.")
@@ -163,7 +163,7 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
     if as_json:
         print_json({"queue": queue, "purged": purged})
     else:
-        click.echo(f"{counted(purged, 'message')} of {queue} removed")
+        echo(f"{counted(purged, 'message')} of {queue} removed")
 
 
 @queue.command(short_help="Forget an empty queue.")
@@ -173,4 +173,4 @@ def delete(queue: str, url: str) -> None:
     """Forget an empty queue and its settings. A queue that has messages has to be purged first."""
     with connect(url) as client:
         client.delete_queue(queue)
-    click.echo(f"{queue} is removed")
+    echo(f"{queue} is removed")

@@ -10,7 +10,7 @@ import click
 from forq_trio.cli.connection import RETRY_SECONDS, connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import duration_option, json_option, url_option, where_option
-from forq_trio.cli.output import ago, on_terminal, print_json, visible
+from forq_trio.cli.output import ago, echo, echo_styled, on_terminal, print_json, styled
 from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
 from forq_trio.client.types import Delivery
@@ -72,9 +72,7 @@ def receive(
                 code = Exit.FAILED
             printed += len(deliveries)
     if not printed and errors_on_terminal():
-        click.echo(
-            f"No message of {queue} came." if wait_ms else f"No message of {queue} is ready.", err=True
-        )
+        echo(f"No message of {queue} came." if wait_ms else f"No message of {queue} is ready.", err=True)
     return code if printed else Exit.NOTHING
 
 
@@ -127,7 +125,7 @@ def _hand_over(
             _give_back(client, queue, deliveries[len(printed) :])
         refused = _acknowledge(client, queue, printed) if ack and printed else 0
     if refused:
-        click.echo(
+        echo(
             f"forq: {counted(refused, 'message')} printed above could not be acknowledged, for the lease"
             " had ended: expect the same again",
             err=True,
@@ -161,7 +159,7 @@ def _give_back(client: "ForqClient", queue: str, deliveries: list[Delivery]) -> 
     try:
         client.release(queue, [delivery.receipt for delivery in deliveries])
     except ForqError as problem:
-        click.echo(f"forq: unprinted messages come again only when their lease ends: {problem}", err=True)
+        echo(f"forq: unprinted messages come again only when their lease ends: {problem}", err=True)
 
 
 def _print(message: Delivery, *, receipt: str | None, as_json: bool) -> None:
@@ -169,17 +167,17 @@ def _print(message: Delivery, *, receipt: str | None, as_json: bool) -> None:
     if as_json:
         print_json(message)
     elif on_terminal():
-        head = click.style(f"#{message.sequence}", bold=True) + click.style(
+        head = styled(f"#{message.sequence}", bold=True) + styled(
             f"  {message.id}  attempt {message.attempts}  sent {ago(message.received_at)} ago", dim=True
         )
-        click.echo(head)
+        echo_styled(head)
         for detail in _details(message, receipt):
-            click.echo(click.style(visible(detail), dim=True))
-        click.echo(visible(message.content) + "\n")
+            echo_styled(styled(detail, dim=True))
+        echo(message.content + "\n")
     elif receipt is None:
-        click.echo(message.content)
+        echo(message.content)
     else:
-        click.echo(f"{receipt}\t{message.content}")
+        echo(f"{receipt}\t{message.content}")
 
 
 def _details(message: Delivery, receipt: str | None) -> Iterator[str]:

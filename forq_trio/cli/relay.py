@@ -7,7 +7,7 @@ import click
 from forq_trio.cli.connection import secret_for
 from forq_trio.cli.exits import Failure
 from forq_trio.cli.options import url_option
-from forq_trio.cli.output import visible
+from forq_trio.cli.output import echo, visible
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ def relay(database: str, once: bool, url: str) -> None:
         async with AsyncForqClient(url, secret) as client:
             relay = Relay(database, client, on_set_aside=_name_refused)
             if once:
-                click.echo(f"{counted(await relay.relay_all(), 'message')} sent.")
+                echo(f"{counted(await relay.relay_all(), 'message')} sent.")
                 return
-            click.echo(f"Sends what is committed into {database} to {url}.", err=True)
+            echo(f"Sends what is committed into {database} to {url}.", err=True)
             await relay.run()
 
     try:
@@ -48,4 +48,4 @@ def relay(database: str, once: bool, url: str) -> None:
 
 
 def _name_refused(refusal: "OutboxRefusal") -> None:
-    click.echo(visible(f"Message {refusal.id} is set aside: {refusal.message} ({refusal.code})"), err=True)
+    echo(visible(f"Message {refusal.id} is set aside: {refusal.message} ({refusal.code})"), err=True)

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import click
-
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.client.types import MoveResult, ReceiptResult
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.telemetry.words import counted
@@ -31,8 +29,8 @@ def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_
     else:
         for result in refused:
             named = result.receipt if isinstance(result, ReceiptResult) else result.id
-            click.echo(f"forq: {named}: {result.message} ({result.code})", err=True)
-        click.echo(f"{counted(len(results) - len(refused), 'message')} {done}")
+            echo(f"forq: {named}: {result.message} ({result.code})", err=True)
+        echo(f"{counted(len(results) - len(refused), 'message')} {done}")
     if not refused:
         return Exit.OK
     return Exit.NOTHING if all(result.code == MessageNotFound.code for result in refused) else Exit.FAILED

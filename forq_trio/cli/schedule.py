@@ -12,7 +12,7 @@ from forq_trio.cli.declared_options import run_options
 from forq_trio.cli.exits import Exit, Failure, explain
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import all_options, duration_text, json_option, moment_ms, url_option, yes_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.schedule_apply import all_schedules, apply
 from forq_trio.cli.schedule_words import (
     caret_under,
@@ -100,7 +100,7 @@ def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: 
     if as_json:
         print_json(saved)
     else:
-        click.echo(f"{name} is saved, {timing_words(saved)}: {planned(saved)}")
+        echo(f"{name} is saved, {timing_words(saved)}: {planned(saved)}")
 
 
 @schedule.command("list", short_help="List schedules.")
@@ -138,12 +138,12 @@ def show(name: str, runs: int, as_json: bool, url: str) -> None:
         print_json(details)
         return
     for label, value in lines_of(details.schedule):
-        click.echo(f"{label:<16} {value}")
+        echo(f"{label:<16} {value}")
     if details.next_runs:
-        click.echo("\nNext runs:")
+        echo("\nNext runs:")
         print_times(details.next_runs)
     if details.runs:
-        click.echo("\nLast runs:")
+        echo("\nLast runs:")
         print_runs(details.runs)
 
 
@@ -173,7 +173,7 @@ def next_(count: int, as_json: bool, url: str, **chosen: Any) -> int:
     elif found:
         print_times(found)
     else:
-        click.echo("It has no run any more.", err=True)
+        echo("It has no run any more.", err=True)
     return Exit.OK if found else Exit.NOTHING
 
 
@@ -206,7 +206,7 @@ def run(name: str, as_json: bool, url: str) -> None:
     if as_json:
         print_json(produced)
     else:
-        click.echo(f"{name} sent {produced.id}, sequence {produced.sequence}")
+        echo(f"{name} sent {produced.id}, sequence {produced.sequence}")
 
 
 @schedule.command(short_help="Delete schedules.")
@@ -232,9 +232,9 @@ def _each(names: tuple[str, ...], do: Callable[[str], DoneT], words: Callable[[s
     code: int = Exit.OK
     for name in names:
         try:
-            click.echo(words(name, do(name)))
+            echo(words(name, do(name)))
         except CallerError as problem:
-            click.echo(f"forq: {name}: {problem} ({problem.code})", err=True)
+            echo(f"forq: {name}: {problem} ({problem.code})", err=True)
             code = explain(problem)[1]
     return code
 

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import one_line, print_json
+from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.schedule_file import BadFile, read_schedules
 from forq_trio.cli.schedule_words import caret_lines, timing_words
 from forq_trio.client.types import NewSchedule, Schedule
@@ -64,8 +64,8 @@ def apply(file: Path, yes: bool, prune: bool, as_json: bool, url: str) -> int:
         _check(client, file, changes)
         if not as_json:
             for change in changes:
-                click.echo("\n".join(_lines(change)))
-            click.echo(_summary(changes, len(wanted)), err=True)
+                echo("\n".join(_lines(change)))
+            echo(_summary(changes, len(wanted)), err=True)
         failed = 0
         for change in changes:
             problem = _do(client, change) if yes else None
@@ -76,9 +76,9 @@ def apply(file: Path, yes: bool, prune: bool, as_json: bool, url: str) -> int:
         if failed:
             return Exit.FAILED
         if changes and not as_json:
-            click.echo(f"{counted(len(changes), 'schedule')} done")
+            echo(f"{counted(len(changes), 'schedule')} done")
     elif changes and not as_json:
-        click.echo("Nothing is changed yet: --yes does it.", err=True)
+        echo("Nothing is changed yet: --yes does it.", err=True)
     return Exit.OK
 
 
@@ -157,10 +157,10 @@ def _do(client: "ForqClient", change: Change) -> ForqError | None:
         else:
             client.save_schedule(change.name, change.wanted)
     except ForqUnreachable:
-        click.echo(f"forq: whether {change.name} is done is not known; apply again", err=True)
+        echo(f"forq: whether {change.name} is done is not known; apply again", err=True)
         raise
     except ForqError as problem:
-        click.echo(f"forq: {change.name}: {problem} ({problem.code})", err=True)
+        echo(f"forq: {change.name}: {problem} ({problem.code})", err=True)
         return problem
     return None
 

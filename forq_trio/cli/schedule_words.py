@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-import click
-
-from forq_trio.cli.output import ago, on_terminal, visible
+from forq_trio.cli.output import ago, echo, on_terminal
 from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.client.types import NextRun, SavedRun, Schedule, Timing
 from forq_trio.model import durations
@@ -72,11 +70,11 @@ def lines_of(schedule: Schedule) -> Iterator[tuple[str, str]]:
             shown = (
                 " ".join(f"{key}={each}" for key, each in value.items()) if isinstance(value, dict) else value
             )
-            yield option.option, _plain(str(shown))
+            yield option.option, str(shown)
     made_by = f" by {schedule.made_by}" if schedule.made_by else ""
     yield "made", _moment(schedule.made_at) + made_by
     yield "changed", _moment(schedule.updated_at)
-    yield "content", _plain(schedule.content)
+    yield "content", schedule.content
 
 
 def print_times(runs: Sequence[NextRun]) -> None:
@@ -89,7 +87,7 @@ def print_times(runs: Sequence[NextRun]) -> None:
     print_table(_TIMES, rows)
     for run in runs:
         if run.note is not None:
-            click.echo(f"{run.local}: {run.note}")
+            echo(f"{run.local}: {run.note}")
 
 
 def print_runs(runs: Sequence[SavedRun]) -> None:
@@ -121,10 +119,6 @@ def _moment(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
-def _plain(text: str) -> str:
-    return visible(text) if on_terminal() else text
-
-
 @contextmanager
 def caret_under(cron: str | None) -> Iterator[None]:
     """Show the part of the expression that the body is refused for, and let the error go on."""
@@ -132,7 +126,7 @@ def caret_under(cron: str | None) -> Iterator[None]:
         yield
     except InvalidCron as problem:
         for line in caret_lines(cron or "", problem):
-            click.echo(line, err=True)
+            echo(line, err=True)
         raise
 
 

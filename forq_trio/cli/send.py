@@ -21,7 +21,7 @@ from forq_trio.cli.exits import Exit, Failure, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.lines import Line, LineCutter
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.send_keyed import key_options, offer_one, take_keyed
 from forq_trio.client.batches import batches
@@ -98,13 +98,13 @@ def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOp
         produced = client.produce(queue, content, **options)
     except (KeyboardInterrupt, ForqError) as problem:
         if not did_nothing(problem):
-            click.echo("forq: whether the message is stored is not known", err=True)
+            echo("forq: whether the message is stored is not known", err=True)
         raise
     if as_json:
         print_json(produced)
     else:
         done = "already sent" if produced.duplicate else "sent"
-        click.echo(f"{done} {produced.id} to {queue}, sequence {produced.sequence}")
+        echo(f"{done} {produced.id} to {queue}, sequence {produced.sequence}")
     return Exit.OK
 
 
@@ -182,7 +182,7 @@ def _read(stream: IO[bytes]) -> bytes:
 def _send_lines(sending: _Sending, file: Path | None, as_json: bool) -> int:
     typed = file is None and sys.stdin.isatty()
     if typed:
-        click.echo("Each line you type is sent as one message; end with Ctrl-D.", err=True)
+        echo("Each line you type is sent as one message; end with Ctrl-D.", err=True)
     with nullcontext(sys.stdin.buffer) if file is None else open(file, "rb") as stream:
         started, first_line, done_bytes = time.monotonic(), sending.next_line, 0
         try:
@@ -201,9 +201,7 @@ def _send_lines(sending: _Sending, file: Path | None, as_json: bool) -> int:
                 _tell_rejected(sending.rejected)
                 _tell_where_to_go_on(sending, first_line)
                 rate = f" ({sending.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""
-                click.echo(
-                    f"sent {counted(sending.sent, 'message')} to {sending.queue} in {seconds:.1f} s{rate}"
-                )
+                echo(f"sent {counted(sending.sent, 'message')} to {sending.queue} in {seconds:.1f} s{rate}")
     return Exit.FAILED if sending.rejected else Exit.OK
 
 
@@ -227,18 +225,18 @@ def _print_summary(sending: _Sending) -> None:
 
 def _tell_rejected(rejected: list[tuple[int, ForqError]]) -> None:
     for number, error in sorted(rejected, key=itemgetter(0))[:_REJECTIONS_SHOWN_MAX]:
-        click.echo(f"forq: line {number} was not sent: {error} ({error.code})", err=True)
+        echo(f"forq: line {number} was not sent: {error} ({error.code})", err=True)
     if len(rejected) > _REJECTIONS_SHOWN_MAX:
-        click.echo(f"forq: … {counted(len(rejected), 'line')} in all were not sent", err=True)
+        echo(f"forq: … {counted(len(rejected), 'line')} in all were not sent", err=True)
 
 
 def _tell_where_to_go_on(sending: _Sending, first_line: int) -> None:
     if sending.under_way is not None:
         first, last = sending.under_way
-        click.echo(
+        echo(
             f"forq: whether lines {first} to {last} are stored is not known: --from-line {first} sends them"
             f" again, --from-line {last + 1} leaves them out",
             err=True,
         )
     elif not sending.complete and sending.next_line > first_line:
-        click.echo(f"forq: --from-line {sending.next_line} goes on where this ended", err=True)
+        echo(f"forq: --from-line {sending.next_line} goes on where this ended", err=True)

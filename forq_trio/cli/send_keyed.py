@@ -7,7 +7,7 @@ import click
 
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.options import all_options, duration_option
-from forq_trio.cli.output import print_json
+from forq_trio.cli.output import echo, print_json
 from forq_trio.client.types import MessageOptions, Mode, Offered
 from forq_trio.model.errors import ForqError
 
@@ -101,12 +101,12 @@ def offer_one(
         )
     except (KeyboardInterrupt, ForqError) as problem:
         if not did_nothing(problem):
-            click.echo("forq: whether the offer is stored is not known", err=True)
+            echo("forq: whether the offer is stored is not known", err=True)
         raise
     if as_json:
         print_json(offered)
     else:
-        click.echo(_outcome(offered, queue))
+        echo(_outcome(offered, queue))
     return Exit.OK
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.output import echo
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import StorageOpenError
 
@@ -80,7 +81,7 @@ class _WithSettings(click.Command):
     def show_apart(self, ctx: click.Context) -> None:
         formatter = ctx.make_formatter()
         _write_section(ctx, formatter, _APART, self._sections(ctx)[_APART])
-        click.echo(formatter.getvalue(), nl=False)
+        echo(formatter.getvalue(), nl=False)
 
     def _sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
         sections: dict[str, list[click.Parameter]] = {}
@@ -121,7 +122,7 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
 
     loaded = load({name: text for name, text in settings.items() if text is not None}, file=file)
     for warning in loaded.warnings:
-        click.echo(f"forq: {warning}", err=True)
+        echo(f"forq: {warning}", err=True)
     return loaded
 
 
@@ -161,7 +162,7 @@ def _tell(told: TextIO, url: str, ui_url: str | None) -> None:
         told.write("".join(f"{each}\n" for each in (url, ui_url) if each is not None))
         told.close()
     except OSError as problem:
-        click.echo(f"forq: {told.name}: {problem.strerror}", err=True)
+        echo(f"forq: {told.name}: {problem.strerror}", err=True)
 
 
 @click.command(cls=_WithSettings)
@@ -174,11 +175,11 @@ def config(example: bool, as_json: bool, file: Path | None, **settings: Any) -> 
     from forq_trio.config import report
 
     if example:
-        click.echo(report.example(), nl=False)
+        echo(report.example(), nl=False)
         return
     loaded = _load(file, settings)
     if as_json:
-        click.echo(report.as_json(loaded))
+        echo(report.as_json(loaded))
         return
     print_table(
         [Column(name) for name in ("section", "setting", "value", "source")],

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
-import click
-
-from forq_trio.cli.output import on_terminal, print_json, visible
+from forq_trio.cli.output import echo, echo_styled, on_terminal, print_json, styled, visible
 
 TEXT_WIDTH_MIN = 10
 _GAP = "  "
@@ -47,7 +45,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> 
     cells = [[str(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
     if not on_terminal():
         for row in ([column.name for column in columns], *cells):
-            click.echo("\t".join(row))
+            echo("\t".join(row))
         return
     cells = [[visible(cell) for cell in row] for row in cells]
     width = shutil.get_terminal_size().columns
@@ -58,12 +56,12 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> 
         return
     chosen = [columns[place] for place in shown]
     widths = _widths(chosen, [natural[place] for place in shown], width)
-    click.echo(click.style(_line(chosen, [column.name for column in chosen], widths), bold=True))
+    echo_styled(styled(_line(chosen, [column.name for column in chosen], widths), bold=True))
     for row in cells:
-        click.echo(_line(chosen, [row[place] for place in shown], widths))
+        echo(_line(chosen, [row[place] for place in shown], widths))
     left_out = [column.name for place, column in enumerate(columns) if place not in shown]
     if left_out:
-        click.echo(f"Too narrow for: {', '.join(left_out)}. With --json they are there.", err=True)
+        echo(f"Too narrow for: {', '.join(left_out)}. With --json they are there.", err=True)
 
 
 def print_list(
@@ -80,7 +78,7 @@ def print_list(
     elif found:
         print_table(columns, [row(each) for each in found])
     elif nothing:
-        click.echo(nothing, err=True)
+        echo(nothing, err=True)
 
 
 def _columns_that_fit(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int] | None:
@@ -133,8 +131,8 @@ def _print_records(names: Cells, rows: Sequence[Cells]) -> None:
     label_width = _width_of(names)
     for row in rows:
         for name, cell in zip(names, row, strict=True):
-            click.echo(f"{click.style(name.ljust(label_width), bold=True)}{_GAP}{cell}")
-        click.echo()
+            echo_styled(f"{styled(name.ljust(label_width), bold=True)}{_GAP}{cell}")
+        echo()
 
 
 def _width_of(texts: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import duration_option, json_option, url_option
-from forq_trio.cli.output import ago, print_json
+from forq_trio.cli.output import ago, echo, print_json
 from forq_trio.cli.tables import Column, print_list
 from forq_trio.client.types import Scope, TokenInfo
 from forq_trio.model import durations
@@ -46,8 +46,8 @@ def create(
     if as_json:
         print_json(created)
     else:
-        click.echo(created.token)
-        click.echo("Keep it now: it is not shown again.", err=True)
+        echo(created.token)
+        echo("Keep it now: it is not shown again.", err=True)
 
 
 @token.command("list", short_help="List all tokens.")
@@ -84,4 +84,4 @@ def revoke(name: str, url: str) -> None:
     """Revoke a token, at once and for good. Its name is free again."""
     with connect(url) as client:
         client.revoke_token(name)
-    click.echo(f"{name} is revoked")
+    echo(f"{name} is revoked")

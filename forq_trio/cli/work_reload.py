@@ -14,9 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import click
-
 from forq_trio.cli.exits import Exit
+from forq_trio.cli.output import echo
 from forq_trio.cli.work_apps import AppName, directory_of
 from forq_trio.model.extras import needing
 
@@ -60,7 +59,7 @@ class Reloader:
     def _restart(self, changes: set[Any]) -> None:
         assert self._process is not None
         names = sorted({Path(name).name for _, name in changes})
-        click.echo(f"forq: {', '.join(names[:3])} changed: starting again", err=True)
+        echo(f"forq: {', '.join(names[:3])} changed: starting again", err=True)
         if self._process.poll() is None:
             self._process.terminate()
         self._process.wait()
@@ -72,7 +71,7 @@ class Reloader:
         code = self._process.poll()
         if code and not self._told:
             self._told = True
-            click.echo("forq: waiting for a change", err=True)
+            echo("forq: waiting for a change", err=True)
         return code == 0
 
 

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from forq_trio.cli.output import one_line, print_json, visible
+from forq_trio.cli.output import echo, one_line, print_json, visible
 from forq_trio.cli.progress import errors_on_terminal
 
 if TYPE_CHECKING:
@@ -120,7 +118,7 @@ class _Lines(logging.Handler):
     """Log records as lines on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"forq: {_line(record)}", err=True)
+        echo(f"forq: {_line(record)}", err=True)
 
 
 def _line(record: logging.LogRecord) -> str:
