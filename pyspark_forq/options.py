@@ -19,6 +19,7 @@ from forq_trio.client.address import DEFAULT_URL, is_server_url, without_credent
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import check_queue_name
+from forq_trio.model.secrets import why_no_secret
 from pyspark_forq.driver_files import text_of
 from pyspark_forq.errors import ForqOptionError
 
@@ -78,6 +79,8 @@ class Options:
             raise ForqOptionError(
                 "there is no token: set FORQ_AUTH_SECRET (or FORQ_TOKEN) where Spark runs, or give option 'tokenFile'"
             )
+        if (reason := why_no_secret(secret)) is not None:  # options were checked already
+            raise ForqOptionError(f"the token of FORQ_AUTH_SECRET or FORQ_TOKEN {reason}")
         return secret
 
 
@@ -93,8 +96,8 @@ def _url(text: str) -> str:
 
 
 def _token(text: str) -> str:
-    if not (text and text.isascii() and text.isprintable()):
-        raise ValueError("it is empty, or has characters that an HTTP header cannot carry")
+    if (reason := why_no_secret(text)) is not None:
+        raise ValueError(f"it {reason}")
     return text
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.client.address import DEFAULT_URL, is_server_url
+from forq_trio.model.secrets import why_no_secret
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -34,6 +35,6 @@ def secret_for(url: str) -> str:
         raise Failure(
             "FORQ_AUTH_SECRET is not set; it has to hold the server's secret or an access token", Exit.USAGE
         )
-    if not (secret.isascii() and secret.isprintable()):
-        raise Failure("FORQ_AUTH_SECRET has characters that an HTTP header cannot carry", Exit.USAGE)
+    if (reason := why_no_secret(secret)) is not None:
+        raise Failure(f"FORQ_AUTH_SECRET {reason}", Exit.USAGE)
     return secret

@@ -56,6 +56,8 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return ["forq: the configuration is not valid:", *(f"  {line}" for line in problems)], Exit.USAGE
         case Failure(code=code):
             return [f"forq: {problem}"], code
+        case errors.InvalidSecret() | errors.InvalidServerUrl():
+            return [f"forq: {problem}"], Exit.USAGE
         case errors.ForqUnreachable():
             advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
             return [f"forq: {problem}{advice}"], Exit.UNREACHABLE

@@ -6,6 +6,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 DEFAULT_URL = "http://localhost:8080"
 _PORTS = {"http": 80, "https": 443}
+_LABEL_LENGTH_MAX = 63
 _NOT_IN_URLS = re.compile(r"[\s\x00-\x20\x7f]")
 
 
@@ -34,19 +35,34 @@ def is_server_url(url: str) -> bool:
 
 def address_of(url: str) -> Address:
     """The address that a URL names. Raises ValueError for one that a server cannot be at."""
-    parts = urlsplit(url)
-    if parts.scheme not in _PORTS or not parts.hostname or parts.port == 0 or _NOT_IN_URLS.search(url):
+    try:
+        parts = urlsplit(url)
+        usable = (
+            parts.scheme in _PORTS and parts.hostname and parts.port != 0 and not _NOT_IN_URLS.search(url)
+        )
+    except ValueError:  # half an IPv6 address, or a port past 65535
+        usable = False
+    if not usable:
         raise ValueError(f"{without_credentials(url)!r} is not the URL of a server")
+    host = parts.hostname or ""
+    _check_labels(host)
     port = _PORTS[parts.scheme] if parts.port is None else parts.port
     path = parts.path.rstrip("/")
-    return Address(
-        parts.scheme == "https", parts.hostname, port, _authority(parts), path, _credentials(parts)
-    )
+    return Address(parts.scheme == "https", host, port, _authority(parts), path, _credentials(parts))
 
 
 def without_credentials(url: str) -> str:
     """The URL without the user and password that it may have."""
     return re.sub(r"//[^/]*@", "//", url)
+
+
+def _check_labels(host: str) -> None:
+    """Raise ValueError for a name that no name server can be asked for (RFC 1035 section 2.3.4)."""
+    if ":" in host:
+        return
+    labels = host.removesuffix(".").split(".")
+    if not all(0 < len(label) <= _LABEL_LENGTH_MAX for label in labels):
+        raise ValueError(f"{host!r} is not the name of a host")
 
 
 def _authority(parts: SplitResult) -> str:

@@ -46,7 +46,7 @@ class AsyncConnection:
         transport: AsyncTransport | None = None,
     ) -> None:
         self._url = url
-        self._secret = secret
+        self._secret = protocol.secret_of(secret)
         self._retry_seconds = retry_seconds
         self._transport: AsyncTransport = AsyncPool(url) if transport is None else transport
         self._acks = SharedAcks()
@@ -119,7 +119,7 @@ class AsyncConnection:
                 delay = retries.after_answer(answer)
                 if delay is None:
                     if not answer.is_success:
-                        raise protocol.refusal(answer)
+                        raise protocol.refusal(answer, has_secret=bool(self._secret))
                     return answer
             await self._pause(delay)
 

@@ -36,11 +36,14 @@ from forq_trio.model.errors import (
     InvalidContent,
     InvalidCron,
     InvalidQueueName,
+    TooManyWrongKeys,
+    WrongKey,
     error_of,
 )
 from forq_trio.model.events import read_events as read_event_lines
 from forq_trio.model.key_checks import check_is_offering, check_key, check_kind
 from forq_trio.model.schedule_errors import CronPlace
+from forq_trio.model.secrets import check_secret
 from forq_trio.model.values import seen
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
@@ -104,6 +107,12 @@ class _Configuration(Struct):
 
     settings: _Settings
     effective: _Rules
+
+
+def secret_of(secret: str) -> str:
+    """The secret that a client was given, "" for none. Raises InvalidSecret, and TypeError for what is no str."""
+    check_is_text("secret", secret)
+    return secret and check_secret(secret)
 
 
 def request_of(secret: str, method: str, path: str, body: object | None, wait_seconds: float) -> Request:
@@ -332,8 +341,8 @@ def check_readable(answer: Answer) -> None:
         raise unreadable(ValueError(f"it is encoded as {coding}"))
 
 
-def refusal(answer: Answer) -> ForqError:
-    """The error for an answer that is no success."""
+def refusal(answer: Answer, *, has_secret: bool = True) -> ForqError:
+    """The error for an answer that is no success. has_secret: False if the request had no key that might be wrong."""
     try:
         error = msgspec.json.decode(answer.content, type=ErrorView)
     except (msgspec.MsgspecError, RecursionError):
@@ -341,6 +350,13 @@ def refusal(answer: Answer) -> ForqError:
     found = error_of(error.code, field=error.field, message=error.message)
     if isinstance(found, InvalidCron) and error.place is not None:
         found.place = CronPlace(*astuple(error.place))
+    if isinstance(found, (WrongKey, TooManyWrongKeys)) and not has_secret:
+        # An address that is locked out (429) would get 401 otherwise: to wait for that helps nobody.
+        return WrongKey("the server wants a key, and this client was given no secret (FORQ_AUTH_SECRET)")
+    if isinstance(found, TooManyWrongKeys):
+        seconds = answer.header("Retry-After")
+        locked = "locked out" if seconds is None else f"locked out for {seconds} s"
+        return TooManyWrongKeys(f"too many wrong keys came from this address, which is {locked}")
     return found
 
 

@@ -25,7 +25,7 @@ from forq_trio.client.proxies import proxy_before
 from forq_trio.client.streams import Route, Sockets
 from forq_trio.client.sync_streams import Stream, open_stream, read_answer
 from forq_trio.client.tls import context_for
-from forq_trio.model.errors import ClientClosed
+from forq_trio.model.errors import ClientClosed, InvalidServerUrl
 from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
 
 
@@ -91,18 +91,16 @@ class _Slots:
 class Pool:
     """The connections to the server at `url`. authorities: whom to trust, in PEM; None: as the environment says.
 
-    Raises OSError and ValueError for certificates and proxies that cannot be used. A URL that no server can be at is
-    refused when a request is made.
+    Raises OSError and ValueError for certificates and proxies that cannot be used, and InvalidServerUrl.
     """
 
     def __init__(self, url: str, authorities: str | None = None) -> None:
         try:
             address = address_of(url)
         except ValueError as problem:
-            self._route: Route | str = str(problem)
-        else:
-            proxy = proxy_before(url)
-            self._route = Route(address, proxy, context_for(address, proxy, authorities))
+            raise InvalidServerUrl(str(problem)) from None
+        proxy = proxy_before(url)
+        self._route = Route(address, proxy, context_for(address, proxy, authorities))
         self._encoder = Encoder()
         self._closed = False
         self._begin()
@@ -122,8 +120,6 @@ class Pool:
 
     def exchange(self, request: Request) -> Answer:
         """Send a request and return its answer. Raises TransportError, and ClientClosed."""
-        if isinstance(self._route, str):
-            raise CannotSend(self._route)
         data = self._encoder.encode(request, self._route)
         sync_waits.checkpoint_if_cancelled()
         slots = self._slots

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from forq_trio.model import limits
+from forq_trio.model.secrets import why_no_secret
 
 _HOST_NAME = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_-]{1,63})*\.?"
@@ -57,15 +58,17 @@ def shown(text: str) -> str:
 def _check_secret(text: str) -> str:
     if len(text) < limits.AUTH_SECRET_LENGTH_MIN:
         raise ValueError(f"has only {len(text)} characters")
-    # It is sent in an HTTP header, which strips blanks at the ends and carries only printable ASCII safely.
-    if not text.isascii() or not text.isprintable() or text != text.strip():
-        raise ValueError("has characters that an HTTP header cannot carry, or blanks at an end")
+    if (reason := why_no_secret(text)) is not None:
+        raise ValueError(reason)
     return text
 
 
 def _check_database_url(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")):
-        raise ValueError("does not begin with postgresql://")
+        quoted = text[:1] in ("'", '"')
+        raise ValueError(f"does not begin with postgresql://{', but with a quote' if quoted else ''}")
+    if text != text.strip() or not text.isprintable():
+        raise ValueError("has blanks at an end, or control characters")
     return text
 
 

@@ -6,6 +6,10 @@ answers, with that word; its docstring is the sentence that says why. Forq's API
 docs/api.md follow from it. Another dialect has a table of its own codes.
 """
 
+from forq_trio.model.client_errors import ClientClosed as ClientClosed
+from forq_trio.model.client_errors import ForqProtocolError as ForqProtocolError
+from forq_trio.model.client_errors import InvalidSecret as InvalidSecret
+from forq_trio.model.client_errors import InvalidServerUrl as InvalidServerUrl
 from forq_trio.model.declared import Kind
 from forq_trio.model.forq_error import KINDS
 from forq_trio.model.forq_error import CallerError as CallerError
@@ -446,32 +450,6 @@ class ForqUnreachable(ServiceError):
         super().__init__(message, field=field, code=code)
         self.sent = sent
         self.lasting = lasting
-
-
-class ClientClosed(ForqError):
-    """The client was closed before the answer came; what was asked for may be done or not"""
-
-    code = "client.closed"
-
-
-class ForqProtocolError(ForqError):
-    """A client got an answer that is not one of Forq's: probably the URL belongs to another service.
-
-    refused: True if its HTTP status says that the request was not carried out.
-    """
-
-    code = "client.protocol"
-
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        field: str | None = None,
-        code: str | None = None,
-        refused: bool = False,
-    ) -> None:
-        super().__init__(message, field=field, code=code)
-        self.refused = refused
 
 
 def error_of(code: str, *, field: str | None = None, message: str | None = None) -> ForqError:

@@ -15,9 +15,10 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 import anyio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, ForqError
+from forq_trio.model.errors import CallerError, ForqError, WrongKey
 from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced, check_queue_name
+from forq_trio.model.secrets import check_secret
 from forq_trio.model.where import Wanted
 from forq_trio.outbox.relay import Relay, check_source
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
@@ -78,7 +79,7 @@ class Worker:
         self.stats: dict[str, QueueStats] = {}
         self._outbox = outbox
         self._source = source
-        self._secret = secret
+        self._secret = secret and check_secret(secret)
         self._concurrency = concurrency
         self._drain_seconds = drain_seconds
         self._middleware: list[Middleware] = []
@@ -379,7 +380,8 @@ class Worker:
                 until=lambda: -math.inf if self._stopping.is_set() else until,
             )
         except ForqError as error:
-            if not isinstance(error, CallerError) and not self._stopping.is_set():
+            # A key that is wrong here is wrong for all: a few more tries would lock the address out.
+            if isinstance(error, WrongKey) or not (isinstance(error, CallerError) or self._stopping.is_set()):
                 raise
             return limits.LEASE_MS_DEFAULT, None
         return configuration.effective.lease_ms, configuration.effective.max_attempts

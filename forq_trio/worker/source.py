@@ -13,6 +13,7 @@ from forq_trio.model.errors import ForqError, ServiceError, Stopping, TooManyWro
 from forq_trio.model.extras import needing
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import MessageOptions, Produced
+from forq_trio.model.secrets import check_secret
 from forq_trio.outbox import relay as outbox
 from forq_trio.wire.consuming import Consuming
 from forq_trio.wire.queues import QueueConfiguration
@@ -93,7 +94,7 @@ async def patiently(
 async def open_source(source: "str | Source", secret: str | None) -> AsyncIterator[Source]:
     """The source of a worker: by URL, closed at the end, or one that somebody else opened.
 
-    Raises ValueError for a URL of no known kind, and what `open_broker` raises.
+    Raises ValueError for a URL of no known kind, InvalidSecret, and what `open_broker` raises.
     """
     if not isinstance(source, str):
         yield source
@@ -115,5 +116,8 @@ async def open_source(source: "str | Source", secret: str | None) -> AsyncIterat
 
 
 def own_secret(secret: str | None) -> str:
-    """The secret for a server: the given one, else that of FORQ_AUTH_SECRET."""
-    return os.environ.get("FORQ_AUTH_SECRET", "") if secret is None else secret
+    """The secret for a server: the given one, else that of FORQ_AUTH_SECRET, "" for none. Raises InvalidSecret."""
+    name = "the secret"
+    if secret is None:
+        name, secret = "FORQ_AUTH_SECRET", os.environ.get("FORQ_AUTH_SECRET", "")
+    return secret and check_secret(secret, name)

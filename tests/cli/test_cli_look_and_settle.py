@@ -244,7 +244,13 @@ def test_a_wrong_secret(connected: Forq, arguments: tuple[str, ...], monkeypatch
         "forq: the key is missing or wrong, or its token expired or was revoked (unauthorized);"
         " FORQ_AUTH_SECRET has to hold the server's secret or an access token\n",
     )
-    for secret, sentence in (("", "FORQ_AUTH_SECRET is not set"), ("é", "that an HTTP header cannot carry")):
+    for secret, sentence in (
+        ("", "FORQ_AUTH_SECRET is not set"),
+        ("é", "FORQ_AUTH_SECRET has characters that are not ASCII"),
+        ("a\n", "FORQ_AUTH_SECRET ends with a line end"),
+        ("a ", "FORQ_AUTH_SECRET has blanks at an end"),
+        ('"a"', "FORQ_AUTH_SECRET has quotes around it"),
+    ):
         monkeypatch.setenv("FORQ_AUTH_SECRET", secret)
         outcome = connected(*arguments)
         assert outcome.code == 2

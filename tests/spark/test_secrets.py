@@ -108,8 +108,10 @@ def test_a_setting_that_does_not_exist_is_an_error(spark) -> None:
     ("content", "option", "words"),
     [
         (None, "tokenFile", r"the driver cannot read it \(No such file or directory\)"),
-        ("", "tokenFile", "it is empty, or has characters that an HTTP header cannot carry"),
-        ("geheim ä", "tokenFile", "it is empty, or has characters that an HTTP header cannot carry"),
+        ("", "tokenFile", "it is empty"),
+        ("geheim ä", "tokenFile", "it has characters that are not ASCII"),
+        ('"geheim"\n', "tokenFile", "it has quotes around it"),
+        ("geheim\x1b", "tokenFile", "it has control characters"),
         ("-" * (FILE_BYTES_MAX + 1), "tokenFile", "longer than 1,048,576 bytes"),
         ("", "caFile", "the file has no certificates in PEM"),
         ("geheim", "caFile", "the file has no certificates in PEM"),
@@ -122,6 +124,27 @@ def test_files_that_cannot_be_used_are_named(tmp_path, content, option, words) -
     with pytest.raises(ForqOptionError, match=f"option {option}='{path}': .*{words}") as raised:
         parsed({"queue": "q", option: str(path)}, "read")
     assert "geheim" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        ("geheim\n", "ends with a line end"),
+        ("geheim ", "has blanks at an end"),
+        ("'geheim'", "has quotes around it"),
+        ("geheim\0", "has control characters"),
+    ],
+)
+def test_tokens_that_no_request_can_carry(token, words, monkeypatch) -> None:
+    with pytest.raises(ForqOptionError, match=f"option token: it {words}") as raised:
+        parsed({"queue": "q", "token": token}, "read")
+    assert "geheim" not in str(raised.value)
+    if "\0" not in token:  # which no variable can have
+        monkeypatch.delenv("FORQ_AUTH_SECRET", raising=False)
+        monkeypatch.setenv("FORQ_TOKEN", token)
+        with pytest.raises(ForqOptionError, match=f"FORQ_TOKEN {words}") as raised:
+            parsed({"queue": "q"}, "read").secret()
+        assert "geheim" not in str(raised.value)
 
 
 def test_a_token_is_given_in_one_way(tmp_path) -> None:

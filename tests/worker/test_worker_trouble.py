@@ -12,10 +12,20 @@ import pytest
 import trio
 
 from forq_trio import AsyncForqClient, open_broker
-from forq_trio.model.errors import Forbidden, ForqError, ForqUnreachable, Overloaded
+from forq_trio.model.errors import (
+    Forbidden,
+    ForqError,
+    ForqUnreachable,
+    InvalidSecret,
+    Overloaded,
+    TooManyWrongKeys,
+    WrongKey,
+)
+from forq_trio.model.limits import AUTH_FAILURES_MAX
 from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
 from forq_trio.worker.source import ANSWER_SECONDS_MAX, PAUSE_SECONDS_MAX
 from support.actors import all_idle
+from support.in_process import in_process_server
 from support.real_server import SECRET, environment, real_server
 
 ROOT = Path(__file__).parents[2]
@@ -472,3 +482,39 @@ async def test_a_queue_that_may_not_be_read_stops_the_others_at_once(face, nurse
         await face.advance(1_000)
         await released.wait()
     assert len(raised) == 1
+
+
+async def nothing(content: str) -> None:
+    """A handler."""
+
+
+async def test_without_a_secret_the_first_refusal_ends_a_worker(monkeypatch) -> None:
+    """Further tries would lock the address out, and then the worker would wait for that to end."""
+    monkeypatch.delenv("FORQ_AUTH_SECRET", raising=False)
+    with in_process_server(lock_out=True) as url:
+        app = Worker(url, name="w")
+        for queue in ("a", "b", "c", "d", "e", "f"):
+            app.on(queue)(nothing)
+        with trio.fail_after(30), pytest.raises(WrongKey, match="was given no secret"):
+            await app.serve()
+        async with AsyncForqClient(url, "wrong", retry_seconds=0) as client:
+            for _ in range(AUTH_FAILURES_MAX - 2):
+                with pytest.raises(WrongKey):
+                    await client.queues()
+            with pytest.raises(WrongKey):
+                await (
+                    client.queues()
+                )  # the worker's was the first, so this one is the last that is not locked out
+            with pytest.raises(TooManyWrongKeys):
+                await client.queues()
+
+
+@pytest.mark.parametrize("secret", [f"{SECRET}\n", f"{SECRET} ", f'"{SECRET}"'])
+async def test_a_secret_that_no_request_can_carry_ends_a_worker(secret, monkeypatch) -> None:
+    with pytest.raises(InvalidSecret, match=r"^the secret "):
+        Worker("http://localhost", secret=secret)
+    monkeypatch.setenv("FORQ_AUTH_SECRET", secret)
+    app = Worker("http://localhost")
+    app.on("q")(nothing)
+    with trio.fail_after(30), pytest.raises(InvalidSecret, match=r"^FORQ_AUTH_SECRET "):
+        await app.serve()

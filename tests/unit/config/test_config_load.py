@@ -1,5 +1,6 @@
 """Configuration (F16): precedence, forms of values, and that every problem is named at once."""
 
+import json
 import stat
 import traceback
 from pathlib import Path
@@ -381,12 +382,41 @@ def test_what_is_no_address(text: str):
 
 
 @pytest.mark.parametrize(
-    "secret", ["short", "s" * 31, "s" * 31 + "é", " " + "s" * 32, "s" * 32 + "\n", "s\x00" * 32]
+    ("secret", "reason"),
+    [
+        ("short", "has only 5 characters"),
+        ("s" * 31, "has only 31 characters"),
+        ("s" * 31 + "é", "has characters that are not ASCII"),
+        (" " + "s" * 32, "has blanks at an end"),
+        ("s" * 32 + "\n", "ends with a line end"),
+        ("s\x00" * 32, "has control characters"),
+        (f'"{"s" * 32}"', "has quotes around it"),
+        (f"'{'s' * 32}'", "has quotes around it"),
+    ],
 )
-def test_what_is_no_secret(secret: str):
+def test_what_is_no_secret(secret: str, reason: str, tmp_path: Path):
     (problem,) = problems({"FORQ_AUTH_SECRET": secret})
-    assert problem.startswith("FORQ_AUTH_SECRET: has ")
+    assert problem.startswith(f"FORQ_AUTH_SECRET: {reason}")
     assert secret.strip() not in problem
+    toml = file_with(tmp_path, f"[server]\nauth_secret = {json.dumps(secret)}\n")
+    (problem,) = problems({"FORQ_CONFIG": str(toml)})
+    told = problem.removeprefix(f"{toml} [server] auth_secret: ")
+    assert told.startswith(reason)
+    assert secret.strip() not in told
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ('"postgresql://u:geheim@h/d"', "does not begin with postgresql://, but with a quote"),
+        ("postgresql://u:geheim@h/d\n", "has blanks at an end, or control characters"),
+        ("postgresql://u:geheim@h/d ", "has blanks at an end, or control characters"),
+    ],
+)
+def test_what_is_no_url_of_a_database(url: str, reason: str):
+    (problem,) = problems(MINIMAL | {"FORQ_DB_URL": url})
+    assert problem.startswith(f"FORQ_DB_URL: {reason}")
+    assert "geheim" not in problem
 
 
 @pytest.mark.parametrize(
