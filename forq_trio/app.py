@@ -130,6 +130,15 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
                     version=_version(),
                     pid=os.getpid(),
                 )
+                if ui is not None and config.ui_needs_a_proxy:
+                    log.log(
+                        LogEvent.UI_PLAIN,
+                        ui=str(config.ui_addr._replace(port=ui.port)),
+                        advice=(
+                            "a proxy with TLS and FORQ_TRUST_PROXY_HEADERS=true, or FORQ_TLS_CERT and FORQ_TLS_KEY,"
+                            " or FORQ_ENV=local to do without TLS"
+                        ),
+                    )
                 if on_listening is not None:
                     ui_url = (
                         None if ui is None else _url(config, config.ui_addr, ui.port) + config.ui_base_path

@@ -226,6 +226,15 @@ class Config(Log, Metrics, Tls, Sasquatch, Events, Database, Queue, Ui, Server, 
         """sources: the first that has a setting wins. Raises pydantic's ValidationError with all invalid values."""
         BaseSettings.__init__(self, _build_sources=(sources, {}))
 
+    @property
+    def ui_needs_a_proxy(self) -> bool:
+        """Whether nobody can log in from other machines without a proxy with TLS, and none is known of.
+
+        They get the admin UI over plain HTTP, and its cookies are Secure, so that browsers drop them.
+        """
+        reached = self.ui_enabled and not self.ui_addr.is_loopback
+        return reached and self.tls_cert is None and self.env == "pro" and not self.trust_proxy_headers
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

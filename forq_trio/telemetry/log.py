@@ -115,6 +115,12 @@ class LogEvent(StrEnum):
         "warning",
         "A compaction failed; what it gave back stays given back.",
     )
+    UI_PLAIN = (
+        "ui.plain_http",
+        "warning",
+        "The admin UI is served over plain HTTP to other machines, and its cookies are for TLS alone (FORQ_ENV=pro)."
+        " Behind a proxy with TLS that is right (FORQ_TRUST_PROXY_HEADERS); otherwise nobody can log in from there.",
+    )
     UI_REQUEST_FAILED = (
         "ui.request_failed",
         "error",

@@ -48,6 +48,11 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_PLAIN = (
+    "the browser sent no cookie, for this page came over plain HTTP, and this server's cookies are for TLS alone"
+    " (FORQ_ENV=pro): open it by https://, or start the server with FORQ_ENV=local to do without TLS"
+)
+_NO_COOKIE = "the browser sent no cookie: allow this site to set cookies, and load the page again"
 _STATIC_SECONDS = 365 * 24 * 3600
 _Receive = Callable[[], Awaitable[Any]]
 _Send = Callable[[Any], Awaitable[None]]
@@ -129,19 +134,26 @@ def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
             CALLER.set(f"session {viewer.digest}")
             HOLDER.set(viewer.holder)
         if request.method not in SAFE_METHODS:
-            await _check_origin(LOGIN_COOKIE if at_login else COOKIE)
+            await _check_origin(LOGIN_COOKIE if at_login else COOKIE, secure=site.config.env == "pro")
         return None
 
 
-async def _check_origin(cookie: str) -> None:
-    """Raise Forbidden unless one of our own pages, made for this session, sends the request."""
+async def _check_origin(cookie: str, *, secure: bool) -> None:
+    """Raise Forbidden unless one of our own pages, made for this session, sends the request.
+
+    secure: whether browsers keep our cookies over TLS only.
+    """
     headers = request.headers
     if not csrf.is_same_origin(headers.get("Origin"), headers.get("Referer"), request.host):
         raise Forbidden("the request is not from a page of this server; a proxy in front has to hand on Host")
     token = headers.get("X-CSRF-Token")
     if token is None:
         token = (await request.form).get("csrf", "")
-    if not csrf.is_valid(token, request.cookies.get(cookie, "")):
+    known = request.cookies.get(cookie)
+    if known is None:
+        plain = secure and csrf.is_plain(headers.get("Origin"), headers.get("Referer"))
+        raise Forbidden(_PLAIN if plain else _NO_COOKIE)
+    if not csrf.is_valid(token, known):
         raise Forbidden("the page is too old: load it again")
 
 

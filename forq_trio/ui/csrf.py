@@ -48,6 +48,12 @@ def is_same_origin(origin: str | None, referer: str | None, host: str) -> bool:
         return False
 
 
+def is_plain(origin: str | None, referer: str | None) -> bool:
+    """True if the browser says that it got the page over plain HTTP, whatever a proxy in front may speak with us."""
+    said = origin if origin is not None else referer
+    return (said or "").lower().startswith("http://")
+
+
 class Hosts:
     """The names by which browsers may ask for the UI.
 

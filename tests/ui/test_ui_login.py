@@ -192,6 +192,34 @@ def behind_a_proxy(tmp_path) -> Iterator[RealServer]:
         yield server
 
 
+def test_a_login_without_its_cookie_says_why(tmp_path) -> None:
+    """Browsers drop Secure cookies that come over plain HTTP, and so does httpx.
+
+    Behind a proxy with TLS the browser's Origin has https, whatever the proxy speaks with us.
+    """
+    with (
+        real_server(tmp_path / "forq.db", FORQ_ENV="pro", FORQ_UI_HOSTS="queue.example") as server,
+        httpx.Client(base_url=server.ui_url) as browser,
+    ):
+        page = browser.get("/login")
+        fields = Markup(page.text).hidden | {"key": SECRET}
+        for said in ({"Origin": server.ui_url}, {"Referer": f"{server.ui_url}/login"}):
+            answer = browser.post("/login", data=fields, headers=said)
+            assert answer.status_code == 403
+            assert "this page came over plain HTTP" in answer.text
+            assert "FORQ_ENV=local" in answer.text
+            assert "too old" not in answer.text
+        named = {"Host": "queue.example", "Origin": "https://queue.example"}
+        answer = browser.post("/login", data=fields, headers=named)
+        assert (answer.status_code, "allow this site to set cookies" in answer.text) == (403, True)
+        assert "plain HTTP" not in answer.text
+        kept = named | {"Cookie": page.headers["Set-Cookie"].partition(";")[0]}
+        assert browser.post("/login", data=fields, headers=kept).status_code == 303
+        other = named | {"Cookie": "ForqLogin=" + "x" * 22}
+        answer = browser.post("/login", data=fields, headers=other)
+        assert (answer.status_code, "too old" in answer.text) == (403, True)
+
+
 def test_under_a_base_path_every_link_and_cookie_has_it(behind_a_proxy) -> None:
     url, host = behind_a_proxy.ui_url, {"Host": "queue.example"}
     for prefix in ("", "/forq"):  # a proxy that cuts it off, and one that leaves it on

@@ -528,3 +528,20 @@ def test_a_reserve_holds_what_acks_need_while_there_is_a_history(mib, is_valid):
         f"FORQ_DISK_RESERVE_MB: {mib} is too small while FORQ_HISTORY is on, for a full disk would stop acks; "
         "allowed: 0, or at least 32; any from 8 with the history off"
     ]
+
+
+@pytest.mark.parametrize(
+    ("environ", "needed"),
+    [
+        ({}, False),
+        ({"FORQ_UI_ADDR": "127.0.0.2:1"}, False),
+        ({"FORQ_UI_ADDR": ":1"}, True),
+        ({"FORQ_UI_ADDR": "[::]:1"}, True),
+        ({"FORQ_UI_ADDR": "10.1.2.3:1"}, True),
+        ({"FORQ_UI_ADDR": ":1", "FORQ_ENV": "local"}, False),
+        ({"FORQ_UI_ADDR": ":1", "FORQ_TRUST_PROXY_HEADERS": "true"}, False),
+        ({"FORQ_UI_ADDR": ":1", "FORQ_UI_ENABLED": "false"}, False),
+    ],
+)
+def test_whether_the_ui_needs_a_proxy(environ: dict[str, str], needed: bool):
+    assert load(environ=MINIMAL | environ).config.ui_needs_a_proxy is needed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.ui.csrf import Hosts, is_same_origin, is_valid, make_token
+from forq_trio.ui.csrf import Hosts, is_plain, is_same_origin, is_valid, make_token
 
 
 def test_a_token_is_valid_for_its_session_alone_and_another_on_each_page():
@@ -64,3 +64,12 @@ def test_origin(origin, referer, host, same):
 )
 def test_hosts(names, host, allowed):
     assert Hosts(names).allow(host) is allowed
+
+
+def test_whether_a_page_came_over_plain_http():
+    assert is_plain("http://queue.example", None)
+    assert is_plain("HTTP://queue.example", "https://queue.example/login")
+    assert is_plain(None, "http://queue.example/login")
+    assert not is_plain("https://queue.example", "http://queue.example/login")
+    assert not is_plain("null", None)
+    assert not is_plain(None, None)
