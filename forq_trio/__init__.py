@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
     from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
     from forq_trio.wire.consumers import LeasePage as LeasePage
+    from forq_trio.wire.consumers import LeaseTime as LeaseTime
     from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.export import ExportedMessage as ExportedMessage
@@ -131,7 +132,7 @@ _NAMES = {
     "model.searches": "AppliedFilter DeadLetterPage",
     "system": "open_broker",
     "wire.compaction": "CompactionInfo",
-    "wire.consumers": "ConsumerInfo ConsumerLease LeasePage",
+    "wire.consumers": "ConsumerInfo ConsumerLease LeasePage LeaseTime",
     "wire.dead_letters": "DeadLetterFilter MoveResult",
     "wire.export": "ExportedMessage",
     "model.events": "MessageEvent",

@@ -1,6 +1,6 @@
 """Stream that drains a queue, by the leases of a consumer.
 
-Each micro-batch is one lease, and its offset is the lease's number, `{"seq": 8}`. The server always answers the same
+Each micro-batch is one lease, and its offset names the lease (lease_offsets.py). The server always answers the same
 messages for a number, so tasks may be repeated, and a killed query continues with its batch. Spark asks for the batch
 behind `start` only when everything up to `start` has been written and logged; so this is where leases are acknowledged.
 Async progress tracking would break that rule.
@@ -10,8 +10,10 @@ acknowledges what is written and logged, too, so Spark waits for neither. It is 
 does the same when Spark asks for the next batch.
 
 Opening a consumer starts a generation, and an older one is refused from then on: of two queries with one consumer, the
-one that was started last goes on. The constructor asks the server nothing, because Spark makes readers in several
-processes, and asks for offsets in one of them only.
+one that was started last goes on. It is opened when the checkpoint is known to be of this consumer: one that is not
+ends no other query. Nothing is acknowledged or read but the lease that an offset names, by its number and time. The
+constructor asks the server nothing, because Spark makes readers in several processes, and asks for offsets in one of
+them only.
 
 However long a batch takes, the consumer counts as used meanwhile (heartbeat.py): the process in which Spark asks for
 offsets ends with its driver, and the heartbeat with it.
@@ -22,8 +24,6 @@ failOnDataLoss=false).
 
 The lease of a batch that is repeated is never made anew: a server that does not have the number is another one or was
 restored from a backup, and a sink that can repeat a batch would take new messages under an old number for written ones.
-Where that cannot be seen, because the server has counted as far again, column `lease` still tells the leases apart: it
-has the time when the lease was made.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,13 +39,24 @@ from pyspark.sql.types import StructType
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import ConsumerInfo, ConsumerLease
-from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
+from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder, OtherLease
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
 from pyspark_forq.ahead import Ahead
 from pyspark_forq.columns import LEASE
 from pyspark_forq.errors import ForqDataSourceError
 from pyspark_forq.heartbeat import Heartbeat
 from pyspark_forq.idle import Idle
+from pyspark_forq.lease_offsets import (
+    ADVICE,
+    Lease,
+    Offset,
+    check_lease,
+    check_names,
+    made_at_of,
+    offset_of,
+    read_offset,
+    unproven,
+)
 from pyspark_forq.losses import lose
 from pyspark_forq.options import Options
 from pyspark_forq.ranges import TASK_ROWS, tasks_for
@@ -64,6 +75,7 @@ class Pages(InputPartition):
     """Some pages of a lease: from `first` up to, and without, `end`. lease: what column `lease` says."""
 
     number: int
+    made_at: int | None
     lease: str
     first: int
     end: int
@@ -77,8 +89,9 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._queue = str(options.queue)
         self._consumer = str(options.consumer)
-        self._generation: int | None = None
-        self._initial: int | None = None
+        self._opened: ConsumerInfo | None = None
+        self._initial: Offset | None = None
+        self._is_checked = False  # the offset with which this process began
         self._acknowledged = 0
         self._idle = Idle()
         self._heartbeat = Heartbeat()
@@ -87,12 +100,13 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ready_left: int | None = None
         self._lease: ConsumerLease | None = None
 
-    def initialOffset(self) -> dict[str, int]:
+    def initialOffset(self) -> Offset:
         """Where a query without a checkpoint begins: after the last acknowledged lease. Spark asks twice."""
         if self._initial is None:
             with in_our_words(self._options):
-                self._initial = self._info().acknowledged
-        return {"seq": self._initial}
+                info = self._look()
+            self._initial = offset_of(info.acknowledged, made_at_of(info, info.acknowledged), info)
+        return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """As option maxMessagesPerTrigger says."""
@@ -101,15 +115,17 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """The query ends when it has read the leases that there are now, and as many messages as are ready now."""
         with in_our_words(self._options):
-            info = self._info()
+            info = self._look()
         self._leased_at_start, self._ready_left = info.leased, info.ready
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Acknowledge everything up to `start`, and lease what is behind it; `start` itself when nothing is ready."""
         wanted = self._options.max_messages_per_trigger
         if isinstance(limit, ReadMaxRows):
             wanted = limit.max_rows
-        done = start["seq"]
+        with in_our_words(self._options):
+            written = self._begin_at(start)
+        done = written.number
         made = self._ahead.take()
         if self._ready_left is not None and done >= self._leased_at_start:
             wanted = min(wanted, self._ready_left)
@@ -118,10 +134,10 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if made is not None and made.number == done + 1 and self._is_next(made, wanted):
                 lease = self._lease = made
             else:
-                self._acknowledge(done)
+                self._acknowledge(written)
                 if wanted <= 0:
                     return start
-                lease = self._next_lease(done, wanted)
+                lease = self._next_lease(written, wanted)
         if lease.messages == 0:
             if self._ready_left is None:
                 self._idle.nothing()
@@ -132,29 +148,50 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             wanted = min(wanted, self._ready_left)
         wanted = wanted if self._is_full(lease, wanted) else 0
         if wanted or done > self._acknowledged:
-            self._ahead.begin(partial(self._make_ahead, done, lease.number + 1, wanted))
-        return {"seq": lease.number}
+            self._ahead.begin(partial(self._make_ahead, written, lease.number + 1, wanted))
+        return offset_of(lease.number, lease.made_at, self._open())
+
+    def _begin_at(self, start: Offset) -> Lease:
+        """The lease up to which everything is written, with its time. Raises ForqDataSourceError for a foreign one.
+
+        A query that begins there may have waited for another one, which acknowledged more before it was refused.
+        """
+        written = read_offset(start)
+        if not self._is_checked:
+            self._check(written)
+        if start == self._initial and self._open().acknowledged > written.number:
+            return written._replace(number=self._open().acknowledged, made_at=None)
+        read = self._lease
+        if written.made_at is None and read is not None and read.number == written.number:
+            return written._replace(made_at=read.made_at)
+        return written
+
+    def _check(self, lease: Lease) -> None:
+        """Raise ForqDataSourceError for a lease of another consumer or server, before this query opens its own."""
+        check_names(lease, self._queue, self._consumer)
+        check_lease(lease, self._look())
+        self._is_checked = True
 
     def _is_next(self, made: ConsumerLease, wanted: int) -> bool:
         """True if a lease that was made ahead is the next batch as it is. Not if another query has the consumer now."""
         is_whole = made.complete and 0 < made.messages <= wanted
-        return is_whole and self._ask(ForqClient.consumer).generation == self._generation
+        return is_whole and self._ask(ForqClient.consumer).generation == self._open().generation
 
     def _is_full(self, lease: ConsumerLease, wanted: int) -> bool:
         """True if more messages may wait behind this lease, of which the next batch is to have some."""
         size_max = self._options.max_bytes_per_trigger
         return 0 < wanted <= lease.messages or (size_max is not None and lease.bytes >= size_max)
 
-    def _make_ahead(self, done: int, number: int, wanted: int) -> ConsumerLease | None:
+    def _make_ahead(self, written: Lease, number: int, wanted: int) -> ConsumerLease | None:
         """Acknowledge what is written and logged, and lease the batch behind the one that Spark reads meanwhile.
 
         wanted: 0 for none.
         """
         once = replace(self._options, retry_seconds=0)
-        of_consumer = self._queue, self._consumer, self._open()
-        if done > self._acknowledged:
-            ask(once, ForqClient.acknowledge, *of_consumer, done)
-            self._acknowledged = done
+        of_consumer = self._queue, self._consumer, self._open().generation
+        if written.number > self._acknowledged:
+            ask(once, ForqClient.acknowledge, *of_consumer, written.number, made_at=written.made_at)
+            self._acknowledged = written.number
         if not wanted:
             return None
         size_max = self._options.max_bytes_per_trigger
@@ -162,23 +199,24 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             once, ForqClient.lease, *of_consumer, number, max_messages=wanted, max_bytes=size_max, ahead=True
         )
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Pages of the lease `end`, in about equal parts; none when a query begins and there is nothing to lease."""
         if end == start:
             return []
-        lease = self._lease
-        if lease is None or lease.number != end["seq"]:
+        lease, wanted = self._lease, read_offset(end)
+        if lease is None or (lease.number, lease.made_at) != (wanted.number, wanted.made_at):
             with in_our_words(self._options):
-                lease = self._lease_again(end["seq"])
+                lease = self._lease = self._lease_again(wanted)
         if lease is None:
             return []
         # The heartbeat asks for the page behind the last one: unlike a request for the lease, that never makes a lease.
-        self._heartbeat.begin(partial(self._ask, ForqClient.lease_page, lease.number, lease.pages))
+        beat = partial(self._ask, ForqClient.lease_page, lease.number, lease.pages, made_at=lease.made_at)
+        self._heartbeat.begin(beat)
         rows = max(lease.messages, lease.bytes * TASK_ROWS // TASK_BYTES)
         count = min(lease.pages, tasks_for(rows, self._options.min_partitions))
         bounds = [lease.pages * index // count for index in range(count + 1)] if count else []
         name = f"{self._consumer}-{lease.number}-{lease.made_at}"
-        return [Pages(lease.number, name, first, stop) for first, stop in pairwise(bounds)]
+        return [Pages(lease.number, lease.made_at, name, first, stop) for first, stop in pairwise(bounds)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of some pages, an answer of the server a batch."""
@@ -189,7 +227,9 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             pages = min(partition.end - page, CONSUMER_READ_PAGES_MAX)
             with in_our_words(self._options):
                 try:
-                    answer = self._ask(ForqClient.lease_page, partition.number, page, pages)
+                    answer = self._ask(
+                        ForqClient.lease_page, partition.number, page, pages, made_at=partition.made_at
+                    )
                 except LeaseGone:
                     self._lose(partition.number)
                     return
@@ -204,7 +244,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, int]:
         """The newest lease, and how many messages wait behind it, for the query's progress."""
         with in_our_words(self._options):
-            info = self._info()
+            info = self._look()
         return {"seq": info.leased, "ready": info.ready}
 
     def _ask(
@@ -216,27 +256,35 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A call about this consumer."""
         return ask(self._options, method, self._queue, self._consumer, *arguments, **more)
 
-    def _open(self) -> int:
-        """This reader's generation of the consumer, which it opens with the first call."""
-        if self._generation is None:
-            info = self._ask(ForqClient.open_consumer, idle_seconds=self._options.idle_seconds)
-            self._generation = info.generation
-            self._acknowledged = info.acknowledged
-        return self._generation
+    def _open(self) -> ConsumerInfo:
+        """The consumer as it was when this reader opened it, with the first call: its generation is this reader's."""
+        if self._opened is None:
+            self._opened = self._ask(ForqClient.open_consumer, idle_seconds=self._options.idle_seconds)
+            self._acknowledged = self._opened.acknowledged
+        return self._opened
+
+    def _look(self) -> ConsumerInfo:
+        """The consumer as it is. It is opened only where there is none, so that no other query ends by it."""
+        try:
+            return self._ask(ForqClient.consumer)
+        except ConsumerNotFound:
+            return self._open()
 
     def _info(self) -> ConsumerInfo:
         self._open()
         return self._ask(ForqClient.consumer)
 
-    def _acknowledge(self, number: int) -> None:
-        """Acknowledge the leases up to `number`, whose batches have been written and logged."""
-        self._open()
+    def _acknowledge(self, written: Lease) -> None:
+        """Acknowledge the leases up to this one, whose batches have been written and logged."""
+        generation, number = self._open().generation, written.number
         if number <= self._acknowledged:
             return
+        if written.made_at is None and number >= self._open().released_before:
+            raise unproven(written, self._info())
         try:
-            self._ask(ForqClient.acknowledge, self._open(), number)
-        except LeaseOutOfOrder:
-            raise self._not_ours(number) from None
+            self._ask(ForqClient.acknowledge, generation, number, made_at=written.made_at)
+        except (LeaseOutOfOrder, OtherLease):
+            raise self._not_ours(written) from None
         except LeaseGone:
             lose(
                 self._options,
@@ -246,13 +294,13 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         self._acknowledged = number
 
-    def _next_lease(self, done: int, wanted: int) -> ConsumerLease:
-        """The lease behind `done`; without messages there was nothing to lease."""
-        number = done + 1
+    def _next_lease(self, written: Lease, wanted: int) -> ConsumerLease:
+        """The lease behind this one; without messages there was nothing to lease."""
+        number = written.number + 1
         try:
             self._lease = self._make(number, wanted)
         except LeaseOutOfOrder:
-            raise self._not_ours(number) from None
+            raise self._not_ours(written) from None
         except LeaseGone:
             self._lease = self._make(self._behind_gone(number), wanted)
         return self._lease
@@ -261,7 +309,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Lease `number`, complete: the one that the server has, else of what is ready now."""
         return self._ask(
             ForqClient.lease,
-            self._open(),
+            self._open().generation,
             number,
             max_messages=wanted,
             max_bytes=self._options.max_bytes_per_trigger,
@@ -279,11 +327,12 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         return info.oldest_readable if info.oldest_readable > number else info.leased + 1
 
-    def _lease_again(self, number: int) -> ConsumerLease | None:
+    def _lease_again(self, wanted: Lease) -> ConsumerLease | None:
         """The lease of a batch that is repeated; None when it is gone and that is allowed."""
-        info = self._info()
-        if number > info.leased or (number == info.leased and not info.complete):
-            raise self._not_ours(number)
+        self._check(wanted)
+        info, number = self._info(), wanted.number
+        if number == info.leased and not info.complete:
+            raise self._not_ours(wanted)
         try:
             return self._make(number, self._options.max_messages_per_trigger)
         except LeaseGone:
@@ -299,11 +348,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "its batch is taken as empty",
         )
 
-    def _not_ours(self, number: int) -> ForqDataSourceError:
+    def _not_ours(self, lease: Lease) -> ForqDataSourceError:
         """The error for a checkpoint that the server's consumer does not fit."""
         info = self._info()
+        check_lease(lease, info)
         return ForqDataSourceError(
-            f"the checkpoint is at lease {number} of consumer {self._consumer!r}, and the server's newest is"
-            f" {info.leased}: is this another server, or one restored from a backup? Start with a new checkpoint:"
-            " what write_once wrote stays as it is"
+            f"the checkpoint is at lease {lease.number} of consumer {self._consumer!r}, and the server is at another"
+            f" one, or has not completed this one: the server was restored from a backup. {ADVICE}"
         )

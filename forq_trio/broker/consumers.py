@@ -45,6 +45,7 @@ class Consumers(BrokerBase):
         number: int,
         *,
         acknowledge: int | None = None,
+        acknowledge_made_at: int | None = None,
         max_messages: int = limits.CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
         wait_ms: int = 0,
@@ -57,7 +58,8 @@ class Consumers(BrokerBase):
         `wait_ms` (0-30,000) for the first one; if none comes, the result has no messages, and the lease is not made.
         ahead: it may follow a complete lease that is not acknowledged yet, one at most; it is complete with
         `max_messages` or `max_bytes` only, else `waiting`, and a call without `ahead` adds what is ready then.
-        Raises ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull, StorageFull.
+        acknowledge_made_at: see `made_at` of `acknowledge`. Raises ConsumerNotFound, ConsumerFenced, OtherLease,
+        LeaseOutOfOrder, LeaseGone, LeasesFull, StorageFull.
         """
         return await self.leases.lease(
             queue,
@@ -65,6 +67,7 @@ class Consumers(BrokerBase):
             generation,
             number,
             acknowledge=acknowledge,
+            acknowledge_made_at=acknowledge_made_at,
             max_messages=max_messages,
             max_bytes=max_bytes,
             wait_ms=wait_ms,
@@ -73,22 +76,29 @@ class Consumers(BrokerBase):
         )
 
     async def lease_page(
-        self, queue: str, name: str, number: int, page: int = 0, pages: int = 1
+        self, queue: str, name: str, number: int, page: int = 0, pages: int = 1, *, made_at: int | None = None
     ) -> LeasePage:
         """The messages of `pages` (1-1,000) pages of a lease, fewer if they have more than 4 MiB; repeatable.
 
-        Raises ConsumerNotFound, LeaseOutOfOrder for a lease that is not made yet, LeaseGone, and what reads raise.
+        made_at: `ConsumerLease.made_at` of the lease that is wanted. Raises ConsumerNotFound, OtherLease for one that
+        was made at another time, LeaseOutOfOrder for one that is not made yet, LeaseGone, and what reads raise.
         """
-        body, after = await self.lines.lease(queue, name, number, page, pages)
+        body, after = await self.lines.lease(queue, name, number, page, pages, made_at)
         return LeasePage(read_exported(body), after)
 
-    async def acknowledge(self, queue: str, name: str, generation: int, number: int) -> ConsumerInfo:
+    async def acknowledge(
+        self, queue: str, name: str, generation: int, number: int, *, made_at: int | None = None
+    ) -> ConsumerInfo:
         """Remove the messages of the open lease, which is `number`; does nothing for one that was acknowledged before.
 
-        Raises ConsumerNotFound, ConsumerFenced, LeaseGone for one that was given back, and LeaseOutOfOrder for one that
-        is not made or not complete.
+        made_at: `ConsumerLease.made_at` of the lease that was read. A server that was restored from a backup, or
+        another one, uses its number for other messages: these are not removed then. None: whichever lease it is.
+
+        Raises ConsumerNotFound, ConsumerFenced, OtherLease for one that was made at another time, LeaseGone for one
+        that was given back, and LeaseOutOfOrder for one that is not made or not complete.
         """
-        return await self.leases.acknowledge(queue, name, generation, number, seconds=inf)
+        of_consumer = queue, name, generation
+        return await self.leases.acknowledge(*of_consumer, number, made_at=made_at, seconds=inf)
 
     async def release_consumer(self, queue: str, name: str) -> ConsumerInfo:
         """Give the messages of the open lease back, without counting the attempt; it can no longer be read.

@@ -21,7 +21,7 @@ from forq_trio.model.messages import check_queue_name
 from forq_trio.model.values import seen
 from forq_trio.storage.engine import Snapshot
 from forq_trio.storage.reader import MessagesMoved
-from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease
+from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeaseTime
 from forq_trio.writer_actor import WriterActor
 
 
@@ -44,6 +44,7 @@ class Leases:
         number: int,
         *,
         acknowledge: int | None = None,
+        acknowledge_made_at: int | None = None,
         max_messages: int = limits.CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
         wait_ms: int = 0,
@@ -60,7 +61,9 @@ class Leases:
         deadline = _deadline(seconds)
         if acknowledge is not None:
             check_range("acknowledge", acknowledge, 0, number - 1)
-            consumer = await self._acknowledge(queue, name, generation, acknowledge, deadline)
+            check_made_at("acknowledge_made_at", acknowledge_made_at)
+            of_consumer = queue, name, generation
+            consumer = await self._acknowledge(*of_consumer, acknowledge, acknowledge_made_at, deadline)
             if consumer.acknowledged < acknowledge:
                 return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=consumer.acknowledged)
         before = self._writer.snapshot().consumers.get(consumer_key(queue, name))
@@ -115,18 +118,26 @@ class Leases:
         return None if lease.complete else msgspec.structs.replace(lease, waiting=True)
 
     async def acknowledge(
-        self, queue: str, name: str, generation: int, number: int, *, seconds: float | None = None
+        self,
+        queue: str,
+        name: str,
+        generation: int,
+        number: int,
+        *,
+        made_at: int | None = None,
+        seconds: float | None = None,
     ) -> ConsumerInfo:
         """See `Broker.acknowledge`; after `seconds`, `acknowledged` may be below `number`."""
         check_names(queue, name)
         _check_numbers(generation, number)
+        check_made_at("made_at", made_at)
         deadline = _deadline(seconds)
-        return self.info(await self._acknowledge(queue, name, generation, number, deadline))
+        return self.info(await self._acknowledge(queue, name, generation, number, made_at, deadline))
 
     async def _acknowledge(
-        self, queue: str, name: str, generation: int, number: int, deadline: float
+        self, queue: str, name: str, generation: int, number: int, made_at: int | None, deadline: float
     ) -> Consumer:
-        step = commands.SettleLease(queue, name, generation, number, Settling.ACKNOWLEDGE)
+        step = commands.SettleLease(queue, name, generation, number, Settling.ACKNOWLEDGE, made_at)
         while True:
             consumer = await self._writer.execute(step)
             if consumer.acknowledged >= number or trio.current_time() >= deadline:
@@ -204,6 +215,8 @@ class Leases:
             ready=0 if counts is None else counts.ready,
             expires_at=None if not unsettled else consumer.used_at + consumer.idle_ms,
             settling=consumer.settling is not None,
+            created_at=consumer.created_at or None,
+            leases=[LeaseTime(number, made_at) for number, made_at in consumer.lease_times().items()],
         )
 
     async def settle_unused(self) -> int:
@@ -266,6 +279,11 @@ def _deadline(seconds: float | None) -> float:
 def check_names(queue: str, name: str) -> None:
     check_queue_name(queue)
     check_consumer_name(name)
+
+
+def check_made_at(field: str, made_at: int | None) -> None:
+    if made_at is not None:
+        check_range(field, made_at, 0, limits.SEQUENCE_MAX)
 
 
 def _check_numbers(generation: int, number: int) -> None:

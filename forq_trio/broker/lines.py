@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import trio
 
 from forq_trio.broker.known import Known
-from forq_trio.broker.leases import find_consumer
+from forq_trio.broker.leases import check_made_at, find_consumer
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
@@ -113,7 +113,7 @@ class Lines:
         return await self._readers.run(lambda reader: reader.export(queue, after, last, limit), long=True)
 
     async def lease(
-        self, queue: str, name: str, number: int, page: int, pages: int
+        self, queue: str, name: str, number: int, page: int, pages: int, made_at: int | None
     ) -> tuple[bytes, int | None]:
         """`lease_page`: its lines, and the page to go on with."""
         consumer = find_consumer(self._writer.snapshot(), queue, name)
@@ -122,6 +122,8 @@ class Lines:
         check_range("pages", pages, 1, limits.CONSUMER_READ_PAGES_MAX)
         if self._clock.now_ms() - consumer.used_at >= limits.CONSUMER_USE_SAVE_MS:
             self._writer.post(commands.NoteConsumerUse(queue, name))
+        check_made_at("made_at", made_at)
+        consumer.check_lease(number, made_at)
         lease = consumer.readable(number)
         if lease is None:
             raise LeaseGone if number <= consumer.leased else LeaseOutOfOrder("the lease is not made yet")

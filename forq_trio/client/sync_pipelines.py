@@ -169,6 +169,7 @@ class Pipelines(Connection):
         number: int,
         *,
         acknowledge: int | None = None,
+        acknowledge_made_at: int | None = None,
         max_messages: int = CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
         wait_ms: int = 0,
@@ -178,9 +179,11 @@ class Pipelines(Connection):
 
         Repeatable: a number always has the same messages. Without any that are ready it waits up to `wait_ms`
         (0-30,000) for one; then the result has no messages, and the lease is not made. A long one takes several
-        requests. ahead: see `Broker.lease`.
+        requests. acknowledge_made_at, ahead: see `Broker.lease`.
         """
-        wanted = LeaseRequest(generation, number, acknowledge, max_messages, max_bytes, wait_ms, ahead)
+        wanted = LeaseRequest(
+            generation, number, acknowledge, acknowledge_made_at, max_messages, max_bytes, wait_ms, ahead
+        )
         while True:
             lease = self._call(
                 consumer_api.LEASE_MESSAGES, wanted, wait_seconds=wait_ms / 1000, queue=queue, consumer=name
@@ -188,17 +191,29 @@ class Pipelines(Connection):
             if lease.complete or lease.waiting:
                 return lease
 
-    def lease_page(self, queue: str, name: str, number: int, page: int = 0, pages: int = 1) -> LeasePage:
-        """The messages of `pages` (1-1,000) pages of a lease, fewer if they have more than 4 MiB; repeatable."""
-        query = {"page": page, "pages": pages}
+    def lease_page(
+        self, queue: str, name: str, number: int, page: int = 0, pages: int = 1, *, made_at: int | None = None
+    ) -> LeasePage:
+        """The messages of `pages` (1-1,000) pages of a lease, fewer if they have more than 4 MiB; repeatable.
+
+        made_at: `ConsumerLease.made_at` of the lease that is wanted; OtherLease is raised where it is another one.
+        """
+        query = {"page": page, "pages": pages, "madeAt": made_at}
         answer = self._exchange(
             consumer_api.READ_LEASE, query=query, queue=queue, consumer=name, number=number
         )
         return protocol.read_lease_page(answer)
 
-    def acknowledge(self, queue: str, name: str, generation: int, number: int) -> ConsumerInfo:
-        """Remove the messages of the open lease, which is `number`; one that was acknowledged before stays so."""
-        wanted = AcknowledgeLease(generation, number)
+    def acknowledge(
+        self, queue: str, name: str, generation: int, number: int, *, made_at: int | None = None
+    ) -> ConsumerInfo:
+        """Remove the messages of the open lease, which is `number`; one that was acknowledged before stays so.
+
+        made_at: `ConsumerLease.made_at` of the lease that was read. A server that was restored from a backup, or
+        another one, uses its number for other messages: OtherLease is raised then, and nothing removed. None: whichever
+        lease it is.
+        """
+        wanted = AcknowledgeLease(generation, number, made_at)
         while True:
             info = self._call(consumer_api.ACKNOWLEDGE_LEASE, wanted, queue=queue, consumer=name)
             if info.acknowledged >= number:

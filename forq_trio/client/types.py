@@ -53,6 +53,7 @@ from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
 from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
 from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
 from forq_trio.wire.consumers import LeasePage as LeasePage
+from forq_trio.wire.consumers import LeaseTime as LeaseTime
 from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.export import ExportedMessage as ExportedMessage

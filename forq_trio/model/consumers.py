@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN
-from forq_trio.model.errors import OutOfRange
+from forq_trio.model.errors import OtherLease, OutOfRange
 
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.CONSUMER_NAME_LENGTH_MAX}}}")
 
@@ -24,8 +24,9 @@ class Settling(Enum):
 class NumberedLease(Struct, frozen=True, gc=False):
     """A lease of many messages, stored as pages 0 to `pages` - 1 of lines. bytes: of all lines.
 
-    made_at: epoch ms; 0 for a lease that an earlier version made. A server that was restored from a backup gives out
-    numbers again, and this tells the leases apart.
+    made_at: when its last page was made, epoch ms; 0 for a lease that an earlier version made. A server that was
+    restored from a backup gives out numbers again, and this tells the leases apart. follows: when the lease of the
+    number before was made, whatever became of it; 0 where that is not known.
     """
 
     number: int
@@ -33,19 +34,21 @@ class NumberedLease(Struct, frozen=True, gc=False):
     bytes: int = 0
     pages: int = 0
     made_at: int = 0
+    follows: int = 0
 
 
 class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     """A consumer as it is stored; times in epoch ms.
 
     generation: grows whenever it is opened. idle_ms: its open lease is given back when it is not used for so long.
-    leased: the number of the newest lease, 0 for none. acknowledged: all leases up to this number are settled.
-    released_before: the leases below this number that were not acknowledged were given back. open: the older lease
-    whose messages are leased, None for none. complete: that lease gets no more messages. ahead: the lease behind
-    it, made before it is settled; it is the open one then. settling: how the open lease is being settled, None
-    while nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can still be read.
-    dropping: leases whose pages are yet to be deleted; `pages` says how many are left. made_by: the key that opened
-    it first (`Key.name`), UNKNOWN where that was not stored.
+    leased: the number of the newest lease, 0 for none; leased_at: when it was made, 0 where that is not known.
+    acknowledged: all leases up to this number are settled. released_before: the leases below this number that were not
+    acknowledged were given back. open: the older lease whose messages are leased, None for none. complete: that lease
+    gets no more messages. ahead: the lease behind it, made before it is settled; it is the open one then. settling: how
+    the open lease is being settled, None while nobody does; settled_pages: how many of its pages are. kept:
+    acknowledged leases that can still be read. dropping: leases whose pages are yet to be deleted; `pages` says how
+    many are left. made_by: the key that opened it first (`Key.name`), UNKNOWN where that was not stored; created_at:
+    when, 0 where that was not stored.
     """
 
     queue: str
@@ -53,6 +56,7 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     generation: int = 1
     idle_ms: int = limits.CONSUMER_IDLE_SECONDS_DEFAULT * limits.SECOND_MS
     leased: int = 0
+    leased_at: int = 0
     acknowledged: int = 0
     released_before: int = 0
     open: NumberedLease | None = None
@@ -66,6 +70,7 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     opened_at: int
     used_at: int
     made_by: str = UNKNOWN
+    created_at: int = 0
 
     @property
     def key(self) -> str:
@@ -104,6 +109,22 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
         if lease is self.ahead:
             return self.ahead_complete
         return lease is not self.open or self.complete
+
+    def lease_times(self) -> dict[int, int]:
+        """When leases were made, by their numbers, of those of which that is known: in the order of numbers.
+
+        These are the ones that are not settled or can still be read, the one before each of them, and the newest one.
+        """
+        stored = (*self.kept, *self.unsettled)
+        before = {lease.number - 1: lease.follows for lease in stored if lease.follows}
+        newest = {self.leased: self.leased_at} if self.leased_at else {}
+        return dict(sorted((before | newest | {lease.number: lease.made_at for lease in stored}).items()))
+
+    def check_lease(self, number: int, made_at: int | None) -> None:
+        """Raise OtherLease where the lease of this number is known to be made at another time. None: it is not told."""
+        known = self.lease_times().get(number)
+        if made_at is not None and known is not None and known != made_at:
+            raise OtherLease(f"lease {number} was made at {known}, not at {made_at}: it is another one")
 
     def readable(self, number: int) -> NumberedLease | None:
         """The lease of this number if it can be read."""

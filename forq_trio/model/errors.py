@@ -10,6 +10,12 @@ from forq_trio.model.client_errors import ClientClosed as ClientClosed
 from forq_trio.model.client_errors import ForqProtocolError as ForqProtocolError
 from forq_trio.model.client_errors import InvalidSecret as InvalidSecret
 from forq_trio.model.client_errors import InvalidServerUrl as InvalidServerUrl
+from forq_trio.model.consumer_errors import ConsumerFenced as ConsumerFenced
+from forq_trio.model.consumer_errors import ConsumerNotFound as ConsumerNotFound
+from forq_trio.model.consumer_errors import LeaseGone as LeaseGone
+from forq_trio.model.consumer_errors import LeaseOutOfOrder as LeaseOutOfOrder
+from forq_trio.model.consumer_errors import LeasesFull as LeasesFull
+from forq_trio.model.consumer_errors import OtherLease as OtherLease
 from forq_trio.model.declared import Kind
 from forq_trio.model.forq_error import KINDS
 from forq_trio.model.forq_error import CallerError as CallerError
@@ -282,10 +288,6 @@ class PublicationNotFound(NotFound, code="not_found.publication"):
     """The app has published nothing, or so long ago that it is forgotten"""
 
 
-class ConsumerNotFound(NotFound, code="forq.consumer_not_found"):
-    """There is no such consumer of this queue: open it first"""
-
-
 class QueueNotEmpty(CallerError, code="conflict.queue_not_empty", status=409):
     """The queue still holds messages; purge it first"""
 
@@ -304,18 +306,6 @@ class RedriveStateConflict(CallerError, code="conflict.redrive_state", status=40
 
 class TokenExists(CallerError, code="conflict.token_exists", status=409):
     """There is a token of that name already"""
-
-
-class ConsumerFenced(CallerError, code="forq.consumer_fenced", status=409):
-    """The consumer was opened again since; only its latest generation may do that"""
-
-
-class LeaseOutOfOrder(CallerError, code="forq.lease_out_of_order", status=409):
-    """It is not the turn of this lease, or it is not complete; the message says which number is next"""
-
-
-class LeaseGone(CallerError, code="forq.lease_gone", status=410):
-    """The lease can no longer be read: it was given back, or acknowledged some leases ago"""
 
 
 class StageMissing(CallerError, code="forq.stage_missing", status=409):
@@ -416,10 +406,6 @@ class TooManyApps(ServiceError, code="forq.too_many_apps"):
 
 class TooManyOutboxes(ServiceError, code="forq.too_many_outboxes"):
     """As many outboxes as are remembered have relayed messages; nothing was stored"""
-
-
-class LeasesFull(ServiceError, code="forq.leases_full"):
-    """The leases of all consumers, or of those this key made, have as many bytes as they may; nothing was leased"""
 
 
 class TooManyRedrives(ServiceError, code="forq.too_many_redrives"):

@@ -6,6 +6,11 @@ Rules
 - A lease grows page by page until it is complete; then it never changes. A read needs only its pages, and gives the
   same each time. A lease is complete when it is full, or when no more messages are ready; one that is made ahead only
   when it is full, so a later call can add messages that are ready by then.
+- A number and the time when its lease was made name a lease also on a server that was restored from a backup, and on
+  another one. That is the time of its last page, because a backup may have a lease that is not complete, which gets
+  other messages on each server. Who acknowledges or reads by both is refused where it is another lease. A lease also
+  has the time of the one before it, so that this is known of one whose pages are dropped, while anything behind it is
+  to be read.
 - A message is still the lease's while it has the receipt of its page. Settling it otherwise (by id, by a
   purge) fences the lease, which then leaves that message alone.
 - A step makes or settles as many pages as its allowance permits. A settlement keeps the mode it started with, also
@@ -111,6 +116,7 @@ def opened(
             opened_at=now_ms,
             used_at=now_ms,
             made_by=command.key.name,
+            created_at=now_ms,
         )
     idle_ms = found.idle_ms if command.idle_ms is None else command.idle_ms
     return replace(found, generation=found.generation + 1, idle_ms=idle_ms, opened_at=now_ms, used_at=now_ms)
@@ -141,7 +147,7 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages, now_ms:
     if not may_follow or number != consumer.leased + 1:
         next_number = consumer.leased + 1 if lease is None else lease.number
         raise LeaseOutOfOrder(f"the turn is lease {next_number}'s, not {number}'s")
-    return NumberedLease(number, made_at=now_ms)
+    return NumberedLease(number, made_at=now_ms, follows=consumer.leased_at)
 
 
 def with_forgotten(totals: ConsumerTotals, consumer: Consumer, dropped: Iterable[int]) -> ConsumerTotals:
@@ -205,14 +211,18 @@ def with_page(
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
         lease = replace(
-            lease, messages=lease.messages + messages, bytes=lease.bytes + size, pages=lease.pages + 1
+            lease,
+            messages=lease.messages + messages,
+            bytes=lease.bytes + size,
+            pages=lease.pages + 1,
+            made_at=now_ms,
         )
     elif not lease.pages:
         is_stored = now_ms - consumer.used_at < limits.CONSUMER_USE_SAVE_MS
         return consumer if is_stored else replace(consumer, used_at=now_ms)
     is_full = lease.messages >= command.max_messages or lease.bytes >= command.max_bytes
     complete = is_full or not (messages or command.ahead)
-    consumer = replace(consumer, leased=lease.number, used_at=now_ms)
+    consumer = replace(consumer, leased=lease.number, leased_at=lease.made_at, used_at=now_ms)
     if consumer.open is None or consumer.open.number == lease.number:
         return replace(consumer, open=lease, complete=complete)
     return replace(consumer, ahead=lease, ahead_complete=complete)
@@ -226,6 +236,7 @@ def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms:
     consumer = consumer_of(known, command.queue, command.name, command.generation)
     lease = consumer.open
     if command.how is Settling.ACKNOWLEDGE:
+        consumer.check_lease(command.number, command.made_at)
         if command.number <= consumer.acknowledged:
             return None
         if command.number > consumer.leased:

@@ -19,6 +19,7 @@ IdleSeconds = Annotated[
         "The open lease is given back when the consumer is not used for so long; null: what was set before, or a day.",
     ),
 ]
+MadeAt = Annotated[int, bounded(0, limits.SEQUENCE_MAX, "When that lease was made; null: whichever it is.")]
 MaxMessages = Annotated[
     int, bounded(1, limits.CONSUMER_LEASE_MESSAGES_MAX, "The lease gets no more messages than that.")
 ]
@@ -34,6 +35,13 @@ WaitMs = Annotated[
 ]
 
 
+class LeaseTime(Struct, frozen=True, gc=False, rename="camel"):
+    """When a lease was made, which tells it from others of its number; 0: by an earlier version, that did not say."""
+
+    number: int
+    made_at: EpochMs
+
+
 class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A consumer of a queue.
 
@@ -44,7 +52,9 @@ class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     when the open lease is given back if the consumer is not used until then; null without one. releasedBefore: the
     leases below this number that were not acknowledged were given back, 0 for none. settling: the open lease is
     being acknowledged or given back; the same call goes on with that. madeBy: the name of the access token that
-    made it, "" for the server's secret, "?" where that was not stored.
+    made it, "" for the server's secret, "?" where that was not stored; createdAt: when; null where that was not stored.
+    leases: when the latest leases were made, by their numbers: those that are not settled or can be read, the one
+    before each of them, and the newest; those of which that is not known are left out.
     """
 
     queue: str
@@ -63,6 +73,8 @@ class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     released_before: Count
     settling: bool
     made_by: str = UNKNOWN
+    created_at: EpochMs | None = None
+    leases: list[LeaseTime] = []
 
 
 class ConsumerList(Struct, frozen=True, rename="camel"):
@@ -79,7 +91,8 @@ class OpenConsumer(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Which lease to make, or go on with. acknowledge: the leases up to this one are acknowledged first.
+    """Which lease to make, or go on with. acknowledge: the leases up to this one are acknowledged first;
+    acknowledgeMadeAt: its `madeAt`.
 
     ahead: it may follow a complete lease that is not settled; and it is not complete for want of messages, so that a
     later request adds those that are ready then.
@@ -88,25 +101,28 @@ class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     generation: Generation
     number: Number
     acknowledge: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Below `number`; null: none.")] | None = None
+    acknowledge_made_at: MadeAt | None = None
     max_messages: MaxMessages = limits.CONSUMER_LEASE_MESSAGES_DEFAULT
     max_bytes: MaxBytes | None = None
     wait_ms: WaitMs = 0
     ahead: bool = False
 
 
-class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The lease to acknowledge, whose messages are removed."""
+class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """The lease to acknowledge, whose messages are removed. madeAt: so that no other lease of this number is meant."""
 
     generation: Generation
     number: Number
+    made_at: MadeAt | None = None
 
 
 class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
     """How far a lease is: what it has so far, in `pages` pages of `bytes` bytes of lines.
 
     complete: it gets no more; without messages there were none, and the lease is not made. acknowledged: all leases up
-    to this number are settled. madeAt: when the lease was made; null where it is not made. A server that was restored
-    from a backup gives out numbers again, at another time. waiting: it was made ahead, and little more is ready.
+    to this number are settled. madeAt: when the last of its pages was made; null where it is not made. A server that
+    was restored from a backup gives out numbers again, at another time. waiting: it was made ahead, and little more is
+    ready.
     """
 
     number: int

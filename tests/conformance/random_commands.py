@@ -359,6 +359,7 @@ consuming = st.one_of(
         st.sampled_from((None, None, 1, 2)),
         numbers,
         st.sampled_from((Settling.ACKNOWLEDGE, *Settling)),
+        st.sampled_from((None, None, 1)),
     ),
     st.one_of(
         st.builds(DropPages, consumed, st.just("k")),

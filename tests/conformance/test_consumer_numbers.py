@@ -74,15 +74,18 @@ def test_the_numbers_of_so_many_names_are_stored_and_others_begin_above_the_rest
     assert {name: open_k(engine, name=name).leased for name in "abcd"} == {"a": 1, "b": 2, "c": 3, "d": 1}
 
 
-def test_a_lease_says_when_it_was_made(engine):
+def test_a_lease_says_when_its_last_page_was_made(engine):
+    """A backup may have one that is not complete: what completes it there, and on the server, are two leases."""
     open_k(engine)
     send_each(engine, "abcde")
     first = step(engine, now=T0 + 1)
     assert (first.complete, first.open.made_at) == (False, T0 + 1)
-    complete = lease(engine, now=T0 + 2)
-    assert (complete.complete, complete.open.made_at) == (True, T0 + 1)
+    assert step(engine, now=T0 + 2).open.made_at == T0 + 2
+    complete = lease(engine, now=T0 + 3)
+    assert (complete.complete, complete.open.messages, complete.open.made_at) == (True, 5, T0 + 3)
+    assert lease(engine, now=T0 + 4) == complete
     settle(engine)
-    assert stored(engine).kept[0].made_at == T0 + 1
+    assert stored(engine).kept[0].made_at == T0 + 3
 
 
 def test_a_key_has_a_share_of_the_consumers(engine, monkeypatch):

@@ -138,6 +138,7 @@ STEPS = {
         "sent": st.integers(0, 5),
         "most": st.integers(1, 6),
         "how": st.sampled_from((None, None, *Settling)),
+        "too_late_ms": st.sampled_from((None, 0, 0, 1)),
         "ahead": st.integers(0, 1),
     },
     "settle_by_id": {
@@ -350,8 +351,11 @@ class MovedAgrees(EnginesAgree):
         assert isinstance(engine, SqliteEngine)
         return cast("Engine", LooksAside(engine))
 
-    def consume(self, queue, sent, most, how, ahead):
-        """The next step of a consumer: it sends plain messages, and leases some or settles its lease."""
+    def consume(self, queue, sent, most, how, too_late_ms, ahead):
+        """The next step of a consumer: it sends plain messages, and leases some or settles its lease.
+
+        too_late_ms: how far from the time of its lease the time is that it tells; None: it tells none.
+        """
         consumer = self.model.engine.snapshot().consumers.get(consumer_key(queue, "k"))
         batch: list[Any] = [Produce(queue, NewMessage(f"plain {number}")) for number in range(sent)]
         if consumer is None:
@@ -362,7 +366,10 @@ class MovedAgrees(EnginesAgree):
                 leased = LeaseMessages(queue, "k", consumer.generation, number, most, 10_000, ahead > 0)
                 batch.append(leased)
             else:
-                batch.append(SettleLease(queue, "k", None, consumer.leased - ahead, how))
+                number = consumer.leased - ahead
+                times = consumer.lease_times()
+                made_at = None if too_late_ms is None else times.get(number, self.now_ms) + too_late_ms
+                batch.append(SettleLease(queue, "k", None, number, how, made_at))
         self.execute(batch, {}, 0)
 
     def settle_by_id(self, named):

@@ -24,6 +24,7 @@ from forq_trio.model.errors import (
     LeaseGone,
     LeaseOutOfOrder,
     LeasesFull,
+    OtherLease,
     TooManyConsumers,
 )
 from forq_trio.model.messages import LEASE_ENDED
@@ -79,6 +80,7 @@ def _made(tx: Transaction, command: OpenConsumer) -> StoredConsumer:
         released_before=0 if acknowledged == leased else leased + 1,
         opened_at=tx.now_ms,
         used_at=tx.now_ms,
+        created_at=tx.now_ms,
     )
 
 
@@ -116,11 +118,16 @@ def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) 
     if command.ahead and len(consumer.unsettled) == 1:
         (before,) = consumer.unsettled
         if before.complete and before.how is None and command.number == before.number + 1:
-            return Lease(command.number, tx.now_ms)
+            return _new_lease(tx, consumer)
     next_number = consumer.leased + 1 if open_lease is None else open_lease.number
     if command.number != next_number:
         raise LeaseOutOfOrder(f"the turn is lease {next_number}'s, not {command.number}'s")
-    return Lease(command.number, tx.now_ms)
+    return _new_lease(tx, consumer)
+
+
+def _new_lease(tx: Transaction, consumer: StoredConsumer) -> Lease:
+    """The next lease, which has the time of the one before it."""
+    return Lease(consumer.leased + 1, tx.now_ms, dict(consumer.made).get(consumer.leased, 0))
 
 
 def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page | Deferred | None:
@@ -172,10 +179,14 @@ def _add(
     tx: Transaction, consumer: StoredConsumer, command: LeaseMessages, filling: Lease, page: Page | None
 ) -> Consumer:
     """Add a page to a lease. None: there were no more messages."""
-    longer = filling if page is None else replace(filling, pages=(*filling.pages, page))
+    longer = filling
+    if page is not None:
+        longer = replace(filling, pages=(*filling.pages, page), made_at=tx.now_ms)
     fits_more = longer.messages < command.max_messages and longer.size < command.max_bytes
     longer = replace(longer, complete=(page is None and not command.ahead) or not fits_more)
-    return _save(tx, replace(consumer.with_lease(longer), leased=longer.number, used_at=tx.now_ms))
+    made = dict(consumer.made) | {longer.number: longer.made_at}
+    longest = replace(consumer.with_lease(longer), leased=longer.number, made=tuple(made.items()))
+    return _save(tx, replace(longest, used_at=tx.now_ms))
 
 
 def _note_use_now_and_then(tx: Transaction, consumer: StoredConsumer) -> Consumer:
@@ -218,6 +229,7 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
         return DEFERRED
     consumer = _current(tx, command)
     if command.how is Settling.ACKNOWLEDGE:
+        _check_made_at(consumer, command)
         if command.number <= consumer.acknowledged:
             return consumer.told()
         consumer = _acknowledging(tx, consumer, command)
@@ -246,6 +258,17 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
             return _drop(tx, consumer)
         settling = replace(following, how=how)
         consumer = consumer.with_lease(settling)
+
+
+def _check_made_at(consumer: StoredConsumer, command: SettleLease) -> None:
+    """Raise OtherLease for a lease that was made at another time, if it is one of those whose time is still told."""
+    readable = [lease.number for lease in (*consumer.kept, *consumer.unsettled)]
+    told = {*readable, *(number - 1 for number in readable), consumer.leased}
+    made_at = dict(consumer.made).get(command.number)
+    if command.number in told and None not in (made_at, command.made_at) and made_at != command.made_at:
+        raise OtherLease(
+            f"lease {command.number} was made at {made_at}, not at {command.made_at}: it is another one"
+        )
 
 
 def _acknowledging(tx: Transaction, consumer: StoredConsumer, command: SettleLease) -> StoredConsumer:

@@ -28,6 +28,7 @@ class Lease(Struct, frozen=True, gc=False):
 
     number: int
     made_at: int
+    follows: int = 0
     pages: tuple[Page, ...] = ()
     complete: bool = False
     how: Settling | None = None
@@ -59,7 +60,7 @@ class Lease(Struct, frozen=True, gc=False):
 
     def told(self) -> NumberedLease:
         pages = len(self.pages) - self.dropped
-        return NumberedLease(self.number, self.messages, self.size, pages, self.made_at)
+        return NumberedLease(self.number, self.messages, self.size, pages, self.made_at, self.follows)
 
 
 class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
@@ -75,7 +76,9 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
     released_before: int = 0
     opened_at: int
     used_at: int
+    created_at: int
     leases: tuple[Lease, ...] = ()
+    made: tuple[tuple[int, int], ...] = ()
 
     @property
     def open(self) -> Lease | None:
@@ -109,6 +112,7 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
             generation=self.generation,
             idle_ms=self.idle_ms,
             leased=self.leased,
+            leased_at=dict(self.made).get(self.leased, 0),
             acknowledged=self.acknowledged,
             released_before=self.released_before,
             open=None if lease is None else lease.told(),
@@ -122,4 +126,5 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
             opened_at=self.opened_at,
             used_at=self.used_at,
             made_by=self.made_by,
+            created_at=self.created_at,
         )

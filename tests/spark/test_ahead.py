@@ -1,6 +1,7 @@
 """Leases made ahead: what the server is asked for while Spark works on a batch, called as Spark calls it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
@@ -11,6 +12,7 @@ from forq_trio.model.messages import NewMessage
 from forq_trio.storage.sqlite.files.check import backup_file
 from pyspark_forq.consume import ConsumeReader
 from pyspark_forq.errors import ForqDataLoss, ForqDataSourceError
+from pyspark_forq.lease_offsets import Offset
 from pyspark_forq.options import parsed
 from pyspark_forq.schemas import schema_of
 from support.in_process import in_process_server
@@ -32,16 +34,16 @@ def client(url) -> Iterator[ForqClient]:
 class Query:
     """Spark's side of a stream: one batch after the other; what a batch had is written when it is committed."""
 
-    def __init__(self, url: str, queue: str, most: int, begun_at: int | None = None) -> None:
+    def __init__(self, url: str, queue: str, most: int, start: Offset | None = None) -> None:
         options = parsed({"url": url, "token": SECRET, "queue": queue, "consumer": "spark"}, "stream")
         self.reader = ConsumeReader(options, schema_of(options))
         self.most = ReadMaxRows(most)
-        self.start = self.reader.initialOffset() if begun_at is None else {"seq": begun_at}
+        self.start = self.reader.initialOffset() if start is None else start
 
-    def plan(self) -> dict[str, int]:
+    def plan(self) -> Offset:
         return self.reader.latestOffset(self.start, self.most)
 
-    def read(self, end: dict[str, int]) -> list[str]:
+    def read(self, end: Offset) -> list[str]:
         return [
             row["content"]
             for part in self.reader.partitions(self.start, end)
@@ -80,10 +82,11 @@ def test_the_next_batch_is_leased_while_one_is_at_work(url, client, queue, fille
     assert (end["seq"], info.leased, info.acknowledged, info.open_messages) == (1, 2, 0, 8)
     assert query.read(end) == filled[:4]
     query.start = end
-    assert query.plan() == {"seq": 2}
+    end = query.plan()
+    assert end["seq"] == 2
     query.made_ahead()
     assert client.consumer(queue, "spark").acknowledged == 1
-    assert query.read({"seq": 2}) == filled[4:8]
+    assert query.read(end) == filled[4:8]
 
 
 def test_a_drain_has_every_message_once_and_leaves_nothing(url, client, queue, filled) -> None:
@@ -146,7 +149,7 @@ def test_a_query_that_was_killed_goes_on_with_its_batch(url, client, queue, fill
     found = [query.batch() for _ in range(at_work)]
     end = query.plan()
     query.made_ahead()
-    again = Query(url, queue, 3, at_work)
+    again = Query(url, queue, 3, query.start)
     found.append(again.read(end))
     again.start = end
     while rows := again.batch():
@@ -160,7 +163,7 @@ def test_without_its_last_commit_a_query_reads_the_same_batch(url, client, queue
     end = query.plan()
     query.made_ahead()
     first = query.read(end)
-    again = Query(url, queue, 3, 0)
+    again = Query(url, queue, 3, query.start)
     assert again.plan() == end
     assert again.read(end) == first
 
@@ -173,7 +176,7 @@ def test_what_was_given_back_meanwhile_is_told(url, client, queue, filled) -> No
     with pytest.raises(Exception, match="released it") as raised:
         query.batch()
     assert not isinstance(raised.value, ForqDataLoss)
-    again = Query(url, queue, 3, 1)
+    again = Query(url, queue, 3, query.start)
     with pytest.raises(ForqDataLoss, match="given back"):
         again.batch()
 
@@ -184,8 +187,8 @@ def test_what_the_call_ahead_could_not_do_the_next_question_does(
     query = Query(url, queue, 4)
     asked = []
 
-    def fails(*arguments: int) -> None:
-        asked.append(arguments)
+    def fails(*arguments: Any) -> None:
+        asked.append((arguments[0].number, *arguments[1:]))
         raise ForqUnreachable("no answer", sent=False)
 
     monkeypatch.setattr(query.reader, "_make_ahead", fails)
@@ -207,13 +210,15 @@ def test_a_server_restored_from_a_backup_with_two_leases_goes_on_or_says_so(tmp_
         backup_file(str(database), str(backup))
         found += query.batch()
         query.made_ahead()
+        second = query.start
+        query.batch()
     assert found == contents[:6]
     with in_process_server(database=backup) as url, ForqClient(url, SECRET) as client:
         info = client.consumer("q", "spark")
         assert (info.leased, info.acknowledged, info.open_messages) == (2, 0, 6)
         with pytest.raises(ForqDataSourceError, match="restored from a backup"):
-            Query(url, "q", 3, 3).batch()
-        again = Query(url, "q", 3, 2)
+            Query(url, "q", 3, query.start).batch()
+        again = Query(url, "q", 3, second)
         while rows := again.batch():
             found += rows
         assert client.queue_stats("q").total == 0

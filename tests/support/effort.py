@@ -57,6 +57,9 @@ COUNTS = {
     "offer_kills": Count(2, 30, "kills with SIGKILL while messages with keys are offered"),
     "offer_races": Count(100, 1_000, "offers that race with the acknowledgement of their key"),
     "spark_kills": Count(1, 10, "kills of a Spark driver, and of a server that Spark uses"),
+    "foreign_checkpoints": Count(
+        4, 100, "random jobs with each other's checkpoints, on a server that is restored"
+    ),
     "stops": Count(1, 2, "stops with SIGTERM under load"),
     "broken_exchanges": Count(3, 9, "exchanges that break off, at each point and in each way"),
     "http2_conversations": Count(200, 5_000, "random conversations over HTTP/2"),

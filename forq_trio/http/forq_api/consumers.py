@@ -14,6 +14,7 @@ from forq_trio.wire.consumers import ConsumerList
 from forq_trio.wire.endpoints import consumers as api
 
 _NOT_YET = Response(202, b"")
+_NOT_SAID = -1
 
 
 class ConsumerEndpoints:
@@ -39,7 +40,9 @@ class ConsumerEndpoints:
         """Lines of messages; the header X-Forq-Next has the page to go on with."""
         page = query_number(request.query, "page", 0, 0, limits.SEQUENCE_MAX)
         pages = query_number(request.query, "pages", 1, 1, limits.CONSUMER_READ_PAGES_MAX)
-        body, after = await self._broker.lines.lease(queue, name, number_of_path(number), page, pages)
+        made_at = query_number(request.query, "madeAt", _NOT_SAID, 0, limits.SEQUENCE_MAX)
+        wanted = None if made_at == _NOT_SAID else made_at
+        body, after = await self._broker.lines.lease(queue, name, number_of_path(number), page, pages, wanted)
         return lines_answer(body, after)
 
 

@@ -24,10 +24,11 @@ class SettleLease(Command[Consumer], frozen=True, gc=False):
     """Settle the next pages of the open lease, and drop some pages that can no longer be read.
 
     An acknowledgement names lease `number`, or the one behind it, which another command goes on with then; it may be
-    repeated. Giving back a lease that is not open does nothing; one that was made ahead of it is given back with it. A
-    settlement keeps the mode it started with. generation: None for any; a release without one raises the generation,
-    which fences the client that has the consumer open. EXPIRE: only if the consumer is idle. Fails with
-    ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
+    repeated. made_at: when lease `number` was made; None for whenever. Giving back a lease that is not open does
+    nothing; one that was made ahead of it is given back with it. A settlement keeps the mode it started with.
+    generation: None for any; a release without one raises the generation, which fences the client that has the consumer
+    open. EXPIRE: only if the consumer is idle. Fails with
+    ConsumerNotFound, ConsumerFenced, OtherLease, LeaseOutOfOrder, LeaseGone.
     """
 
     traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG)
@@ -37,6 +38,7 @@ class SettleLease(Command[Consumer], frozen=True, gc=False):
     generation: int | None
     number: int
     how: Settling
+    made_at: int | None = None
 
 
 class LeaseMessages(Command[Consumer], frozen=True, gc=False):

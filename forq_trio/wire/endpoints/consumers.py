@@ -32,6 +32,9 @@ _PAGES = (
         limits.CONSUMER_READ_PAGES_MAX,
         1,
     ),
+    Parameter.number(
+        "madeAt", "When the lease was made; without it any of its number.", 0, limits.SEQUENCE_MAX
+    ),
 )
 LIST_ALL_CONSUMERS = Endpoint(
     "GET",
@@ -104,6 +107,7 @@ LEASE_MESSAGES = Endpoint(
     errors=(
         errors.ConsumerNotFound,
         errors.ConsumerFenced,
+        errors.OtherLease,
         errors.LeaseOutOfOrder,
         errors.LeaseGone,
         errors.LeasesFull,
@@ -121,7 +125,13 @@ READ_LEASE = Endpoint(
     "`X-Forq-Next` has the page to go on with; without it that was the end.",
     parameters=_PAGES,
     answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, NDJSON),),
-    errors=(errors.ConsumerNotFound, errors.LeaseOutOfOrder, errors.LeaseGone, *READ_ERRORS),
+    errors=(
+        errors.ConsumerNotFound,
+        errors.OtherLease,
+        errors.LeaseOutOfOrder,
+        errors.LeaseGone,
+        *READ_ERRORS,
+    ),
 )
 ACKNOWLEDGE_LEASE = Endpoint(
     "POST",
@@ -130,13 +140,15 @@ ACKNOWLEDGE_LEASE = Endpoint(
     name="acknowledgeLease",
     tag=_TAG,
     summary="Remove the messages of a lease",
-    description="One that was acknowledged before is left as it is. Works for about a second; call again while "
+    description="One that was acknowledged before is left as it is, and so is one that was made at another time than "
+    "`madeAt`. Works for about a second; call again while "
     "`acknowledged` is below the number.",
     body=wire.AcknowledgeLease,
     answers=_CONSUMER,
     errors=(
         errors.ConsumerNotFound,
         errors.ConsumerFenced,
+        errors.OtherLease,
         errors.LeaseOutOfOrder,
         errors.LeaseGone,
         *WRITE_ERRORS,
