@@ -22,7 +22,7 @@ NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL", "FORQ_PG_URL", "FORQ_SIGNING_KEY", "F
 
 # Not for us: the variables that Kubernetes sets in every pod for a service called "forq", and those of our tests.
 _FOREIGN = re.compile(
-    r"FORQ_(TEST_\w+|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?))"
+    r"FORQ_(?=\w+\Z)(TEST_\w+|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?))"
 )
 _ADDRESSES = tuple(
     f"FORQ_{word}" for word in ("PORT", "HOST", "ADDR", "ADDRESS", "BIND", "LISTEN", "API_PORT", "API_HOST")

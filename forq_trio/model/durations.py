@@ -115,7 +115,7 @@ def parse_durations(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in re.split(r"[;,]\s+|;|,(?!\d{3}(?!\d))", text.strip()) if part.strip()]
     if not parts:
         raise ValueError("Type one duration or more, as 1 s, 5 s, 1 min.")
-    unit = re.search(r"([A-Za-z]+)\W*\Z", parts[-1][-TEXT_LENGTH_MAX:])
+    unit = re.search(r"(?<![A-Za-z])([A-Za-z]+)\W*\Z", parts[-1][-TEXT_LENGTH_MAX:])
     if unit is not None:
         parts = [part if not WHOLE_NUMBER.fullmatch(part) else f"{part} {unit[1]}" for part in parts]
     return tuple(parse_duration(part) for part in parts)

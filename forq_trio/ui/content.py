@@ -113,7 +113,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 def _finish(escaped: str, text: str) -> Markup:
     """Escaped text with tags of ours as it is shown: hits marked, and what cannot be seen as symbols."""
     if text and html.escape(text, quote=False) in escaped:
-        wanted = re.compile(f"({re.escape(html.escape(text, quote=False))})|<[^>]*>|&[a-z]+;")
+        wanted = re.compile(f"({re.escape(html.escape(text, quote=False))})|<[^<>]*>|&[a-z]+;")
         marks = iter(range(MARKS_MAX))
         escaped = wanted.sub(lambda match: _marked(match, marks), escaped)
     return Markup(visible(escaped.replace("\r\n", "\n")))
@@ -149,7 +149,7 @@ _VALUE = re.compile(
 _CLOSE = re.compile(rf"{_SPACE}([\]}}]){_SPACE}(?P<comma>,?)")
 _UNFINISHED = re.compile(
     rf"{_SPACE}(?:{_STRING}{_SPACE}:?{_SPACE})?"
-    r'(?:"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f]?[^"\\\x00-\x1f]*+)*|[-+.0-9a-zE]*+|[\[{][ \t\n\r]*+)\Z'
+    r'(?:"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*\\?|[-+.0-9a-zE]*+|[\[{][ \t\n\r]*+)\Z'
 )
 _SPACE_ONLY = re.compile(rf"{_SPACE}\Z")
 _CLOSER = {"[": "]", "{": "}"}

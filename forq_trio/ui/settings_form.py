@@ -1,6 +1,5 @@
 """The form of a queue's settings: the text of its fields, and the change that was typed. Plain functions."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from forq_trio.config.settings import Config
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.declared import Kind
-from forq_trio.model.durations import parse_duration, parse_durations
+from forq_trio.model.durations import TEXT_LENGTH_MAX, parse_duration, parse_durations
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import (
@@ -52,9 +51,12 @@ def rate_words(rate: Rate) -> str:
 
 
 _PER = {RatePer.QUEUE: "whole queue", RatePer.GROUP: "each group"}
-_RATE = re.compile(
-    rf"(.{{1,30}}?)(?:/| in )\s*(.{{1,30}}?)(?:[,\s]+({'|'.join(_PER.values())})|\s*/\s*(group))?"
-)
+_PER_ENDINGS = {
+    **{before + words: per for per, words in _PER.items() for before in (" ", ",")},
+    **dict.fromkeys(("/group", "/ group"), RatePer.GROUP),
+}
+_RATE_LENGTH_MAX = 2 * TEXT_LENGTH_MAX
+"""A count and a period: more than any rate needs."""
 
 
 def _parse_rate(text: str) -> Rate:
@@ -62,13 +64,14 @@ def _parse_rate(text: str) -> Rate:
 
     Raises ValueError with a sentence.
     """
-    found = _RATE.fullmatch(text.strip().lower())
-    if found is None:
+    typed = " ".join(text.lower().split()) if len(text) <= _RATE_LENGTH_MAX else ""
+    ending = next((each for each in _PER_ENDINGS if typed.endswith(each)), "")
+    typed = typed.removesuffix(ending).rstrip(" ,")
+    count, _, period = (each.strip() for each in typed.replace(" in ", "/", 1).partition("/"))
+    if not count or not period:
         raise ValueError("Type a number and a period, as 5 in 1 s, or 5 in 1 s, each group.")
-    count, period, per, group = found.groups()
     period_ms = parse_duration(period if period[0].isdigit() else f"1 {period}")
-    of_groups = group is not None or per == _PER[RatePer.GROUP]
-    return Rate(parse_count(count), period_ms, RatePer.GROUP if of_groups else RatePer.QUEUE)
+    return Rate(parse_count(count), period_ms, _PER_ENDINGS.get(ending, RatePer.QUEUE))
 
 
 _EXAMPLES = {Kind.RATE: "As 5 in 1 s, or 5 in 1 s, each group. ", Kind.BYTES: "As 10 MiB. "}

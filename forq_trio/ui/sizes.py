@@ -37,6 +37,6 @@ def parse_count(text: str) -> int:
         count = Fraction(short[1]) * _THOUSANDS[short[2]]
         if count.denominator == 1:
             return int(count)
-    if not WHOLE_NUMBER.fullmatch(text.strip()) or not text.isascii():
+    if len(text) > TEXT_LENGTH_MAX or not text.isascii() or not WHOLE_NUMBER.fullmatch(text.strip()):
         raise ValueError("Type a whole number.")
     return int(re.sub(r"\D", "", text))

@@ -32,7 +32,7 @@ TIMEOUT_SECONDS = 30.0
 SIGNATURE_HEADER = "Forq-Signature"
 ATTRIBUTE_HEADERS_BYTES_MAX = 8 * 1_024
 _REASON_LENGTH = limits.REASON_LENGTH_MAX - 100  # the type and the status stand in front
-_CONTENT_TYPE = re.compile(r"[!-~]+/[!-~]+(?: ?[!-~]+)*")
+_CONTENT_TYPE = re.compile(r"[!-.0-~]+/[!-~]+(?: [!-~]+)*")
 _VALUE_SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _DELAY_SECONDS_MAX = limits.NACK_DELAY_MS_MAX / 1_000
 _RETRY_LATER = (429, 503)

@@ -206,7 +206,7 @@ def test_the_preview_of_another_period_counts_from_when_the_schedule_was_made(de
     assert f'datetime="{format.iso(made_at + 2 * 3_600_000)}"' in page
     typed = Markup(page).hidden | FORM | {"kind": "every", "every": "3 h"}
     assert f'datetime="{format.iso(made_at + 3 * 3_600_000)}"' in desk.post("/schedule-preview", **typed).text
-    for more in ({"made_at": "9" * 15}, {"end": "2020-01-01"}):
+    for more in ({"made_at": "9" * 15}, {"made_at": "9" * 5_000}, {"end": "2020-01-01"}):
         assert desk.post("/schedule-preview", **typed | more).status_code == 200
 
 

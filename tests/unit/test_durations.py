@@ -104,6 +104,7 @@ def test_sizes_and_counts_are_read() -> None:
         (parse_size, "-1"),
         (parse_count, "1.5"),
         (parse_count, "-1"),
+        (parse_count, "9" * 5_000),
     ):
         with pytest.raises(ValueError, match=r"\.$"):
             parse(text)

@@ -11,9 +11,9 @@ from msgspec import inspect
 from forq_trio.http.forq_api.refusals import Refused, shortened
 from forq_trio.model import errors, limits
 
-_AT = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
-_EXPECTED = re.compile(r"Expected `(.+)`, got `(.+)`")
+_AT = " - at `$"
+_STEP = re.compile(r"\.([^.\[]+)|\[[^\[\]]*\]")
+_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _CHOICE = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
@@ -49,9 +49,9 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def _wrong_value(body: type[Any], raw: bytes, error: msgspec.ValidationError) -> Refused:
-    found = _AT.fullmatch(_ends(str(error)))
-    assert found is not None  # the pattern takes any text
-    problem, path = found[1], found[2] or ""
+    text = _ends(str(error))
+    problem, at, path = text.rpartition(_AT) if text.endswith("`") else (text, "", "")
+    problem, path = (problem, path.removesuffix("`")) if at else (text, "")
     if unknown := _UNKNOWN.fullmatch(problem):
         return _unknown_member(body, raw, path, unknown[1])
     if missing := _MISSING.fullmatch(problem):

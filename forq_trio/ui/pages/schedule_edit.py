@@ -18,6 +18,7 @@ from forq_trio.ui.schedule_form import KINDS, MISSED, PENDING, Read
 from forq_trio.ui.schedule_views import days_in
 from forq_trio.ui.site import Site
 
+_DIGITS_MAX = len(str(limits.SCHEDULE_TIME_MS_MAX))
 _CHOICES: dict[str, Any] = {"kinds": KINDS, "missed": MISSED, "pending": PENDING}
 
 
@@ -28,8 +29,8 @@ async def preview_of(site: Site, found: Read) -> dict[str, Any]:
         return {"coming": (), "words": "", "caret": found.caret}
     made_at, now_ms = found.texts["made_at"], site.clock.now_ms()
     latest = now_ms if timing.end is None else min(now_ms, timing.end)
-    if timing.start is None and made_at.isdecimal() and int(made_at) <= latest:
-        timing = replace(timing, start=int(made_at))  # from which `every` counts
+    if timing.start is None and made_at.isdecimal() and int(made_at[:_DIGITS_MAX]) <= latest:
+        timing = replace(timing, start=int(made_at[:_DIGITS_MAX]))  # from which `every` counts
     coming = await site.broker.next_runs(timing, limits.NEXT_RUNS_MAX)
     change = next((each for each in coming[limits.NEXT_RUNS_DEFAULT :] if each.note), None)
     return {

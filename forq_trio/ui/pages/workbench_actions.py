@@ -34,7 +34,7 @@ CONFIRM_TEXT = "Are you sure you want to permanently delete all messages? This c
 """Forq's words, exactly (contract F15)."""
 
 
-_A_SECOND = re.compile(r"\s*(/\s*|\b(?:a|per|each)\s+)?(s|sec|second)\Z")
+_A_SECOND = re.compile(r" ?(/ ?|\b(?:a|per|each) )?(s|sec|second)\Z")
 
 
 class Selection(Struct, frozen=True):
@@ -68,7 +68,7 @@ def read_selection(form: Parameters, now_ms: int) -> Selection:
 def read_rate(text: str) -> int | None:
     """How many a second, None for no limit. Raises ValueError with what to say."""
     typed = text.strip().lower()
-    text = _A_SECOND.sub("", typed[:TEXT_LENGTH_MAX]).replace(",", "")
+    text = _A_SECOND.sub("", " ".join(typed[:TEXT_LENGTH_MAX].split())).replace(",", "")
     if not text:
         return None
     if (

@@ -63,6 +63,7 @@ def test_what_is_no_json_is_text_as_it_was_sent(sent) -> None:
     "sent",
     ["[" * LONGEST, '{"a":' * (LONGEST // 5), "[1," * (LONGEST // 3), "[" + "[],", "[" + "1," * (LONGEST // 2) + "1]",
      '["' + "\\n" * (LONGEST // 2 - 2), '{"a":"' + "x" * (LONGEST - 7), "x" * LONGEST, "\0" * LONGEST,
+     '["' + "\\" * LONGEST, '["\x01' + "\\" * LONGEST,
      "\u202e" * (LONGEST // 3), "\ud800" * 1000, "<" * LONGEST, '"' * LONGEST, "[-" * (LONGEST // 2), "\\" * LONGEST,
      '["' + "<&" * 100_000 + '"]', json.dumps({str(number): [number] for number in range(20_000)})],
     ids=lambda sent: sent[:5].encode("ascii", "backslashreplace").decode(),

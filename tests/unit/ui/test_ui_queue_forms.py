@@ -55,13 +55,25 @@ def test_what_the_form_shows_is_read_as_the_settings_that_are(settings) -> None:
         ("1,000 / 2 min / Group", Rate(1_000, 120_000, RatePer.GROUP)),
         ("5 in 1 s, each group", Rate(5, 1_000, RatePer.GROUP)),
         ("5 in 1 s, whole queue", Rate(5, 1_000)),
+        ("5 in 1 min each group", Rate(5, 60_000, RatePer.GROUP)),
     ],
 )
 def test_a_rate_is_typed_in_words_or_as_in_the_command_line(typed, rate) -> None:
     assert settings_form.read("orders", {"rate": typed}).change.rate == rate
 
 
-@pytest.mark.parametrize("typed", ["10/s/queue", "10/group", "10/s/group, each group", "10/s/groups"])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "10/s/queue",
+        "10/group",
+        "10/s/group, each group",
+        "10/s/groups",
+        "/s",
+        "1/",
+        "1/" + " " * 3_950 + "!" * 40,
+    ],
+)
 def test_what_is_no_rate_is_said(typed) -> None:
     assert list(settings_form.read("orders", {"rate": typed}).errors) == ["rate"]
 
