@@ -16,7 +16,7 @@ An outcome travels in a slot, never in a channel: resolving an abandoned call mu
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import count
 from math import inf
 from typing import Any, Generic, cast
@@ -118,7 +118,7 @@ class ParkedQueue:
 
 
 class ParkedReceivers(Mapping[str, ParkedQueue]):
-    """All parked receivers, by queue, with the deadline of each."""
+    """All parked receivers, by queue, with the deadline of each. on_first: is called when there is one after none."""
 
     def __init__(self, limit: int) -> None:
         self._queues: dict[str, ParkedQueue] = {}
@@ -128,6 +128,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         self._deadlines: list[tuple[float, int, Call[Any]]] = []
         self._ids = count()
         self.budget = Budget(limit)
+        self.on_first: Callable[[], object] = lambda: None
 
     def __getitem__(self, queue: str) -> ParkedQueue:
         return self._queues[queue]
@@ -187,6 +188,8 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         parked.line[call] = receiver
         call.parked_in = parked
         self._calls[receiver.id] = call
+        if len(self._calls) == 1:
+            self.on_first()
         self._changed.add(claim.queue)
         heapq.heappush(self._deadlines, (deadline, receiver.id, call))
         if len(self._deadlines) > 2 * self.total + 1_000:

@@ -6,7 +6,7 @@ command, before it waits again or leaves, which wakes the next one. Thousands th
 wait.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import trio
@@ -72,9 +72,13 @@ class Watcher:
 
 
 class Watches:
-    """The watchers of all queues. closed: no other wake-up will come."""
+    """The watchers of all queues.
+
+    closed: no other wake-up will come. on_first: is called when there is a watcher after none.
+    """
 
     def __init__(self) -> None:
+        self.on_first: Callable[[], object] = lambda: None
         self._by_queue: dict[str, _Queue] = {}
         self._closing = trio.Event()
 
@@ -85,6 +89,8 @@ class Watches:
     @contextmanager
     def on(self, name: str) -> Iterator[Watcher]:
         """Watch a queue while the body runs."""
+        if not self._by_queue:
+            self.on_first()
         queue = self._by_queue.setdefault(name, _Queue())
         queue.watchers += 1
         watcher = Watcher(queue)
@@ -98,6 +104,9 @@ class Watches:
 
     def __contains__(self, queue: str) -> bool:
         return queue in self._by_queue
+
+    def __bool__(self) -> bool:
+        return bool(self._by_queue)
 
     def notify(self, queues: Iterable[str]) -> None:
         """Wake the tasks that watch these queues."""

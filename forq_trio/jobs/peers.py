@@ -1,10 +1,12 @@
 """Other processes on the same database: has the writer look at once where they woke somebody here, and once a second.
 
 The look costs one short query. A connection that is lost is made anew: until then there is the look. Every five seconds
-this process makes itself known on that connection, and hears of the others.
+this process makes itself known on that connection, and hears of the others. What its own batches woke it tells there.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 import trio
 
@@ -28,14 +30,18 @@ class Peers:
         self._processes = processes
         self._meets_at = 0.0
         self._looks_at = 0.0
+        self._rest = trio.CancelScope()
 
     async def run(self) -> None:
         listener: Listener | None = None
+        soon = partial(_soon, trio.lowlevel.current_trio_token(), self._wake)
+        self._writer.parked.on_first = self._writer.watches.on_first = self._wake
         try:
             while True:
                 try:
                     if listener is None:
                         listener = await trio.to_thread.run_sync(self._listen)
+                        listener.on_notice(soon)
                     await self._hear(listener)
                 except StorageUnavailable:
                     await _close(listener)
@@ -47,21 +53,35 @@ class Peers:
                 await _close(listener)
 
     async def _hear(self, listener: Listener) -> None:
-        """Wait until there is something to hear, or until it is time to look. Raises StorageUnavailable."""
-        with trio.move_on_at(self._looks_at):
+        """Wait until there is something to hear or to tell, or until it is time to look. Raises StorageUnavailable."""
+        listener.tell(awaited=self._writer.parked.total > 0 or bool(self._writer.watches))
+        looks_at = min(self._looks_at, trio.current_time() + listener.rest_seconds)
+        self._rest = trio.CancelScope(deadline=looks_at)
+        with self._rest:
             await trio.lowlevel.wait_readable(listener.socket)
         if trio.current_time() >= self._meets_at:
             self._processes.heard(await trio.to_thread.run_sync(listener.meet, self._processes.own()))
             self._meets_at = trio.current_time() + limits.PROCESS_REPORT_SECONDS
         queues = listener.heard()  # also what came with the answer
         now = trio.current_time()
-        if queues is None or now >= self._looks_at or any(map(self._is_awaited, queues)):
+        if queues is None or now >= looks_at or any(map(self._is_awaited, queues)):
             self._writer.look()
+            listener.looked()
             self._looks_at = now + listener.look_seconds
+
+    def _wake(self) -> None:
+        """There is something to tell, or somebody waits."""
+        self._rest.cancel()
 
     def _is_awaited(self, queue: str) -> bool:
         """True if a receiver is parked there, or a task watches it."""
         return self._writer.parked.count(queue) > 0 or queue in self._writer.watches
+
+
+def _soon(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:
+    """Call it in trio's thread; when trio has ended nobody has to be called."""
+    with suppress(trio.RunFinishedError):
+        token.run_sync_soon(call, idempotent=True)
 
 
 async def _close(listener: Listener | None) -> None:

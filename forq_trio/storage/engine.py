@@ -359,7 +359,7 @@ class Snapshot(Protocol):
 
 
 class Listener(Protocol):
-    """Hears what other processes commit."""
+    """Hears what other processes commit, and tells them what this one has committed."""
 
     @property
     def socket(self) -> int:
@@ -369,6 +369,26 @@ class Listener(Protocol):
     @property
     def look_seconds(self) -> float:
         """How often to look for what was not heard."""
+        ...
+
+    def on_notice(self, call: Callable[[], None]) -> None:
+        """`call` is called when there is something to `tell`, from whatever thread."""
+        ...
+
+    def tell(self, *, awaited: bool) -> None:
+        """Tell what there is, without waiting; the rest when `socket` is readable. Raises StorageUnavailable.
+
+        awaited: somebody waits for messages, so applications are to tell of those that they send.
+        """
+        ...
+
+    @property
+    def rest_seconds(self) -> float:
+        """When to look, if that is earlier: it is not known that all would be heard."""
+        ...
+
+    def looked(self) -> None:
+        """There is a look."""
         ...
 
     def heard(self) -> Set[str] | None:

@@ -52,6 +52,16 @@ def test_a_waiting_consumer_is_woken_by_the_commit(broker, database):
     assert got == ["x"]
 
 
+def test_what_was_sent_before_somebody_waited_and_is_committed_later_wakes_him(broker, database):
+    """Its transaction had nobody to notify."""
+    got: list[str] = []
+    with psycopg.connect(database) as shop:
+        outbox.send(shop, "q", "x")
+        consumer = receive_beside(broker, "q", got)
+    consumer.join()
+    assert got == ["x"]
+
+
 def test_a_receive_right_behind_the_commit_finds_the_message(broker, database):
     with psycopg.connect(database) as shop:
         outbox.send(shop, "q", "x")

@@ -30,6 +30,16 @@ PEERS_LOOK_SECONDS = 1.0
 """How often a process looks at what others did to the same database, also if nobody tells it."""
 PEERS_LOOK_SECONDS_POOLED = 0.1
 """The same where nobody can tell it: through a pool of connections."""
+WAKE_AWAITED_SECONDS = 1.0
+"""For how long after the last wait an application still notifies in its transactions (model/wake_ups.py)."""
+WAKE_NOTICES_MAX = 20
+"""Of applications in a second; above it they are quiet for WAKE_QUIET_SECONDS, and who waits looks."""
+WAKE_QUIET_SECONDS = 10.0
+WAKE_LOOK_SECONDS = 0.02
+"""Between looks meanwhile, and until the first look for what was not told."""
+WAKE_UNTOLD_SECONDS = 0.1
+"""Between looks where no application can be told that somebody waits."""
+assert WAKE_LOOK_SECONDS < WAKE_UNTOLD_SECONDS < WAKE_AWAITED_SECONDS < WAKE_QUIET_SECONDS
 REPLICA_WAIT_SECONDS = 0.2
 """How long a read waits for a replica to have what this process knows; then it goes to the primary."""
 REPLICA_AWAY_SECONDS = 5.0

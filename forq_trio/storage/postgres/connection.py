@@ -13,7 +13,7 @@ the server's process: it tells its clients another one than the process itself d
 import json
 import select
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from struct import Struct
 from time import monotonic
@@ -121,6 +121,10 @@ class PgConnection:
         self._sent: deque[str | list[Any] | None] = deque()
         """The results that are due, in order: the name of a statement that is prepared, the list for the rows of one
         that is read ahead, None for another."""
+        self._syncs = 0
+        """The parts of what was sent whose results are due: a part ends with a sync, and fails alone."""
+        self.answer: bytes | None = None
+        """The first value of the statement that `start` sent; None if it failed."""
         self._notified: list[bytes] = []
         self._notified_bytes = 0
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
@@ -176,10 +180,25 @@ class PgConnection:
     def close(self) -> None:
         self._pg.finish()
 
+    @property
+    def busy(self) -> bool:
+        """Whether the result of a statement is due."""
+        return self._syncs > 0
+
     def notifications(self) -> list[str] | None:
-        """The payloads of notifications that have come; None for too many. Raises DatabaseFailed."""
+        """The payloads of notifications that have come; None for too many. Raises DatabaseFailed.
+
+        Takes the results of `start`, too.
+        """
         try:
             self._pg.consume_input()
+            for result in self._received():
+                if result.status != _SYNC:
+                    name = self._sent.popleft()
+                    if name is None:
+                        self.answer = result.get_value(0, 0) if result.status == _TUPLES else None
+                    elif result.status != _COMMAND:
+                        self._prepared.discard(str(name))
             self._take_notifications()
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error
@@ -216,6 +235,20 @@ class PgConnection:
             self._planned_until = monotonic() + PLANNED_SECONDS
             self.send("forget_plans")
             self.wait()
+        self._put(name, bindings)
+
+    def start(self, name: str, *bindings: Any) -> None:
+        """Send a statement, and do not wait for it: `busy` until `notifications` has taken its result, or its error."""
+        self._put(name, bindings)
+        self.end_sent()
+        self._pg.flush()
+
+    def end_sent(self) -> None:
+        """What was sent up to here succeeds or fails without what follows, and its results come at once."""
+        self._pg.pipeline_sync()
+        self._syncs += 1
+
+    def _put(self, name: str, bindings: Sequence[Any]) -> None:
         values = [None if each is None else _encoded(each) for each in bindings]
         formats = [type(each) is bytes for each in bindings]  # bytes are in the binary format already
         try:
@@ -296,12 +329,19 @@ class PgConnection:
             if not self.lost:
                 self.send("close_cursor")
 
-    def wait(self) -> list[Any]:
-        """Wait for all results; returns the rows of the last statement. Raises StatementFailed, DatabaseFailed."""
+    def wait(self, at_part: Callable[[], None] | None = None) -> list[Any]:
+        """Wait for all results; returns the rows of the last statement. Raises StatementFailed, DatabaseFailed.
+
+        at_part: is called when the results of a part are there, without an error.
+        """
         rows: list[Any] = []
         error: Exception | None = None
         for result in self._results():
             status = result.status
+            if status == _SYNC:
+                if at_part is not None and error is None:
+                    at_part()
+                continue
             due = self._sent.popleft() if self._sent else None
             if status == _TUPLES:
                 self._transformer.set_pgresult(result)
@@ -336,18 +376,12 @@ class PgConnection:
         """The results of what was sent, up to here."""
         pg = self._pg
         try:
-            pg.pipeline_sync()
+            self.end_sent()
             while True:
                 unsent = pg.flush()
-                while not pg.is_busy():  # also what came while more was sent than the socket took
-                    result = pg.get_result()
-                    if result is None:
-                        if pg.status != pq.ConnStatus.OK:
-                            raise DatabaseFailed(_one_line(pg.get_error_message()))
-                        continue
-                    if result.status == _SYNC:
-                        return
-                    yield result
+                yield from self._received()  # also what came while more was sent than the socket took
+                if not self._syncs:
+                    return
                 self._poll.modify(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
                 if not self._poll.poll(ANSWER_SECONDS_MAX * 1_000):
                     pg.finish()
@@ -356,6 +390,19 @@ class PgConnection:
                 self._take_notifications()
         except Error as error:
             raise DatabaseFailed(_one_line(str(error))) from error
+
+    def _received(self) -> Iterator[pq.abc.PGresult]:
+        """The results that have come; the end of each part is one of them. Raises DatabaseFailed."""
+        pg = self._pg
+        while self._syncs and not pg.is_busy():
+            result = pg.get_result()
+            if result is None:
+                if pg.status != pq.ConnStatus.OK:
+                    raise DatabaseFailed(_one_line(pg.get_error_message()))
+                continue
+            if result.status == _SYNC:
+                self._syncs -= 1
+            yield result
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ is not there any more, the database is another one: a replica that took over, or
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from math import inf
@@ -38,7 +38,7 @@ from forq_trio.model.errors import (
 )
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres.connection import LOCK_TIMEOUT, DatabaseFailed, PgConnection, StatementFailed
-from forq_trio.storage.postgres.listener import PgListener, check_listened, payload
+from forq_trio.storage.postgres.listener import Notices, PgListener, check_listened
 from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
@@ -112,6 +112,9 @@ class PostgresEngine(SqlEngine):
         """The maker of the batch that runs."""
         self._is_known = True
         """The cache follows from the batches up to `_last`; else it has to be read from the tables."""
+        self._notices = Notices()
+        self._untold: tuple[Iterable[str] | None] | None = None
+        """What the batch that runs has to tell the others once it is committed: see `Notices.add`."""
         self._unflushed = False
         """The state that this process knows may not be durable yet."""
         self._elsewhere = _nothing()
@@ -206,6 +209,7 @@ class PostgresEngine(SqlEngine):
                 raise
             if not was_committed:
                 raise self._unavailable(error) from error
+        self._tell()
         self._unflushed = False
         tx, self._open_transaction = self._open_transaction, None
         assert tx is not None
@@ -232,8 +236,16 @@ class PostgresEngine(SqlEngine):
     def _commit_and_flush(self) -> None:
         self._connection.send("commit")
         if self._flushes:
+            if not self._connection.pooled:
+                self._connection.end_sent()  # others hear of it while the disk is waited for
             self._connection.send("flush")
-        self._connection.wait()
+        self._connection.wait(self._tell)
+
+    def _tell(self) -> None:
+        """The batch is committed: tell the others, if they have to know."""
+        if self._untold is not None:
+            self._notices.add(*self._untold)
+            self._untold = None
 
     @property
     def _flushes(self) -> bool:
@@ -281,7 +293,7 @@ class PostgresEngine(SqlEngine):
 
     @property
     def listen(self) -> Callable[[], PgListener]:
-        return partial(PgListener, self._listened, self._name)
+        return partial(PgListener, self._listened, self._name, self._notices)
 
     @property
     def tables_urls(self) -> tuple[str, str]:
@@ -422,7 +434,7 @@ class PostgresEngine(SqlEngine):
         woken = [queue for queue in tx.woken if tx.ready(queue)]
         told = self._logins_changed(tx)
         if woken or told:
-            self._connection.send("notify", payload(self._name, () if told else woken))
+            self._untold = (None if told else woken,)
 
     def _logins_changed(self, tx: Transaction) -> bool:
         """Whether a token or a session begins or ends: its next request may go to another process."""
@@ -432,6 +444,7 @@ class PostgresEngine(SqlEngine):
         )
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
+        self._untold = None
         self._reads = () if isolated else self._first_reads(batch)
         result = super()._run(batch, isolated=isolated)
         self._running = batch, result

@@ -140,6 +140,8 @@ def _page(tx: Transaction, but: list[str], bounds: tuple[int, int]) -> list[tupl
 def take_set_aside(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:
     """Remove messages that were set aside, and send them again if asked; returns which."""
     taken = tx.query("take_set_aside", array(command.ids), limits.OUTBOX_PAGE_BYTES_MAX, int(command.again))
+    if command.again:
+        tx.wake_next.update(queue for _, queue in taken)  # so the next batch, which moves them, runs at once
     return tuple(id for id, _ in taken)
 
 

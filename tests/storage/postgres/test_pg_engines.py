@@ -1,5 +1,6 @@
 """Several engines on one database: what one does the others know, and a cut connection tells no lie."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -272,8 +273,8 @@ def test_a_full_queue_reads_no_more_of_its_messages_than_it_evicts(open_one):
     read = []
     rows_of = a._connection.wait
 
-    def counting() -> list[object]:
-        rows = rows_of()
+    def counting(*arguments: Callable[[], None]) -> list[object]:
+        rows = rows_of(*arguments)
         read.append(len(rows))
         return rows
 

@@ -17,7 +17,7 @@ def test_who_begins_or_ends_a_login_tells_the_others_to_look_at_once(open_one):
     a, b = open_one(), open_one()
     login = UiSession("d", None, "k", T0, T0 + 9_000, T0, "192.0.2.7", "a browser")
     token = AccessToken("t", (Scope.CONSUME,), "*", T0, None, None, Digest("d" * 64))
-    with closing(b.listen()) as listener:
+    with closing(a.listen()) as own, closing(b.listen()) as listener:
         for command, heard in (
             (SaveSession(login), None),
             (SaveToken(token), None),
@@ -26,5 +26,8 @@ def test_who_begins_or_ends_a_login_tells_the_others_to_look_at_once(open_one):
             (send(), {"q"}),
         ):
             do(a, command)
+            own.tell(awaited=False)
             assert select.select([listener.socket], [], [], WAIT_SECONDS_MAX)[0]
             assert listener.heard() == heard
+            assert select.select([own.socket], [], [], WAIT_SECONDS_MAX)[0]
+            own.heard()

@@ -51,7 +51,7 @@ SELECT EXISTS (SELECT FROM batches WHERE version = $1 AND made_by = $2),
        (SELECT max(version) FROM batches) >= $1 + $3;
 
 -- name: notify
--- Tell the other processes, once this is committed.
+-- Tell the other processes: by itself, never in a batch.
 SELECT pg_notify('forq', $1);
 
 -- name: commit
@@ -144,6 +144,14 @@ INSERT INTO migrations (version, name, checksum) VALUES ($1, $2, $3);
 -- name: listen
 -- Hear of the batches of other processes.
 LISTEN forq;
+
+-- name: await_sent
+-- Have the function forq.send tell; false where somebody else has its lock for himself.
+SELECT pg_try_advisory_lock_shared(1718579825, 3);
+
+-- name: forsake_sent
+-- Nobody waits for what it sends.
+SELECT pg_advisory_unlock_shared(1718579825, 3);
 
 -- name: meet_processes
 -- Say that this process is there and who else is; silent ones that it replaces on their host, and old ones, are removed.

@@ -55,7 +55,7 @@ WITH taken AS (
     RETURNING id, queue, message
 ),
 again AS (INSERT INTO sent (queue, message) SELECT queue, message FROM taken WHERE $3 = 1 ORDER BY id)
-SELECT id, CASE WHEN $3 = 1 THEN pg_notify('forq', 'sent ' || queue) END FROM taken ORDER BY id;
+SELECT id, queue FROM taken ORDER BY id;
 
 -- name: forget_sent
 -- Remove messages that are in their queues, or set aside.

@@ -1,0 +1,80 @@
+"""Whether applications are to notify whoever waits for their messages, in their own transactions.
+
+PostgreSQL commits transactions that notify one after the other in the whole cluster, each with its wait for the disk:
+16 publishers commit 150 times a second instead of 2,700. So an application notifies only while somebody waits. Who
+waits has a lock, and the application's function looks at it. Every transaction sees a lock, whatever its snapshot is,
+and it ends with its connection.
+
+- Who waits has the lock, and for WAKE_AWAITED_SECONDS longer: who takes one message after the other keeps it.
+- A transaction may have looked before the lock was there, and be committed later. So who has just got the lock looks at
+  once, again after WAKE_LOOK_SECONDS, after twice that, and so on: the message waits at most as long as the transaction
+  took.
+- Who is notified more than WAKE_NOTICES_MAX times in a second gives the lock back for WAKE_QUIET_SECONDS, and looks
+  every WAKE_LOOK_SECONDS meanwhile.
+- Who wants the lock and does not get it, because somebody has it alone, looks every WAKE_UNTOLD_SECONDS.
+"""
+
+from math import inf
+
+from forq_trio.model import limits
+
+
+class WakeUps:
+    """Of one table, or of all queues. Times are seconds of any one clock that only goes forward.
+
+    told: whether the lock is there.
+    """
+
+    __slots__ = ("_awaited_until", "_looks_at", "_notices", "_pause", "_quiet_until", "_second", "told")
+
+    def __init__(self) -> None:
+        self.told = False
+        self._awaited_until = self._quiet_until = self._second = -inf
+        self._notices = 0
+        self._pause = limits.WAKE_LOOK_SECONDS
+        self._looks_at = -inf
+
+    def await_until(self, now: float) -> None:
+        """Somebody waits."""
+        self._awaited_until = now + limits.WAKE_AWAITED_SECONDS
+
+    def awaited(self, now: float) -> bool:
+        """Whether somebody waits, or did just now."""
+        return now < self._awaited_until
+
+    def wanted(self, now: float) -> bool:
+        """Whether the lock should be there."""
+        return self._quiet_until <= now < self._awaited_until
+
+    def set_told(self, now: float, *, told: bool) -> None:
+        """The lock is there from now on, or is not."""
+        self.told = told
+        self._pause = limits.WAKE_LOOK_SECONDS
+        self._looks_at = now
+
+    def notice(self, now: float) -> None:
+        """A notification came."""
+        if now >= self._second + 1.0:
+            self._second, self._notices = now, 0
+        self._notices += 1
+        if self._notices > limits.WAKE_NOTICES_MAX:
+            self._quiet_until = now + limits.WAKE_QUIET_SECONDS
+
+    def looks_at(self, now: float) -> float:
+        """When to look, beside the usual times; inf: not at all."""
+        return self._looks_at if self.awaited(now) else inf
+
+    def looked(self, now: float) -> None:
+        """Somebody looks now."""
+        if now < self._quiet_until:
+            self._looks_at = now + limits.WAKE_LOOK_SECONDS
+        elif not self.told:
+            self._looks_at = now + limits.WAKE_UNTOLD_SECONDS
+        elif now >= self._looks_at:
+            self._pause *= 2
+            self._looks_at = now + self._pause
+
+    def changes_at(self, now: float) -> float:
+        """When `wanted` may become another one by itself."""
+        times = (self._quiet_until, self._awaited_until)
+        return min((time for time in times if time > now), default=inf)

@@ -1,0 +1,225 @@
+"""Who notifies: never a batch in its transaction, and an application only while somebody waits."""
+
+import select
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import TakeSetAside
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.postgres.engine import PostgresEngine
+from forq_trio.storage.postgres.listener import Notices, PgListener
+from forq_trio.storage.postgres.open import migrate
+from support.batches import do, run
+from support.postgres import POOL_MODE, Postgres, programs
+from support.processes import WAIT_SECONDS_MAX
+from support.words import claim, send
+
+Open = Callable[..., PostgresEngine]
+pytestmark = pytest.mark.skipif(POOL_MODE is not None, reason="nothing is heard through a pool")
+
+
+@pytest.fixture(scope="module")
+def waiting_server(postgres) -> Iterator[Postgres]:
+    """A server whose commits can wait, for a replica that is not there."""
+    bin = programs()
+    assert bin is not None
+    with tempfile.TemporaryDirectory(prefix="forq-waiting-", ignore_cleanup_errors=True) as directory:
+        settings = {"synchronous_standby_names": "nobody", "synchronous_commit": "local"}
+        server = Postgres(bin, Path(directory), **settings)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def open_here(waiting_server) -> Iterator[Open]:
+    """Opens engines on a database of it."""
+    url = waiting_server.new_database()
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(waiting_server.url(), autocommit=True) as admin:
+        made = thread.submit(migrate, url)
+        while not made.done():
+            admin.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        made.result()
+    with ExitStack() as engines:
+        yield lambda: engines.enter_context(closing(PostgresEngine(url, EngineSettings(), "normal")))
+    waiting_server.drop_database(url)
+
+
+@contextmanager
+def a_commit_that_notifies_waits(server: Postgres) -> Iterator[None]:
+    """A transaction of another database that notified is being committed."""
+    with (
+        psycopg.connect(server.url(), autocommit=True) as admin,
+        psycopg.connect(server.url(), autocommit=True) as stranger,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        stranger.execute("SET synchronous_commit = on")
+        notify = "SELECT pg_notify('anything', ''), pg_logical_emit_message(true, 'to be committed', '')"
+        committed = thread.submit(stranger.execute, notify)
+        while not admin.execute("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'").fetchall():
+            assert not committed.done()
+        try:
+            yield
+        finally:
+            admin.execute("SELECT pg_cancel_backend(%s)", [stranger.info.backend_pid])
+        committed.result(WAIT_SECONDS_MAX)
+
+
+def answer(listener: PgListener) -> set[str] | None:
+    """What this listener hears next."""
+    assert select.select([listener.socket], [], [], WAIT_SECONDS_MAX)[0]
+    heard = listener.heard()
+    return None if heard is None else set(heard)
+
+
+def test_a_batch_does_not_wait_for_the_notifying_commits_of_the_cluster(waiting_server, open_here: Open):
+    a, b = open_here(), open_here()
+    with closing(a.listen()) as own, closing(b.listen()) as listener:
+        with a_commit_that_notifies_waits(waiting_server):
+            do(a, send("first", queue="q"))
+            own.tell(awaited=False)
+            do(a, send("second", queue="r"))
+            own.tell(awaited=False)  # one is under way
+            do(b, send("of another server", queue="s"))
+        assert answer(listener) == {"q"}
+        assert answer(own) == set()
+        own.tell(awaited=False)
+        assert answer(listener) == {"r"}
+
+
+def test_what_was_set_aside_is_sent_again_without_a_notification_in_the_batch(
+    waiting_server, open_here: Open
+):
+    a = open_here()
+    with psycopg.connect(a.tables_urls[0], autocommit=True) as shop:
+        shop.execute("INSERT INTO forq.sent_set_aside VALUES (7, 'q', '{\"content\": \"x\"}', 'c', 'r')")
+    with a_commit_that_notifies_waits(waiting_server):
+        assert do(a, TakeSetAside((7,), again=True)) == (7,)
+    run(a)  # there is more to do at once
+    assert [each.content for each in do(a, claim())] == ["x"]
+
+
+def test_a_listener_that_is_closed_tells_the_last_batch(open_one: Open):
+    a, b = open_one(), open_one()
+    with closing(b.listen()) as listener:
+        with closing(a.listen()):
+            do(a, send())
+        assert answer(listener) == {"q"}
+
+
+def test_who_tells_is_called_for_each_batch_that_woke_a_queue(open_one: Open):
+    a = open_one("full")
+    calls: list[None] = []
+    with closing(a.listen()) as own:
+        own.on_notice(lambda: calls.append(None))
+        do(a, send())
+        assert len(calls) == 1
+        do(a, claim())
+        assert len(calls) == 1
+
+
+def test_notices_are_joined_and_bounded():
+    notices = Notices()
+    assert notices.take() is None
+    notices.add(["a", "b"])
+    notices.add(["b", "c"])
+    assert notices.take() == {"a", "b", "c"}
+    notices.add(["a"])
+    notices.add(None)
+    assert notices.take() == set()
+    notices.add(f"queue-{number}" for number in range(10_000))
+    notices.add(["a"])
+    assert notices.take() == set()
+    assert notices.take() is None
+
+
+# forq.send
+
+
+@pytest.fixture
+def listener(open_one: Open) -> Iterator[PgListener]:
+    with closing(open_one().listen()) as listener:
+        yield listener
+
+
+@pytest.fixture
+def shop(listener, empty_tables) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(empty_tables, autocommit=True) as shop:
+        shop.execute("LISTEN forq")
+        yield shop
+
+
+def told(shop: psycopg.Connection) -> list[str]:
+    """What an application that sends a message has told."""
+    shop.execute("SELECT forq.send('q', 'x')")
+    shop.execute("SELECT")
+    return [each.payload for each in shop.notifies(timeout=0)]
+
+
+LOCK = "SELECT FROM pg_locks WHERE objid = 3 AND locktype = 'advisory'"
+
+
+def await_sent(listener: PgListener) -> None:
+    """Have applications told that somebody waits; returns when they know."""
+    listener.tell(awaited=True)
+    assert answer(listener) == set()
+    assert listener.rest_seconds == 0.0
+
+
+def test_an_application_notifies_only_while_somebody_waits(listener, shop, monkeypatch):
+    assert told(shop) == []
+    await_sent(listener)
+    assert told(shop) == ["sent q"]
+    assert answer(listener) == {"q"}
+    monkeypatch.setattr(limits, "WAKE_AWAITED_SECONDS", 0.0)
+    listener.tell(awaited=True)
+    answer(listener)
+    assert told(shop) == []
+
+
+def test_also_one_whose_snapshot_is_older(listener, shop):
+    with shop.transaction():
+        shop.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        shop.execute("SELECT")
+        await_sent(listener)
+        shop.execute("SELECT forq.send('q', 'x')")
+    assert answer(listener) == {"q"}
+
+
+def test_it_notifies_for_no_role_that_has_the_lock_alone(listener, shop, empty_tables):
+    """Then who waits cannot have it, and looks often."""
+    with psycopg.connect(empty_tables, autocommit=True) as stranger:
+        stranger.execute("SELECT pg_advisory_lock(1718579825, 3)")
+        listener.tell(awaited=True)
+        assert answer(listener) == set()
+        listener.looked()
+        assert 0 < listener.rest_seconds <= limits.WAKE_UNTOLD_SECONDS
+        assert told(shop) == []
+
+
+def test_applications_that_notify_too_often_are_told_to_be_quiet(listener, shop):
+    await_sent(listener)
+    for _ in range(limits.WAKE_NOTICES_MAX + 1):
+        assert told(shop) == ["sent q"]
+    while shop.execute(LOCK).fetchall():
+        listener.tell(awaited=True)
+        listener.heard()
+    assert told(shop) == []
+    listener.looked()
+    assert 0 < listener.rest_seconds <= limits.WAKE_LOOK_SECONDS
+
+
+def test_the_lock_is_gone_with_its_process(listener, shop):
+    await_sent(listener)
+    listener.close()
+    while shop.execute(LOCK).fetchall():
+        pass
+    assert told(shop) == []
