@@ -105,7 +105,7 @@ def claim(
         )
     if rows:
         return claimed, invalid, 0.0
-    due = connection.execute(statement("next_due", queue)).fetchone()
+    due = connection.execute(statement("next_due", queue), {}).fetchone()
     return [], invalid, inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
 
 

@@ -36,15 +36,15 @@ def create_table(connection: psycopg.Connection[Any], table: str, *, notify: boo
     """
     check_table_name(table, limits.PGQ_NEW_NAME_BYTES_MAX)
     with connection.transaction():
-        connection.execute(statement("lock_creation", table))
-        connection.execute(statement("create_table", table))
+        connection.execute(statement("lock_creation", table), {})
+        connection.execute(statement("create_table", table), {})
         check_columns(connection, table)
         for each in INDEXES:
-            connection.execute(statement(f"create_{each}_index", table))
+            connection.execute(statement(f"create_{each}_index", table), {})
         if notify and not _first(connection, "has_trigger", table):
             if not _first(connection, "has_function", table):
-                connection.execute(statement("create_function", table))
-            connection.execute(statement("create_trigger", table))
+                connection.execute(statement("create_function", table), {})
+            connection.execute(statement("create_trigger", table), {})
 
 
 def drop_table(connection: psycopg.Connection[Any], table: str) -> bool:
@@ -52,7 +52,7 @@ def drop_table(connection: psycopg.Connection[Any], table: str) -> bool:
     check_table_name(table)
     with connection.transaction():
         there = bool(_rows(connection, "find_columns", table))
-        connection.execute(statement("drop_table", table))
+        connection.execute(statement("drop_table", table), {})
     return there
 
 

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from psycopg import sql
+from psycopg.abc import AdaptContext
 
 from forq_trio.model import limits
 from forq_trio.pgq.errors import InvalidTableName
@@ -14,15 +15,19 @@ INDEXES = ("created_at", "processed_at_null", "scheduled_for", "metadata", "forq
 """Of each table, by the end of their names."""
 
 
+class _Name(sql.Identifier):
+    """A quoted name in a statement that has parameters: there psycopg reads %% as %."""
+
+    def as_bytes(self, context: AdaptContext | None = None) -> bytes:
+        return super().as_bytes(context).replace(b"%", b"%%")
+
+
 @lru_cache(maxsize=limits.PGQ_STATEMENTS_CACHED_MAX)
 def statement(name: str, table: str) -> sql.Composed:
-    """A statement of pgq.sql on a table."""
-    quoted = {f"{each}_idx": sql.Identifier(f"{table}_{each}_idx") for each in INDEXES}
+    """A statement of pgq.sql on a table. It is run with parameters, {} where it has none: see `_Name`."""
+    quoted = {f"{each}_idx": _Name(f"{table}_{each}_idx") for each in INDEXES}
     return sql.SQL(SQL[name]).format(
-        table=sql.Identifier(table),
-        function=sql.Identifier(f"{CHANNEL}_notify"),
-        trigger=sql.Identifier(f"{CHANNEL}_notify"),
-        **quoted,
+        table=_Name(table), function=_Name(f"{CHANNEL}_notify"), trigger=_Name(f"{CHANNEL}_notify"), **quoted
     )
 
 

@@ -52,8 +52,8 @@ def connection(pgq_url) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def table(connection) -> str:
-    """A table with a name that has to be quoted."""
-    name = f'Order\'s "{next(NUMBERS)}"/EU'
+    """A table with a name that has to be quoted, and has what is replaced in statements, formats and patterns."""
+    name = f'Order\'s "{next(NUMBERS)}" 5%%s%(id)s{{}}$1\\EU'
     pgq.create_table(connection, name)
     return name
 

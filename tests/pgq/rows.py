@@ -13,11 +13,13 @@ class Rows:
     def __init__(self, connection: psycopg.Connection, table: str) -> None:
         self.connection = connection
         self.table = sql.Identifier(table)
+        self._escaped = sql.SQL(self.table.as_string(connection).replace("%", "%%"))
+        """In a statement with parameters, where psycopg reads %% as %."""
 
     def run(self, text: str, *parameters: object) -> list[dict[str, Any]]:
         """Run a statement in which {} is the table."""
         cursor = self.connection.cursor(row_factory=dict_row)
-        cursor.execute(sql.SQL(text).format(self.table), parameters)
+        cursor.execute(sql.SQL(text).format(self._escaped), parameters)
         return cursor.fetchall() if cursor.description else []
 
     def all(self) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import pytest
 import trio
 import trio.testing
+from psycopg import sql
 
 from forq_trio import pgq
 from forq_trio.jobs.metrics import QueueGauges
@@ -58,8 +59,7 @@ async def test_what_a_table_lacks_is_named(broker, connection, table) -> None:
 
 
 async def test_an_index_that_a_table_lacks_is_named(broker, connection, table, rows) -> None:
-    name = f"{table}_metadata_idx".replace('"', '""')
-    rows.run(f'DROP INDEX "{name}"')
+    connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(f"{table}_metadata_idx")))
     with pytest.raises(WrongTable, match="indexes on: metadata") as caught:
         await broker.bind("q", table)
     assert caught.value.indexes == ("metadata",)
@@ -145,6 +145,23 @@ async def test_of_several_those_that_are_no_objects_are_refused_alone(broker, qu
         with pytest.raises(InvalidRequest, match=next(iter(option))):
             await broker.produce(queue, "{}", **option)
     assert len(rows.all()) == 2
+
+
+async def test_a_name_is_the_name_of_one_table(broker, connection) -> None:
+    """Text of others passes no escapes: 50%% off is not 50% off."""
+    for name in ("100%", "50%% off", "50% off"):
+        pgq.create_table(connection, name)
+        await broker.bind(f"bound{len(name)}", name)
+    await broker.produce("bound8", "{}")
+    counts = {
+        name: sum(pgq.history.counts(connection, name).values()) for name in ("100%", "50%% off", "50% off")
+    }
+    assert counts == {"100%": 0, "50%% off": 1, "50% off": 0}
+    (delivery,) = await broker.receive("bound8", wait_ms=0)
+    assert await broker.receive("bound7", wait_ms=0) == await broker.receive("bound4", wait_ms=0) == []
+    assert (await broker.ack("bound8", delivery)).ok
+    for name in counts:
+        assert pgq.drop_table(connection, name)
 
 
 async def test_a_delivery_is_a_claim_of_the_row(broker, queue, theirs) -> None:

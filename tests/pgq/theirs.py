@@ -36,7 +36,7 @@ class Theirs(Rows):
     ) -> list[dict[str, Any]]:
         cursor = self.connection.cursor(row_factory=dict_row)
         until = datetime.now(UTC) + timedelta(seconds=seconds)
-        text = sql.SQL(CLAIM).format(table=self.table, where=sql.SQL(where))
+        text = sql.SQL(CLAIM).format(table=self._escaped, where=sql.SQL(where))
         return cursor.execute(text, {"until": until, "limit": limit, "most": most}).fetchall()
 
     def ack(self, id: UUID) -> None:
