@@ -26,13 +26,14 @@ class CommitFailed(Exception):
 
 
 class Store:
-    """Runs batches on one engine, one at a time."""
+    """Runs batches on one engine, one at a time. check_texts: that of the engine."""
 
     def __init__(self, engine: Engine, policy: CommitPolicy | None = None) -> None:
         """policy: where commits run; None for a CommitPolicy with the usual thresholds."""
         self._engine = engine
         self._policy = policy or CommitPolicy()
         self._thread_limiter = trio.CapacityLimiter(1)
+        self.check_texts = engine.check_texts
 
     async def run(self, batch: Batch) -> BatchResult:
         """Execute `batch` and commit it; the result is durable when this returns.

@@ -102,7 +102,8 @@ class WriterActor:
     early. The disk guard sets the four, the writer when the disk is full; SendsAgain resets them, too. files_problem:
     None, or what the file watch found; then commands whose effect has to last are answered StorageLost. moved: is set,
     and replaced, when staged messages moved into their queues; set for good when the writer ends. token_changes: grows
-    with every commit that may have changed access tokens; a cache of them is valid until then.
+    with every commit that may have changed access tokens; a cache of them is valid until then. check_texts: that of the
+    engine.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class WriterActor:
         parked_max: int = limits.PARKED_RECEIVERS_MAX,
     ) -> None:
         self._store = store
+        self.check_texts = store.check_texts
         self._clock = clock
         self._counters = counters
         self._listener = listener or WriterListener()

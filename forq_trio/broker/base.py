@@ -1,6 +1,7 @@
 """What the methods of `Broker` use: declared once for the parts of `Broker`, one file each."""
 
 import trio
+from msgspec import Struct
 
 from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.keys import Keys
@@ -33,6 +34,7 @@ class BrokerBase:
         self._writer = writer
         self._readers = readers
         self._clock = clock
+        self._check_texts = writer.check_texts or _check_nothing
         self._timings = (
             trio.Lock()
         )  # one schedule's timing at a time: each step takes milliseconds of the loop
@@ -47,3 +49,7 @@ class BrokerBase:
         self.lines = Lines(writer, readers, clock, self.known)
         self.lists = Lists(readers, clock)
         self.redrive_tasks = Redrives(self.known, self.lists, writer, clock)
+
+
+def _check_nothing(_: Struct) -> None:
+    """The database stores any text."""

@@ -42,7 +42,9 @@ class Tables(Consuming, Protocol):
 
     def check_message(self, message: NewMessage) -> None: ...
 
-    async def produce_all(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced]: ...
+    async def produce_each(
+        self, queue: str, messages: Sequence[NewMessage]
+    ) -> Sequence[Produced | ForqError]: ...
 
     async def counts(self, queue: str) -> QueueCounts: ...
 
@@ -116,11 +118,16 @@ class BoundQueues:
         """Raise InvalidPayload, or InvalidRequest for options that tables do not have."""
         self._opened.check_message(message)
 
-    async def produce(self, queue: str, table: str, messages: Sequence[NewMessage]) -> list[Produced]:
-        """Send to the table, all or none. Raises InvalidPayload, InvalidRequest for options that tables do not have."""
-        produced = await self._call(queue, lambda tables: tables.produce_all(table, messages))
-        self._count(Event(PRODUCED, queue, len(produced)))
-        return produced
+    async def produce(
+        self, queue: str, table: str, messages: Sequence[NewMessage]
+    ) -> Sequence[Produced | ForqError]:
+        """Send to the table; what it refuses is refused alone, the others are stored, all or none.
+
+        Raises InvalidPayload, InvalidRequest for options that tables do not have.
+        """
+        results = await self._call(queue, lambda tables: tables.produce_each(table, messages))
+        self._count(Event(PRODUCED, queue, sum(isinstance(each, Produced) for each in results)))
+        return results
 
     async def receive(
         self,

@@ -64,6 +64,7 @@ class Offers(BrokerBase):
         for message in messages:
             try:
                 check_offering(message, now_ms)
+                self._check_texts(message)
                 results.append(None)
             except CallerError as error:
                 results.append(error)

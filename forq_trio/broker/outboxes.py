@@ -7,7 +7,7 @@ from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_message, check_producible, check_range
-from forq_trio.model.errors import CallerError, Forbidden, InvalidContent, OutOfRange
+from forq_trio.model.errors import CallerError, Forbidden, OutOfRange
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage, SetAside
 from forq_trio.model.publishing import check_pipeline_name
 
@@ -45,10 +45,7 @@ class Outboxes(Sends):
                     break
         command = commands.RelayMessages(outbox, after, tuple(accepted), key)
         stored = await self._writer.execute(command)
-        if refused is None or stored.refused is not None:
-            return stored
-        reached = stored.position == (accepted[-1].id if accepted else after)
-        return OutboxPosition(stored.position, refused) if reached else stored
+        return stored.then(accepted[-1].id if accepted else after, refused)
 
     async def outbox_position(self, outbox: str, *, key: Key = SECRET) -> OutboxPosition:
         """How far an outbox was relayed; the position 0 for one that is not known.
@@ -107,10 +104,8 @@ class Outboxes(Sends):
             try:
                 check_producible(each.queue)
                 _check_covered(key, each)
-                accepted.append(RelayedMessage(each.id, each.queue, check_message(each.message, now_ms)))
-                each.message.content.encode()
-            except UnicodeEncodeError:
-                return accepted[:-1], OutboxRefusal.of(each.id, InvalidContent())
+                self._check_texts(check_message(each.message, now_ms))
+                accepted.append(each)
             except CallerError as error:
                 return accepted, OutboxRefusal.of(each.id, error)
         return accepted, None

@@ -51,7 +51,7 @@ class Publishing(Sends):
         now_ms = self._clock.now_ms()
         for index, message in enumerate(messages):
             try:
-                check_message(message, now_ms)
+                self._check_texts(check_message(message, now_ms))
             except CallerError as error:
                 _refuse_line(index, error)
             message_bytes = _bytes_of(message)

@@ -8,6 +8,7 @@ from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, ForqError, MessageInFlight, MessageNotFound
+from forq_trio.model.holders import HOLDER, Kind
 from forq_trio.model.messages import (
     MessageOptions,
     NewMessage,
@@ -40,6 +41,8 @@ class Sends(BrokerBase):
         command = commands.Produce(queue, check_message(message, self._clock.now_ms()))
         if (table := self.bound.table_of(queue)) is not None:
             (produced,) = await self.bound.produce(queue, table, [message])
+            if isinstance(produced, ForqError):
+                raise produced
             return produced
         await name_queues(self._writer, queue, message.dead_letter_queue)
         return await self._writer.execute(command)
@@ -52,28 +55,52 @@ class Sends(BrokerBase):
         """
         check_producible(queue)
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
-        refused: dict[int, CallerError] = {}
-        accepted = []
-        now_ms = self._clock.now_ms()
         table = self.bound.table_of(queue)
-        for index, message in enumerate(messages):
+        check = self._check_texts if table is None else self.bound.check_message
+        results: list[Produced | ForqError | None] = []
+        now_ms = self._clock.now_ms()
+        for message in messages:
             try:
-                checked = check_message(message, now_ms)
-                if table is not None:
-                    self.bound.check_message(checked)
-                accepted.append(checked)
+                check(check_message(message, now_ms))
+                results.append(None)
             except CallerError as error:
-                refused[index] = error
-        produced: tuple[Produced, ...] = ()
-        if table is not None:
-            produced = tuple(await self.bound.produce(queue, table, accepted)) if accepted else ()
+                results.append(error)
+        if table is None and None in results:
+            await self._refuse_new_queues([queue] * len(messages), messages, results, queue)
+        accepted = [each for each, result in zip(messages, results, strict=True) if result is None]
+        stored: Sequence[Produced | ForqError] = ()
+        if table is not None and accepted:
+            stored = await self.bound.produce(queue, table, accepted)
         elif accepted:
-            await name_queues(self._writer, queue, *[message.dead_letter_queue for message in accepted])
-            produced = await self._writer.execute(commands.ProduceMany(queue, tuple(accepted)))
-        if not refused:
-            return list(produced)
-        rest = iter(produced)
-        return [refused[index] if index in refused else next(rest) for index in range(len(messages))]
+            stored = await self._store(commands.ProduceMany(queue, tuple(accepted)))
+        rest = iter(stored)
+        return [next(rest) if result is None else result for result in results]
+
+    async def _store(self, command: commands.ProduceMany) -> tuple[Produced, ...]:
+        return await self._writer.execute(command)
+
+    async def _refuse_new_queues(
+        self,
+        queues: Sequence[str],
+        messages: Sequence[NewMessage],
+        results: list[Produced | ForqError | None],
+        of_all: str = "",
+    ) -> None:
+        """Refuse those messages alone whose queues, or dead-letter queues, the token may not make.
+
+        queues: of the messages. results: None for each that is not refused so far. of_all: the queue of all of them,
+        for which it is raised.
+        """
+        if HOLDER.get().kind is not Kind.TOKEN:
+            return
+        sent = [each for each in zip(queues, messages, results, strict=True) if each[2] is None]
+        named = [name for queue, message, _ in sent for name in (queue, message.dead_letter_queue)]
+        refused = await refused_queues(self._writer, named)
+        if of_all in refused:
+            raise refused[of_all]
+        for index, (queue, message) in enumerate(zip(queues, messages, strict=True)):
+            if results[index] is None:
+                results[index] = refused.get(queue) or refused.get(message.dead_letter_queue or "")
 
     async def produce_across(
         self,
@@ -90,21 +117,17 @@ class Sends(BrokerBase):
         """
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
         results: list[Produced | ForqError | None] = []
-        accepted = []
         now_ms = self._clock.now_ms()
         for queue, message in messages:
             try:
-                accepted.append((check_queue_name(queue), check_message(message, now_ms, content_bytes_max)))
+                check_queue_name(queue)
+                self._check_texts(check_message(message, now_ms, content_bytes_max))
                 results.append(None)
             except CallerError as error:
                 results.append(error)
-        named = [name for queue, message in accepted for name in (queue, message.dead_letter_queue)]
-        if refused := await refused_queues(self._writer, named):
-            for index, (queue, message) in enumerate(messages):
-                refusal = refused.get(queue) or refused.get(message.dead_letter_queue or "")
-                if results[index] is None and refusal is not None:
-                    results[index] = refusal
-            accepted = [each for each, result in zip(messages, results, strict=True) if result is None]
+        queues = [queue for queue, _ in messages]
+        await self._refuse_new_queues(queues, [message for _, message in messages], results)
+        accepted = [each for each, result in zip(messages, results, strict=True) if result is None]
         stored: tuple[Produced | ForqError, ...] = ()
         if accepted:
             stored = await self._writer.execute(commands.ProduceEach(tuple(accepted), messages_max))

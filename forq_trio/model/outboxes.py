@@ -40,6 +40,10 @@ class OutboxPosition(Struct, frozen=True, gc=False, omit_defaults=True):
     position: int
     refused: OutboxRefusal | None = None
 
+    def then(self, last: int, refused: OutboxRefusal | None) -> "OutboxPosition":
+        """With the refusal of the message behind `last`, where all up to that one are stored."""
+        return OutboxPosition(last, refused) if refused and self == OutboxPosition(last) else self
+
 
 class SetAside(Struct, frozen=True, gc=False):
     """A message of an outbox, or of forq.send, that was refused for good.

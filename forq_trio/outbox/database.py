@@ -20,6 +20,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
+from forq_trio.model.errors import CallerError, ContentTooLarge, InvalidRequest
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.outboxes import OutboxRefusal, RelayedMessage
 from forq_trio.outbox.errors import NoOutbox, OutboxOlder, OutboxReplaced
@@ -62,13 +63,14 @@ class OutboxDatabase:
 
         await self._run(begin)
 
-    async def page(self, position: int, *, locked: bool) -> list[RelayedMessage]:
-        """The next messages behind a position, at most OUTBOX_PAGE_MAX and OUTBOX_PAGE_BYTES_MAX, but at least one.
+    async def page(self, position: int, most: int, *, locked: bool) -> list[RelayedMessage] | OutboxRefusal:
+        """The next messages behind a position, at most `most` and OUTBOX_PAGE_BYTES_MAX, but at least one.
 
+        A row that is no message ends the page; where it is the first one, why it is none.
         locked: wait first until no other connection writes. A transaction whose writes were noticed has then ended.
         """
         begin = "BEGIN IMMEDIATE" if locked else "BEGIN"
-        return await self._transaction(begin, position, lambda connection: _page(connection, position))
+        return await self._transaction(begin, position, lambda connection: _page(connection, position, most))
 
     async def remove(self, position: int) -> None:
         """Remove the messages up to a position, which the server has."""
@@ -82,7 +84,9 @@ class OutboxDatabase:
         """Set a message aside with its reason."""
 
         def set_aside(connection: sqlite3.Connection) -> None:
-            connection.execute(SQL["set_aside"], (refusal.id, refusal.code, refusal.message))
+            for row in connection.execute(SQL["find_one"], (refusal.id,)).fetchall():
+                values = (refusal.id, *map(_text, row), refusal.code, refusal.message)
+                connection.execute(SQL["set_aside"], values)
             connection.execute(SQL["remove_one"], (refusal.id,))
 
         await self._transaction("BEGIN IMMEDIATE", refusal.id, set_aside)
@@ -141,7 +145,9 @@ def _file(path: str) -> tuple[int, int] | None:
 def _connect(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         raise NoOutbox(f"there is no database {path}")
-    return sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.text_factory = bytes  # SQLite stores any bytes as text: a row that is no UTF-8 fails alone
+    return connection
 
 
 def _identity(connection: sqlite3.Connection) -> str:
@@ -153,19 +159,35 @@ def _identity(connection: sqlite3.Connection) -> str:
         raise
     if found is None:
         raise NoOutbox
-    return str(found[0])
+    return _text(found[0])
 
 
-def _page(connection: sqlite3.Connection, position: int) -> list[RelayedMessage]:
+def _page(connection: sqlite3.Connection, position: int, most: int) -> list[RelayedMessage] | OutboxRefusal:
     messages: list[RelayedMessage] = []
     size = 0
     now_ms = machine_ms()
-    for id, queue, text in connection.execute(SQL["next_page"], (position, limits.OUTBOX_PAGE_MAX)):
-        size += len(text) if text.isascii() else len(text.encode())
+    for id, queue, text in connection.execute(SQL["next_page"], (position, most)):
+        size += len(text)
         if messages and size > limits.OUTBOX_PAGE_BYTES_MAX:
             break
-        messages.append(RelayedMessage(id, queue, _due(_decode(text), now_ms)))
+        try:
+            if len(text) > limits.SEND_BODY_BYTES_MAX:  # no server would read the request
+                raise ContentTooLarge(f"the message has {len(text):,} bytes")
+            messages.append(RelayedMessage(id, _text(queue), _due(_read(text), now_ms)))
+        except CallerError as error:
+            return messages or OutboxRefusal.of(id, error)
     return messages
+
+
+def _read(text: bytes) -> NewMessage:
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise InvalidRequest(f"the row has no message: {problem}") from None
+
+
+def _text(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode(errors="replace")
 
 
 def _due(message: NewMessage, now_ms: int) -> NewMessage:

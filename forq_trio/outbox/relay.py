@@ -15,7 +15,15 @@ from typing import Any, Protocol, Self
 
 import anyio
 
-from forq_trio.model.errors import CallerError, ForqProtocolError, ServiceError, error_of
+from forq_trio.model import limits
+from forq_trio.model.errors import (
+    CallerError,
+    ContentTooLarge,
+    ForqProtocolError,
+    InvalidRequest,
+    ServiceError,
+    error_of,
+)
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
 from forq_trio.outbox.changes import Changes, watch
 from forq_trio.outbox.database import OutboxDatabase, path_of
@@ -69,6 +77,7 @@ class Relay:
         self._on_set_aside = on_set_aside
         self._watch_with = watch_with or watch
         self._position = 0
+        self._page_max = limits.OUTBOX_PAGE_MAX
         self._woken = anyio.Event()
         self._beside: AbstractAsyncContextManager[None]
 
@@ -155,12 +164,19 @@ class Relay:
 
     async def _relay_page(self, database: OutboxDatabase, *, locked: bool) -> bool:
         """Move a page; False if there was none. locked: see `OutboxDatabase.page`."""
-        messages = await database.page(self._position, locked=locked)
+        messages = await database.page(self._position, self._page_max, locked=locked)
         self.looks += 1
         if not messages:
             return False
+        if isinstance(messages, OutboxRefusal):
+            await self._set_aside(database, messages)
+            return True
         before = self._position
-        stored = await self._source.relay_outbox(database.identity, before, messages)
+        try:
+            stored = await self._source.relay_outbox(database.identity, before, messages)
+        except (InvalidRequest, ContentTooLarge) as error:
+            await self._search(database, messages, error)
+            return True
         self._position = stored.position
         if stored.position != before:
             self.relayed += sum(before < each.id <= stored.position for each in messages)
@@ -173,11 +189,28 @@ class Relay:
         """Set a message aside that will never be stored; raise the error of one that may be later."""
         error = error_of(refusal.code, message=refusal.message)
         if isinstance(error, CallerError):
-            await database.set_aside(refusal)
-            self.set_aside += 1
-            self._on_set_aside(refusal)
+            await self._set_aside(database, refusal)
         elif not moved:
             raise error
+
+    async def _search(
+        self, database: OutboxDatabase, messages: Sequence[RelayedMessage], error: CallerError
+    ) -> None:
+        """A request was refused whole: halve the pages until the message to blame is alone, and set that one aside.
+
+        Raises the error where it is no fault of a message: a request without one is refused, too.
+        """
+        if len(messages) > 1:
+            self._page_max = len(messages) // 2
+            return
+        await self._source.relay_outbox(database.identity, self._position, [])
+        self._page_max = limits.OUTBOX_PAGE_MAX
+        await self._set_aside(database, OutboxRefusal.of(messages[0].id, error))
+
+    async def _set_aside(self, database: OutboxDatabase, refusal: OutboxRefusal) -> None:
+        await database.set_aside(refusal)
+        self.set_aside += 1
+        self._on_set_aside(refusal)
 
 
 @asynccontextmanager

@@ -66,11 +66,22 @@ def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOpt
 
 
 def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> list[SetAside]:
-    """Up to `limit` messages that the server refused for good, by id, behind `after`. connection: as for `send`."""
+    """Up to `limit` messages that the server refused for good, by id, behind `after`. connection: as for `send`.
+
+    A row that is no message has its text as content.
+    """
     on_postgres = postgres.runner(connection)
     sql = (SQL if on_postgres is None else postgres.SQL)["list_set_aside"]
     rows = (on_postgres or _runner(connection))(sql, (after, min(limit, _LISTED_MAX))).fetchall()
-    return [SetAside(id, queue, _decode(message), code, reason) for id, queue, message, code, reason in rows]
+    return [SetAside(id, queue, _shown(message), code, reason) for id, queue, message, code, reason in rows]
+
+
+def _shown(message: Any) -> NewMessage:
+    """The message of a row; what is none is shown as the content of one."""
+    try:
+        return _decode(message)
+    except (msgspec.DecodeError, RecursionError):
+        return NewMessage(str(message))
 
 
 def put_back(connection: Any, ids: Iterable[int]) -> None:

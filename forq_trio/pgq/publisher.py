@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 from psycopg.rows import tuple_row
 
-from forq_trio.pgq.connections import Connections
+from forq_trio.pgq.connections import Connection, Connections, error_of
 from forq_trio.pgq.errors import DatabaseRefused
 from forq_trio.pgq.messages import Injector, Message, Rows, rows_of
 from forq_trio.pgq.statements import check_table_name, statement
@@ -27,6 +27,43 @@ def publish(
         return []
     cursor = connection.cursor(row_factory=tuple_row)
     return _ids(cursor.execute(statement("publish", table), _parameters(rows)).fetchall(), rows)
+
+
+def publish_each(connection: Connection, table: str, *messages: Message) -> list[UUID | DatabaseRefused]:
+    """`publish`; where the database refuses some, as a constraint of the table does, the others are stored together.
+
+    Which ones these are is found out by halves, in transactions that are rolled back. Raises like `publish`, but
+    DatabaseRefused only where those that are fine alone are refused together.
+    """
+    try:
+        with connection.apart():
+            return list(publish(connection, table, *messages))
+    except psycopg.Error as problem:
+        refusal = error_of(problem, connection)
+        if not isinstance(refusal, DatabaseRefused):
+            raise
+    refused = _refused(connection, table, messages) if len(messages) > 1 else {0: refusal}
+    ids = iter(publish(connection, table, *[each for n, each in enumerate(messages) if n not in refused]))
+    return [refused[n] if n in refused else next(ids) for n in range(len(messages))]
+
+
+def _refused(
+    connection: Connection, table: str, messages: Sequence[Message], first: int = 0
+) -> dict[int, DatabaseRefused]:
+    """Those of these messages that the database refuses, by place counted from `first`. Stores none."""
+    try:
+        with connection.transaction(force_rollback=True):
+            publish(connection, table, *messages)
+    except psycopg.Error as problem:
+        refusal = error_of(problem, connection)
+        if not isinstance(refusal, DatabaseRefused):
+            raise
+        if len(messages) == 1:
+            return {first: refusal}
+        half = len(messages) // 2
+        found = _refused(connection, table, messages[:half], first)
+        return found | _refused(connection, table, messages[half:], first + half)
+    return {}
 
 
 async def publish_async(

@@ -19,7 +19,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.errors import CallerError, MalformedReceipt, OutcomeUnknown, ReceiptNotCurrent
+from forq_trio.model.errors import (
+    CallerError,
+    DatabaseRefused,
+    ForqError,
+    MalformedReceipt,
+    OutcomeUnknown,
+    ReceiptNotCurrent,
+)
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageInfo, MessageOptions, NewMessage, Produced, QueueCounts
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
@@ -29,7 +36,7 @@ from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, claim, epoch_m
 from forq_trio.pgq.connections import Connections
 from forq_trio.pgq.layout import check_columns, check_table
 from forq_trio.pgq.messages import message_of, rows_of
-from forq_trio.pgq.publisher import publish
+from forq_trio.pgq.publisher import publish_each
 from forq_trio.pgq.receipts import Receipt, parameters
 from forq_trio.pgq.statements import statement
 from forq_trio.pgq.wakes import Wakes
@@ -192,21 +199,28 @@ class Tables:
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
         """Publish a message: its content is a JSON object, its attributes are the metadata."""
-        (produced,) = await self.produce_all(queue, [NewMessage(content, **options)])
+        (produced,) = await self.produce_each(queue, [NewMessage(content, **options)])
+        if isinstance(produced, ForqError):
+            raise produced
         return produced
 
     def check_message(self, message: NewMessage) -> None:
-        """Raise what `produce_all` would raise for this message."""
+        """Raise what `produce_each` would raise for this message."""
         rows_of([message_of(message)])
 
-    async def produce_all(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced]:
-        """Publish messages, all or none. Raises what `message_of` raises, InvalidPayload, and what `receive` raises."""
+    async def produce_each(
+        self, queue: str, messages: Sequence[NewMessage]
+    ) -> list[Produced | DatabaseRefused]:
+        """Publish messages; those that the database refuses are refused alone, the others stored, all or none.
+
+        Raises what `message_of` raises, InvalidPayload, and what `receive` raises.
+        """
         rows = list(map(message_of, messages))
-        ids = await self._connections.run(
-            queue, lambda connection: publish(connection, queue, *rows), kind="send"
+        results = await self._connections.run(
+            queue, lambda connection: publish_each(connection, queue, *rows), kind="send"
         )
         self._wakes.wake(queue)
-        return [Produced(str(id), 0) for id in ids]
+        return [each if isinstance(each, DatabaseRefused) else Produced(str(each), 0) for each in results]
 
     async def offer(
         self,

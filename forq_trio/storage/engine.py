@@ -428,6 +428,14 @@ class Engine(Protocol):
         listen; None without any."""
         ...
 
+    @property
+    def check_texts(self) -> Callable[[Struct], None] | None:
+        """Raises the CallerError of a message or offer with text that the database cannot store. None: it stores any.
+
+        Who has many to send asks for each: the engine refuses a command with such a text whole.
+        """
+        ...
+
     def clock(self) -> Clock:
         """The clock by which messages are due: that of the database, where it has one."""
         ...

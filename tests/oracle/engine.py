@@ -49,7 +49,7 @@ _ORDER = {kind: index for index, kind in enumerate(commands.in_order(OPERATIONS)
 class MemoryEngine:
     """The oracle: messages in memory only, for tests. See `storage.engine.Engine`."""
 
-    listen = tables_urls = None
+    listen = tables_urls = check_texts = None
     durability = NO_DURABILITY
     log = None
 

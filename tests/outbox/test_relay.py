@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from forq_trio import Broker, OutboxPosition, QueueFull, Stopping, open_broker, outbox
+from forq_trio import Broker, InvalidRequest, OutboxPosition, QueueFull, Stopping, open_broker, outbox
 from forq_trio.outbox import NoOutbox, OutboxOlder, Relay
 
 SECONDS_MAX = 20
@@ -156,6 +156,72 @@ async def test_a_message_that_is_refused_for_good_does_not_block_the_rest(shop, 
     assert await relay.relay_all() == 1
     assert await taken(broker) == ["2"]
     assert outbox.set_aside(shop) == []
+
+
+def write_raw(shop: sqlite3.Connection, queue: object, message: object) -> None:
+    """As a program may that does not use `outbox.send`."""
+    with shop:
+        shop.execute("INSERT INTO forq_outbox (queue, message) VALUES (?, CAST(? AS TEXT))", (queue, message))
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "shown"),
+    [
+        ("no JSON", "bad_request.body.invalid", "no JSON"),
+        ('{"content": 1}', "bad_request.body.invalid", '{"content": 1}'),
+        ('{"content": "x", "newer": 1}', "bad_request.body.invalid", '{"content": "x", "newer": 1}'),
+        (b'{"content": "\xff"}', "bad_request.body.invalid", "\ufffd"),
+        ('{"content": "%s"}' % ("x" * 2**21), "bad_request.body.content.exceeds_limit", "x" * 2**21),
+        ("[" * 100_000, "bad_request.body.invalid", "[" * 100_000),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+async def test_a_row_that_is_no_message_is_set_aside(shop, path, broker, message, code, shown):
+    write(shop, "1")
+    write_raw(shop, "q", message)
+    write(shop, "3")
+    assert await Relay(path, broker).relay_all() == 2
+    assert await taken(broker) == ["1", "3"]
+    (aside,) = outbox.set_aside(shop)
+    assert (aside.id, aside.queue, aside.code, aside.message.content) == (2, "q", code, shown)
+
+
+class Strict:
+    """A server that refuses a page whole, as earlier versions do. ids: of the messages that it takes for bad."""
+
+    def __init__(self, broker: Broker, *ids: int) -> None:
+        self._broker = broker
+        self._ids = set(ids)
+        self.calls = 0
+
+    async def outbox_position(self, name):
+        return await self._broker.outbox_position(name)
+
+    async def relay_outbox(self, name, after, messages):
+        self.calls += 1
+        if self._ids.intersection(each.id for each in messages):
+            raise InvalidRequest("one of these is bad")
+        return await self._broker.relay_outbox(name, after, messages)
+
+
+async def test_where_a_page_is_refused_whole_the_bad_message_is_found(shop, path, broker):
+    write(shop, *map(str, range(1, 301)))
+    source = Strict(broker, 77, 78, 300)
+    assert await Relay(path, source).relay_all() == 297
+    assert [each.id for each in outbox.set_aside(shop)] == [77, 78, 300]
+    assert (await broker.queue_stats("q")).ready == 297
+    assert source.calls < 60
+
+
+async def test_a_request_that_is_refused_whatever_it_has_sets_nothing_aside(shop, path, broker):
+    class Refusing(Strict):
+        async def relay_outbox(self, name, after, messages):
+            raise InvalidRequest
+
+    write(shop, "1", "2")
+    with pytest.raises(InvalidRequest):
+        await Relay(path, Refusing(broker)).relay_all()
+    assert (left(shop), outbox.set_aside(shop)) == (2, [])
 
 
 async def test_a_full_queue_is_waited_for(shop, path, broker):

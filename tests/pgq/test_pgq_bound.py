@@ -9,6 +9,7 @@ from forq_trio import pgq
 from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
 from forq_trio.model.errors import (
+    DatabaseRefused,
     FeatureUnavailable,
     InvalidPayload,
     InvalidRequest,
@@ -145,6 +146,18 @@ async def test_of_several_those_that_are_no_objects_are_refused_alone(broker, qu
         with pytest.raises(InvalidRequest, match=next(iter(option))):
             await broker.produce(queue, "{}", **option)
     assert len(rows.all()) == 2
+
+
+async def test_what_a_table_refuses_is_refused_alone(broker, queue, connection, rows) -> None:
+    rows.run("ALTER TABLE {} ADD CHECK ((payload ->> 'n')::numeric < 9)")
+    sent = [NewMessage(each) for each in ('{"n": 1}', '{"n": 9}', '{"n": 2}', '{"n": "x"}', '{"n": 3}')]
+    results = await broker.produce_many(queue, sent)
+    found = ["Produced", "DatabaseRefused", "Produced", "DatabaseRefused", "Produced"]
+    assert [type(each).__name__ for each in results] == found
+    assert [row["payload"]["n"] for row in rows.all()] == [1, 2, 3]
+    assert [str(row["id"]) for row in rows.all()] == [each.id for each in results[::2]]
+    with pytest.raises(DatabaseRefused):
+        await broker.produce(queue, '{"n": 9}')
 
 
 async def test_a_name_is_the_name_of_one_table(broker, connection) -> None:

@@ -63,6 +63,7 @@ class ObservedEngine:
         self.log = engine.log
         self.listen = engine.listen
         self.tables_urls = engine.tables_urls
+        self.check_texts = engine.check_texts
         self.clock = engine.clock
         self.batches: list[Batch] = []
         self.commits = 0

@@ -32,6 +32,7 @@ from forq_trio.wire.messages import NewMessages
 MessageT = TypeVar("MessageT", bound=NewMessage | Offer)
 OutcomeT = TypeVar("OutcomeT")
 ResultT = TypeVar("ResultT")
+BatchT = TypeVar("BatchT")
 
 FORQS_MEMBERS = frozenset({"content", "processAfter"})
 _TOO_LONG = "of at most length"
@@ -39,7 +40,7 @@ _TOO_MANY = errors.OutOfRange.about("messages")
 OUR_MEMBERS = frozenset(NewMessage.__struct_encode_fields__) - FORQS_MEMBERS
 
 
-def _at_most(count: int) -> Any:
+def at_most(count: int) -> Any:
     """A list of up to this many values that are not decoded yet. Reading a longer one ends where it gets too long."""
     members = [(f"value_{index}", Raw, Raw()) for index in range(count)]
     return msgspec.defstruct("AtMost", members, array_like=True, forbid_unknown_fields=True)
@@ -48,7 +49,7 @@ def _at_most(count: int) -> Any:
 class _RawMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """NewMessages whose messages are not decoded yet."""
 
-    messages: _at_most(limits.PRODUCE_BATCH_MAX)  # type: ignore[valid-type]
+    messages: at_most(limits.PRODUCE_BATCH_MAX)  # type: ignore[valid-type]
 
 
 class _RawAttributes(Struct, frozen=True):
@@ -163,13 +164,23 @@ def valid(entries: Sequence[MessageT | Refused]) -> list[MessageT]:
 
 def split_messages(body: bytes) -> list[Raw]:
     """The entries of a batch, none of them decoded yet. Raises Refused for a body that is no batch of at most 1,000."""
+    return entries_of(read_batch(_read_raw_messages, body))
+
+
+def read_batch(read: BodyReader[BatchT], body: bytes) -> BatchT:
+    """A body whose `messages` are `at_most` so many, none of them decoded yet. Raises Refused."""
     try:
-        return [raw for raw in astuple(_read_raw_messages(body).messages) if raw]
+        return read(body)
     except Refused as refusal:
         if _TOO_LONG not in (refusal.view.message or ""):
             raise
     most = limits.PRODUCE_BATCH_MAX
     raise Refused(_TOO_MANY, f"messages has at most {most} entries", field="$.messages")
+
+
+def entries_of(batch: Any) -> list[Raw]:
+    """The entries of a body that `read_batch` has read."""
+    return [raw for raw in astuple(batch.messages) if raw]
 
 
 class ReadSlices:

@@ -54,9 +54,12 @@ DELETE FROM forq_outbox WHERE id <= ?;
 SELECT seq FROM sqlite_sequence WHERE name = 'forq_outbox';
 
 -- name: set_aside
--- Copy a message that was refused, with the reason.
-INSERT OR REPLACE INTO forq_outbox_set_aside (id, queue, message, code, reason)
-SELECT id, queue, message, ?2, ?3 FROM forq_outbox WHERE id = ?1;
+-- Note a message that was refused, with the reason.
+INSERT OR REPLACE INTO forq_outbox_set_aside (id, queue, message, code, reason) VALUES (?, ?, ?, ?, ?);
+
+-- name: find_one
+-- A message that is to be set aside.
+SELECT queue, message FROM forq_outbox WHERE id = ?;
 
 -- name: remove_one
 -- Remove a message that was set aside.

@@ -25,6 +25,7 @@ from secrets import token_hex
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from forq_trio.model.clock import AheadClock, Clock
 from forq_trio.model.commands import Claim, Command, Compact, Compacted, Optimize, TakeSetAside
@@ -44,7 +45,7 @@ from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
 from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, take_over, unpack
-from forq_trio.storage.postgres.zero_character import cannot_be_stored
+from forq_trio.storage.postgres.zero_character import cannot_be_stored, check_texts
 from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.engine import SqlEngine
@@ -298,6 +299,10 @@ class PostgresEngine(SqlEngine):
     @property
     def tables_urls(self) -> tuple[str, str]:
         return self._url, self._listen_url
+
+    @property
+    def check_texts(self) -> Callable[[Struct], None]:
+        return check_texts
 
     def clock(self) -> Clock:
         return self._clock

@@ -5,11 +5,22 @@ Found out by a statement, it would have the whole batch run again, command by co
 
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from forq_trio.model.commands import Ack, Claim, Command, Release, StagePage
+from forq_trio.model.errors import ZeroCharacter
 from forq_trio.storage.publishing import read_part
 from forq_trio.storage.zero_character import has_zero
 
 _STORES_NO_TEXT = frozenset({Ack, Claim, Release})
+
+
+def check_texts(value: Struct) -> None:
+    """Raise ZeroCharacter, which names the member, if a text of a message or offer has that character."""
+    if has_zero(value):
+        members = zip(value.__struct_encode_fields__, astuple(value), strict=True)
+        raise ZeroCharacter(field=next(name for name, each in members if has_zero(each)))
 
 
 def cannot_be_stored(command: Command[Any]) -> bool:

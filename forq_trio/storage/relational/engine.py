@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from forq_trio.model import limits
@@ -108,6 +109,10 @@ class SqlEngine(ABC):
 
     @property
     def tables_urls(self) -> tuple[str, str] | None:
+        return None
+
+    @property
+    def check_texts(self) -> Callable[[Struct], None] | None:
         return None
 
     def clock(self) -> Clock:

@@ -222,7 +222,7 @@ class SqliteStore:
 class _Alone(Rough):
     """The batches of one process: what others would be told and asked is left out, it would take real time."""
 
-    listen = tables_urls = None
+    listen = tables_urls = check_texts = None
 
 
 class PostgresStore:
