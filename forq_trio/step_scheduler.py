@@ -1,7 +1,7 @@
 """Splits the loop's time between the steps of long work and the calls of others.
 
-A lease of 100,000 messages, or a publication, is many steps, each of which occupies the loop for a moment. If a batch
-has other calls, the steps wait for the next batch, but never twice in a row: so a call waits for at most one step, and
+A lease of 100,000 messages, a publication, or a large page of an outbox, is many steps, each of which occupies the loop
+for a moment. If a batch has other calls, the steps wait for the next batch, but never twice in a row: so a call waits for at most one step, and
 long work makes progress with any number of calls. While others call, steps are short (`Batch.shared`), and a batch has
 one of them. With very many calls, which take longer themselves, a step has its full length: otherwise long work would
 make no progress under constant load.
@@ -35,8 +35,9 @@ class StepScheduler:
         self, calls: Sequence[Call[Any]], now: float, *, moving: bool
     ) -> tuple[list[Call[Any]], list[Call[Any]]]:
         """The calls of this batch, and those that wait for the next one. moving: there are staged messages to move."""
-        long_work = [call for call in calls if call.command.traits.work is Work.LONG]
-        self._others = sum([call.command.traits.work is Work.SHORT for call in calls])
+        works = [call.command.work for call in calls]
+        long_work = [call for call, work in zip(calls, works, strict=True) if work is Work.LONG]
+        self._others = works.count(Work.SHORT)
         if self._others:
             self._others_at = now
             self.put_off = not self.put_off and (moving or bool(long_work))
@@ -45,5 +46,5 @@ class StepScheduler:
         if not long_work or not self._called_lately(now):
             return list(calls), []
         steps = [] if self.put_off else long_work[:1]
-        others = [call for call in calls if call.command.traits.work is not Work.LONG]
+        others = [call for call, work in zip(calls, works, strict=True) if work is not Work.LONG]
         return others + steps, long_work[len(steps) :]

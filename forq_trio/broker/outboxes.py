@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import trio
+
 from forq_trio.broker.queue_names import refused_queues
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
@@ -10,6 +12,7 @@ from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, Forbidden, OutOfRange
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage, SetAside
 from forq_trio.model.publishing import check_pipeline_name
+from forq_trio.storage.allowance import part
 
 
 class Outboxes(Sends):
@@ -18,7 +21,10 @@ class Outboxes(Sends):
     async def relay_outbox(
         self, outbox: str, after: int, messages: Sequence[RelayedMessage], *, key: Key = SECRET
     ) -> OutboxPosition:
-        """Store the next messages of an outbox and its position in one commit; returns once they are durable.
+        """Store the next messages of an outbox with its position; returns once they are durable.
+
+        They are one commit; beside other calls several, each of a quarter page and its position. After a ServiceError
+        the first ones may be stored: the same call is then answered with the position.
 
         outbox: its id, 1 to 128 characters. after: the position that the caller believes is stored, 0 for a new one. If
         another one is stored, nothing is done, and the answer is that one. messages: at most 1,000, by growing ids, the
@@ -43,9 +49,32 @@ class Outboxes(Sends):
                 if error is not None:
                     accepted, refused = accepted[:index], OutboxRefusal.of(each.id, error)
                     break
-        command = commands.RelayMessages(outbox, after, tuple(accepted), key)
-        stored = await self._writer.execute(command)
+        stored = await self._store_page(outbox, after, accepted, key)
         return stored.then(accepted[-1].id if accepted else after, refused)
+
+    async def _store_page(
+        self, outbox: str, after: int, messages: Sequence[RelayedMessage], key: Key
+    ) -> OutboxPosition:
+        """Store these messages in one commit; beside other calls in several, so that none waits for a whole page."""
+        left = list(messages)
+        while True:
+            page = left[: self._part_of(left)]
+            stored = await self._writer.execute(commands.RelayMessages(outbox, after, tuple(page), key))
+            left = left[len(page) :]
+            if not left or stored != OutboxPosition(page[-1].id):
+                return stored
+            after = stored.position
+
+    def _part_of(self, messages: Sequence[RelayedMessage]) -> int:
+        """How many of these messages are stored in the next commit."""
+        if not self._writer.scheduler.shared(trio.current_time()):
+            return len(messages)
+        left = part(limits.OUTBOX_PAGE_BYTES_MAX)
+        for count, each in enumerate(messages[: part(limits.OUTBOX_PAGE_MAX)]):
+            left -= len(each.message.content)
+            if left < 0:
+                return max(count, 1)
+        return part(limits.OUTBOX_PAGE_MAX)
 
     async def outbox_position(self, outbox: str, *, key: Key = SECRET) -> OutboxPosition:
         """How far an outbox was relayed; the position 0 for one that is not known.

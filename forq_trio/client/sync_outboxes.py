@@ -16,7 +16,7 @@ class Outboxes(Connection):
     """The methods of a client for relays of outboxes; `forq_trio.outbox.Relay` calls them."""
 
     def relay_outbox(self, outbox: str, after: int, messages: Sequence[RelayedMessage]) -> OutboxPosition:
-        """Store the next messages of an outbox (1,000 at most) and its position in one commit.
+        """Store the next messages of an outbox (1,000 at most) with its position in one commit, beside others in some.
 
         after: the position that is stored; if it is another, nothing is done, and the answer is that one. Messages are
         stored in this order up to the first that cannot be stored, which the answer names: with the code of a

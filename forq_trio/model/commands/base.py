@@ -80,7 +80,7 @@ class Traits(Struct, frozen=True, gc=False):
     effect: Effect
     weighs: int | Callable[[Any], int]
     stores: int | Callable[[Any], int] = 0
-    work: Work = Work.SHORT
+    work: Work | Callable[[Any], Work] = Work.SHORT
     noted: Noted | None = None
     parts: str = "receipts"
 
@@ -99,6 +99,12 @@ class Command(Struct, Generic[OutcomeT], frozen=True, gc=False):
         """How many messages it can change."""
         weighs = self.traits.weighs
         return weighs if isinstance(weighs, int) else weighs(self)
+
+    @property
+    def work(self) -> Work:
+        """How long it takes."""
+        work = self.traits.work
+        return work if isinstance(work, Work) else work(self)
 
     def part(self, start: int, stop: int | None = None) -> Self:
         """The command with these of its parts alone."""

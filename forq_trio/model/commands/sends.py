@@ -2,7 +2,7 @@
 
 from forq_trio.model import limits
 from forq_trio.model.access import SECRET, Key
-from forq_trio.model.commands.base import Command, Effect, Order, Traits
+from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
@@ -34,6 +34,12 @@ def _bytes_of_each(command: "ProduceEach") -> int:
 
 def _relayed_bytes(command: "RelayMessages") -> int:
     return sum([_bytes_max(each.message) for each in command.messages])
+
+
+def _relay_work(command: "RelayMessages") -> Work:
+    """A page of many messages, or large ones, lets others pass; what an application sent now and then does not wait."""
+    many = len(command.messages) > limits.RELAY_SHORT_MESSAGES_MAX
+    return Work.LONG if many or command.content_bytes() > limits.RELAY_SHORT_BYTES_MAX else Work.SHORT
 
 
 def _copied_bytes(command: "Resubmit") -> int:
@@ -111,7 +117,7 @@ class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
     position that is stored then.
     """
 
-    traits = Traits(Order.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes)
+    traits = Traits(Order.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes, work=_relay_work)
 
     outbox: str
     after: int
