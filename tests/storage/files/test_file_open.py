@@ -1,11 +1,13 @@
 """Opening: the settings of the connections, the lock, and every file that must be refused untouched."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -16,7 +18,10 @@ from forq_trio.model.commands import Ping
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.files.compact import compact_file
+from forq_trio.storage.sqlite.files.copy import copy_database
 from forq_trio.storage.sqlite.files.open import open_checkpointer, open_database, open_reader
+from forq_trio.storage.sqlite.files.restore import restore_file
 from support.batches import do
 
 
@@ -93,6 +98,81 @@ def test_the_lock_ends_with_the_process_however_it_ends(path, read) -> None:
     assert os.path.getsize(path + "-wal") > 0
     open_database(path, "full").close()
     assert read(path, "SELECT * FROM queues") == [("q", "{}", 5)]
+
+
+@contextmanager
+def held_elsewhere(path: str) -> Iterator[None]:
+    """Another process has the database open, and its lock file was removed."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout.readline() == "open\n"
+        os.unlink(path + ".lock")
+        yield
+        holder.stdin.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the lock file is the only lock")
+def test_without_its_lock_file_a_database_is_locked_all_the_same(path, tmp_path) -> None:
+    open_database(path, "full").close()
+    copy_database(source := open_reader(path), backup := str(tmp_path / "backup.db"))
+    source.close()
+    with held_elsewhere(path):
+        for refused in (
+            lambda: open_database(path, "full"),
+            lambda: compact_file(path),
+            lambda: restore_file(backup, path),
+        ):
+            with pytest.raises(StorageOpenError, match="in use by another forq server"):
+                refused()
+        aside = tmp_path / "elsewhere"
+        aside.mkdir()
+        os.rename(path, aside / "other.db")
+        with pytest.raises(StorageOpenError, match="in use by another forq server"):
+            open_database(str(aside / "other.db"), "full")
+        os.rename(aside / "other.db", path)
+    open_database(path, "full").close()
+
+
+LOCK = """
+import apsw, sys
+apsw.Connection(sys.argv[1]).execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").fetchall()
+"""
+
+
+@pytest.mark.parametrize("in_log", [False, True])
+def test_a_second_server_of_one_process_is_refused_and_leaves_the_locks_of_the_first(path, in_log) -> None:
+    """Closing any descriptor of a file ends all locks of SQLite that its process has on it."""
+    open_database(path, "full").close()
+    with closing(open_database(path, "full")) as first:
+        first.connection.execute("SELECT count(*) FROM queues").fetchall()
+        if in_log:
+            first.connection.execute("INSERT INTO queues VALUES ('q', '{}', 5)")
+        os.unlink(path + ".lock")
+        for refused in (lambda: open_database(path, "full"), lambda: compact_file(path)):
+            with pytest.raises(StorageOpenError, match="in use by another forq server"):
+                refused()
+        other = subprocess.run([sys.executable, "-c", LOCK, path], stderr=subprocess.PIPE, text=True)
+        assert "BusyError" in other.stderr
+
+
+def test_a_lock_file_that_is_removed_before_it_is_locked_locks_nothing(path, monkeypatch) -> None:
+    """The next server would make another one, and lock it as well."""
+    calls = []
+
+    def removed_before(descriptor: int, operation: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            os.unlink(path + ".lock")
+        flock(descriptor, operation)
+
+    flock = fcntl.flock
+    monkeypatch.setattr("fcntl.flock", removed_before)
+    with closing(open_database(path, "full")) as database:
+        assert database.names.problem() is None
+        assert os.path.exists(path + ".lock")
+        assert len(calls) >= 2
 
 
 def _directory(path: Path) -> None:

@@ -1,13 +1,11 @@
 """Opens a database file: for the one writer, for readers, for the checkpointer.
 
 A file is read through a read-only connection first, and nothing is written, neither to it nor beside it,
-until it is known to be empty, ours, or Forq's. Then one server locks it for its life: a flock on
-`<file>.lock`, which the kernel releases however the process ends. The lock file itself stays; removing it
-would let two servers in. A forked child lets go of it, and cannot open the file again: what it has in memory of SQLite
-says that it holds locks, which are its parent's.
+until it is known to be empty, ours, or Forq's. Then one server locks it for its life (locks.py). A forked child lets go
+of the locks, and cannot open the file again: what it has in memory of SQLite says that it holds locks, which are its
+parent's.
 """
 
-import fcntl
 import os
 import weakref
 from contextlib import closing, suppress
@@ -24,11 +22,11 @@ from forq_trio.storage.sqlite.files.copy import INCREMENTAL, sync
 from forq_trio.storage.sqlite.files.identity import (
     INDEX_SUFFIX,
     JOURNAL_SUFFIX,
-    LOCK_SUFFIX,
     LOG_SUFFIX,
     FileNames,
     names_of,
 )
+from forq_trio.storage.sqlite.files.locks import DatabaseLock, refuse_if_open_here
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
@@ -40,13 +38,13 @@ class Database:
     """A locked, up-to-date file with its write connection. Use from one thread at a time.
 
     real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py. descriptor: of the
-    file, to sync it; open as long as the database, because closing it ends the locks of this process on the file.
-    gives_pages_back: free pages can be given back to the disk. version_found: the version of its schema before it was
-    opened, 0 for a new file and one of Forq.
+    file, which holds the lock, to sync it; open as long as the database, because closing it ends the locks of this
+    process on the file. gives_pages_back: free pages can be given back to the disk. version_found: the version of its
+    schema before it was opened, 0 for a new file and one of Forq.
     """
 
     def __init__(
-        self, path: str, connection: apsw.Connection, version_found: int, lock: int, real_path: str
+        self, path: str, connection: apsw.Connection, version_found: int, lock: DatabaseLock, real_path: str
     ) -> None:
         self.real_path = real_path
         self.connection = connection
@@ -56,24 +54,24 @@ class Database:
         self.gives_pages_back = connection.pragma("auto_vacuum") == INCREMENTAL
         self._lock = lock
         self._log_index = _allocate_log_index(real_path)
-        self.descriptor = os.open(real_path, os.O_RDONLY | os.O_CLOEXEC)
+        self.descriptor = lock.file
         _open_here.add(self)
 
     def close(self) -> None:
         """Close the connection (the last one to close empties the log and removes it), then let another server in."""
-        if self._lock >= 0 and self.names.problem() is not None:
+        if self._lock.held and self.names.problem() is not None:
             self._empty_log()
         self.connection.close()
         _open_here.discard(self)
-        for descriptor in (self.descriptor, self._log_index, self._lock):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self.descriptor = self._log_index = self._lock = -1
+        if self._log_index >= 0:
+            os.close(self._log_index)
+        self._log_index = self.descriptor = -1
+        self._lock.close()
 
     def begin_in_child(self) -> None:
-        """Leave the lock to the parent."""
-        os.close(self._lock)
-        self._lock = -1
+        """Leave the locks to the parent."""
+        self.descriptor = -1
+        self._lock.close()
 
     def _empty_log(self) -> None:
         """SQLite leaves the log of a file that was moved as it is: what has the name now would be opened with it."""
@@ -108,15 +106,17 @@ def open_database(path: str, durability: str, *, half_filled: bool = False) -> D
     with refusing(path):
         check_one_name(real_path, path)
         make_directory(os.path.dirname(real_path))
+        refuse_if_open_here(real_path, path)
         _check_kind(real_path, path, half_filled=half_filled)
-        lock = lock_database(real_path, path)
+        lock = DatabaseLock(real_path, path)
     try:
         with refusing(path):
-            Path(_reserve_path(real_path)).unlink(missing_ok=True)
             _make_file(real_path)
+            lock.lock_file()
+            Path(_reserve_path(real_path)).unlink(missing_ok=True)
             return Database(path, *_open_writer(real_path, path, durability), lock, real_path)
     except BaseException:
-        os.close(lock)
+        lock.close()
         raise
 
 
@@ -236,20 +236,6 @@ def _check_kind(real_path: str, path: str, *, half_filled: bool) -> None:
         recognise(connection, path)
         if not half_filled and connection.table_exists(None, MARK):
             raise half_filled_by_move(path)
-
-
-def lock_database(real_path: str, path: str) -> int:
-    """Take the lock that keeps a second server off the file; returns the descriptor that holds it."""
-    lock = os.open(real_path + LOCK_SUFFIX, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise StorageOpenError(f"{path} is in use by another forq server") from None
-    except BaseException:
-        os.close(lock)
-        raise
-    return lock
 
 
 def _check_writable(connection: apsw.Connection, path: str) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import apsw
 
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.sqlite.files.open import check_path, has_log, lock_database, make_directory
+from forq_trio.storage.sqlite.files.locks import DatabaseLock
+from forq_trio.storage.sqlite.files.open import check_path, has_log, make_directory
 from forq_trio.storage.sqlite.files.recognise import refusing
 
 
@@ -28,12 +29,14 @@ def replacing(path: str) -> Iterator[str]:
     with refusing(path):
         _check_owner(real_path, path)
         make_directory(os.path.dirname(real_path))
-        lock = lock_database(real_path, path)
+        lock = DatabaseLock(real_path, path)
         try:
+            if os.path.exists(real_path):
+                lock.lock_file()
             _move_log_into_file(real_path)
             yield real_path
         finally:
-            os.close(lock)
+            lock.close()
 
 
 def _check_owner(real_path: str, path: str) -> None:
