@@ -63,8 +63,10 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import Rate as Rate
     from forq_trio.model.queue_settings import RatePer as RatePer
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+    from forq_trio.model.redrives import ChangedRedrive as ChangedRedrive
     from forq_trio.model.redrives import RedriveInfo as RedriveInfo
     from forq_trio.model.schedule_errors import CronPlace as CronPlace
+    from forq_trio.model.schedules import ChangedSchedule as ChangedSchedule
     from forq_trio.model.schedules import NewSchedule as NewSchedule
     from forq_trio.model.schedules import NextRun as NextRun
     from forq_trio.model.schedules import SavedRun as SavedRun
@@ -125,9 +127,11 @@ _NAMES = {
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings QueueTable Rate RatePer SettingsOptions"
     ),
-    "model.redrives": "RedriveInfo",
+    "model.redrives": "ChangedRedrive RedriveInfo",
     "model.schedule_errors": "CronPlace",
-    "model.schedules": "NewSchedule NextRun SavedRun Schedule ScheduleDetails SchedulePage Timing",
+    "model.schedules": (
+        "ChangedSchedule NewSchedule NextRun SavedRun Schedule ScheduleDetails SchedulePage Timing"
+    ),
     "model.workers": "HeldMessage WorkerInfo WorkerQueue WorkerReport",
     "model.searches": "AppliedFilter DeadLetterPage",
     "system": "open_broker",

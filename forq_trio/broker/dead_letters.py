@@ -10,13 +10,13 @@ import trio
 from forq_trio.broker.looks import Looks
 from forq_trio.broker.parts import execute_in_parts
 from forq_trio.broker.queue_names import name_queues
-from forq_trio.broker.views import redrive_info
+from forq_trio.broker.views import changed_redrive, redrive_info
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_attributes, check_content, check_is_list, check_range
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound, RedriveNotFound
 from forq_trio.model.messages import MessageInfo, Produced, check_message_id, check_queue_name
-from forq_trio.model.redrives import RedriveInfo, RedriveTask
+from forq_trio.model.redrives import ChangedRedrive, RedriveInfo, RedriveTask
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult
 
@@ -127,7 +127,7 @@ class DeadLetters(Looks):
         target: str | None = None,
         rate_per_second: int | None = None,
         dry_run: bool = False,
-    ) -> RedriveInfo:
+    ) -> ChangedRedrive:
         """Start a task that moves all dead letters that match now; returns once it is stored.
 
         target: None moves each back to where it came from. rate_per_second: 1-10,000, None for no limit.
@@ -141,7 +141,7 @@ class DeadLetters(Looks):
             rate_per_second=rate_per_second,
             dry_run=dry_run,
         )
-        return redrive_info(task)
+        return changed_redrive(task)
 
     async def start_deletion(
         self,
@@ -150,7 +150,7 @@ class DeadLetters(Looks):
         *,
         rate_per_second: int | None = None,
         dry_run: bool = False,
-    ) -> RedriveInfo:
+    ) -> ChangedRedrive:
         """Start a task that deletes all dead letters that match now.
 
         It is a redrive with the action "delete": it is listed, paused, resumed and cancelled like one. Members and
@@ -163,7 +163,7 @@ class DeadLetters(Looks):
             rate_per_second=rate_per_second,
             dry_run=dry_run,
         )
-        return redrive_info(task)
+        return changed_redrive(task)
 
     async def redrives(self, queue: str | None) -> list[RedriveInfo]:
         """The redrives of a queue (None: of all), the latest first: unfinished ones, and the latest that ended.
@@ -179,27 +179,27 @@ class DeadLetters(Looks):
         """A redrive, with its progress. Raises RedriveNotFound."""
         return redrive_info(await self._redrive_of(queue, redrive_id))
 
-    async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    async def pause_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """Pause a redrive until it is resumed, also over a restart; a paused one does not change.
 
         Raises RedriveNotFound, and RedriveStateConflict if it has ended. If this call is cancelled, the redrive is
         still paused; the same applies to `resume_redrive` and `cancel_redrive`.
         """
         await self._redrive_of(queue, redrive_id)
-        return redrive_info(await self.redrive_tasks.pause(redrive_id))
+        return changed_redrive(await self.redrive_tasks.pause(redrive_id))
 
-    async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    async def resume_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """Continue a paused or failed redrive; a running one does not change.
 
         Raises RedriveNotFound, TooManyRedrives, and RedriveStateConflict if it is done or cancelled.
         """
         await self._redrive_of(queue, redrive_id)
-        return redrive_info(await self.redrive_tasks.resume(redrive_id))
+        return changed_redrive(await self.redrive_tasks.resume(redrive_id))
 
-    async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    async def cancel_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """End a redrive; returns once it has ended. Moved messages stay where they are. Raises RedriveNotFound."""
         await self._redrive_of(queue, redrive_id)
-        return redrive_info(await self.redrive_tasks.cancel(redrive_id))
+        return changed_redrive(await self.redrive_tasks.cancel(redrive_id))
 
     async def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
         """Forget a redrive that has ended. Raises RedriveNotFound, and RedriveStateConflict for one that has not."""

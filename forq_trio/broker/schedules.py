@@ -13,14 +13,15 @@ from forq_trio.model.errors import InvalidRequest, ScheduleNotFound
 from forq_trio.model.holders import HOLDER, Kind
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import (
+    ChangedSchedule,
     NewSchedule,
     NextRun,
-    Schedule,
     ScheduleDetails,
     SchedulePage,
     Timing,
     check_schedule_name,
 )
+from forq_trio.model.values import seen
 from forq_trio.schedules.times import Runs, check_timing
 
 TimingT = TypeVar("TimingT", bound=Timing)
@@ -29,7 +30,9 @@ TimingT = TypeVar("TimingT", bound=Timing)
 class Schedules(BrokerBase):
     """Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
-    async def save_schedule(self, name: str, schedule: NewSchedule, *, only_new: bool = False) -> Schedule:
+    async def save_schedule(
+        self, name: str, schedule: NewSchedule, *, only_new: bool = False
+    ) -> ChangedSchedule:
         """Store a schedule, in place of the one of this name if there is one; returns once it is durable.
 
         name: 1-128 characters of A-Z a-z 0-9 . _ -. only_new: refuse a name that is taken. A schedule that is replaced
@@ -44,7 +47,8 @@ class Schedules(BrokerBase):
             check_timing(schedule)
         check_message(schedule.message, self._clock.now_ms())
         await name_queues(self._writer, schedule.queue, schedule.dead_letter_queue)
-        return await self._writer.execute(commands.SaveSchedule(name, schedule, only_new, _by()))
+        saved = await self._writer.execute(commands.SaveSchedule(name, schedule, only_new, _by()))
+        return seen(ChangedSchedule, saved)
 
     async def schedule(self, name: str, *, runs: int = limits.RUNS_SHOWN_DEFAULT) -> ScheduleDetails:
         """A schedule with its next five runs, and its latest ones, at most `runs` (0-100).
@@ -96,16 +100,16 @@ class Schedules(BrokerBase):
             behind = found[-1].at
         return found
 
-    async def pause_schedule(self, name: str) -> Schedule:
+    async def pause_schedule(self, name: str) -> ChangedSchedule:
         """Stop the runs of a schedule until `resume_schedule`; those until then are not made up for.
 
         A paused one is unchanged. Raises InvalidSchedule, ScheduleNotFound.
         """
-        return await self._writer.execute(commands.PauseSchedule(check_schedule_name(name), True, _by()))
+        return await self._pause(name, True)
 
-    async def resume_schedule(self, name: str) -> Schedule:
+    async def resume_schedule(self, name: str) -> ChangedSchedule:
         """Go on with the runs of a paused schedule, from now on. Raises InvalidSchedule, ScheduleNotFound."""
-        return await self._writer.execute(commands.PauseSchedule(check_schedule_name(name), False, _by()))
+        return await self._pause(name, False)
 
     async def run_schedule(self, name: str) -> Produced:
         """Send the message of a schedule now, also of a paused one; its next run stays where it is.
@@ -118,6 +122,10 @@ class Schedules(BrokerBase):
         """Remove a schedule; messages that it sent stay. Raises InvalidSchedule, ScheduleNotFound."""
         if not await self._writer.execute(commands.DeleteSchedule(check_schedule_name(name))):
             raise ScheduleNotFound
+
+    async def _pause(self, name: str, pause: bool) -> ChangedSchedule:
+        changed = await self._writer.execute(commands.PauseSchedule(check_schedule_name(name), pause, _by()))
+        return seen(ChangedSchedule, changed)
 
 
 def _by() -> str | None:

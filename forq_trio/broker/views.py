@@ -1,9 +1,14 @@
 """Values of the storage as the types that callers see."""
 
 from forq_trio.model.access import AccessToken
-from forq_trio.model.redrives import RedriveInfo, RedriveTask
+from forq_trio.model.redrives import ChangedRedrive, RedriveInfo, RedriveTask
 from forq_trio.model.values import seen
 from forq_trio.wire.tokens import TokenInfo
+
+
+def changed_redrive(task: RedriveTask) -> ChangedRedrive:
+    """A task over dead letters, as whoever changes it sees it."""
+    return seen(ChangedRedrive, task)
 
 
 def redrive_info(task: RedriveTask) -> RedriveInfo:

@@ -15,7 +15,7 @@ from forq_trio.cli.output import ago, echo, print_json
 from forq_trio.cli.progress import looks, progress_bar
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import Column, numbers, print_list
-from forq_trio.client.types import RedriveInfo
+from forq_trio.client.types import ChangedRedrive, RedriveInfo
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 from forq_trio.telemetry.words import counted
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 RATE = click.IntRange(1, 10_000)
 _COUNTS = ("searched", "total", "matched", "skipped", "moved")
-_LISTED = (Column("id"), Column("action"), Column("state"), *numbers(*_COUNTS, "started"))
 
 
 @click.command(short_help="Move dead letters back to where they came from.")
@@ -92,30 +91,37 @@ def redrives(
         if dismissed is not None:
             client.dismiss_redrive(queue, dismissed)
             return Exit.OK
+        changed = None
         if paused is not None:
-            found = [client.pause_redrive(queue, paused)]
+            changed = client.pause_redrive(queue, paused)
         elif resumed is not None:
-            found = [client.resume_redrive(queue, resumed)]
+            changed = client.resume_redrive(queue, resumed)
         elif cancelled is not None:
-            found = [client.cancel_redrive(queue, cancelled)]
-        else:
-            found = client.redrives(queue)
-    print_list(found, as_json, _LISTED, _row, f"No redrive of {queue} is known.")
+            changed = client.cancel_redrive(queue, cancelled)
+        if changed is not None:
+            print_list([changed], as_json, _columns("total"), partial(_row, ("total",)), "")
+            return Exit.OK
+        found = client.redrives(queue)
+    print_list(found, as_json, _columns(*_COUNTS), partial(_row, _COUNTS), f"No redrive of {queue} is known.")
     return Exit.OK if found else Exit.NOTHING
 
 
-def _row(task: RedriveInfo) -> tuple[object, ...]:
+def _columns(*counts: str) -> tuple[Column, ...]:
+    return (Column("id"), Column("action"), Column("state"), *numbers(*counts, "started"))
+
+
+def _row(counts: tuple[str, ...], task: ChangedRedrive) -> tuple[object, ...]:
     return (
         task.id,
         task.action,
         f"{task.state} (dry run)" if task.dry_run else task.state,
-        *(getattr(task, name) for name in _COUNTS),
+        *(getattr(task, name) for name in counts),
         f"{ago(task.started_at)} ago",
     )
 
 
 def run_task(
-    client: "ForqClient", interrupts: Interrupts, queue: str, start: Callable[[], RedriveInfo]
+    client: "ForqClient", interrupts: Interrupts, queue: str, start: Callable[[], ChangedRedrive]
 ) -> RedriveInfo:
     """Start a task and wait until it has ended; Ctrl-C cancels it. In any case the output says what goes on."""
     hint = f"`forq dead redrives {queue}` shows it"
@@ -130,16 +136,18 @@ def run_task(
             with interrupts.allowed():
                 return _follow(client, task)
         except KeyboardInterrupt:
-            return client.cancel_redrive(queue, task.id)
+            client.cancel_redrive(queue, task.id)
+            return client.redrive_info(queue, task.id)
     except (KeyboardInterrupt, ForqError):
         stop = f"`forq dead redrives {queue} --cancel {task.id}` stops it"
         echo(f"forq: redrive {task.id} may go on in the server: {hint}, {stop}", err=True)
         raise
 
 
-def _follow(client: "ForqClient", task: RedriveInfo) -> RedriveInfo:
+def _follow(client: "ForqClient", started: ChangedRedrive) -> RedriveInfo:
     """Wait until a redrive has ended, showing how far it is."""
-    with progress_bar(task.queue, task.total or None) as show:
+    with progress_bar(started.queue, started.total or None) as show:
+        task = client.redrive_info(started.queue, started.id)
         for _ in looks():
             if task.state not in ("running", "paused"):
                 break

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from forq_trio.cli.output import ago, echo, on_terminal
 from forq_trio.cli.tables import Column, Kind, print_table
-from forq_trio.client.types import NextRun, SavedRun, Schedule, Timing
+from forq_trio.client.types import ChangedSchedule, NextRun, SavedRun, Schedule, Timing
 from forq_trio.model import durations
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import InvalidCron
@@ -36,7 +36,7 @@ def timing_words(timing: Timing) -> str:
     return words if timing.jitter is None else f"{words}, jitter {timing.jitter}"
 
 
-def planned(schedule: Schedule) -> str:
+def planned(schedule: Schedule | ChangedSchedule) -> str:
     """When it runs next."""
     if schedule.paused:
         return "paused"

@@ -15,6 +15,7 @@ from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.aio_schedules import AsyncSchedules
 from forq_trio.client.aio_workers import AsyncWorkers
 from forq_trio.client.types import (
+    ChangedRedrive,
     CompactionInfo,
     CreatedToken,
     DeadLetterFilter,
@@ -374,7 +375,7 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
         target: str | None = None,
         rate_per_second: int | None = None,
         dry_run: bool = False,
-    ) -> RedriveInfo:
+    ) -> ChangedRedrive:
         """Start a task that moves all dead letters that match now; returns once it is stored."""
         start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
         return await self._call(letter_api.START_REDRIVE, start, queue=queue)
@@ -386,7 +387,7 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
         *,
         rate_per_second: int | None = None,
         dry_run: bool = False,
-    ) -> RedriveInfo:
+    ) -> ChangedRedrive:
         """Start a task that deletes all dead letters that match now; otherwise it is like a redrive."""
         start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
         return await self._call(letter_api.START_REDRIVE, start, queue=queue)
@@ -400,18 +401,18 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
         """A redrive, with its progress."""
         return await self._call(letter_api.SHOW_REDRIVE, queue=queue, redriveId=redrive_id)
 
-    async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    async def pause_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """Pause a redrive until it is resumed, also over a restart of the server."""
         waits = protocol.CANCEL_SECONDS
         return await self._call(
             letter_api.PAUSE_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id
         )
 
-    async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    async def resume_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """Continue a paused or failed redrive."""
         return await self._call(letter_api.RESUME_REDRIVE, queue=queue, redriveId=redrive_id)
 
-    async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    async def cancel_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """End a redrive; returns once it has ended. Moved messages stay where they are."""
         waits = protocol.CANCEL_SECONDS
         return await self._call(

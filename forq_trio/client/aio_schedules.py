@@ -5,10 +5,10 @@
 
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import (
+    ChangedSchedule,
     NewSchedule,
     NextRun,
     Produced,
-    Schedule,
     ScheduleDetails,
     SchedulePage,
     Timing,
@@ -20,7 +20,9 @@ from forq_trio.wire.limits import NEXT_RUNS_DEFAULT, RUNS_SHOWN_DEFAULT, SCHEDUL
 class AsyncSchedules(AsyncConnection):
     """The methods of a client for schedules, which the server keeps and runs."""
 
-    async def save_schedule(self, name: str, schedule: NewSchedule, *, only_new: bool = False) -> Schedule:
+    async def save_schedule(
+        self, name: str, schedule: NewSchedule, *, only_new: bool = False
+    ) -> ChangedSchedule:
         """Make a schedule, or put this one in the place of the one that is there; its past runs stay.
 
         only_new: raise ScheduleExists instead of changing one. Raises InvalidSchedule; InvalidCron, whose `place` says
@@ -47,11 +49,11 @@ class AsyncSchedules(AsyncConnection):
         answer = await self._call(schedule_api.NEXT_RUNS, timing, query={"count": count})
         return answer.runs
 
-    async def pause_schedule(self, name: str) -> Schedule:
+    async def pause_schedule(self, name: str) -> ChangedSchedule:
         """Let it send nothing until it is resumed; runs until then are not made up for. Raises ScheduleNotFound."""
         return await self._call(schedule_api.PAUSE_SCHEDULE, schedule=name)
 
-    async def resume_schedule(self, name: str) -> Schedule:
+    async def resume_schedule(self, name: str) -> ChangedSchedule:
         """End a pause: it goes on with its next run from now. Raises ScheduleNotFound."""
         return await self._call(schedule_api.RESUME_SCHEDULE, schedule=name)
 

@@ -13,6 +13,7 @@ from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.client.sync_schedules import Schedules
 from forq_trio.client.sync_workers import Workers
 from forq_trio.client.types import (
+    ChangedRedrive,
     CompactionInfo,
     CreatedToken,
     DeadLetterFilter,
@@ -364,7 +365,7 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
         target: str | None = None,
         rate_per_second: int | None = None,
         dry_run: bool = False,
-    ) -> RedriveInfo:
+    ) -> ChangedRedrive:
         """Start a task that moves all dead letters that match now; returns once it is stored."""
         start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
         return self._call(letter_api.START_REDRIVE, start, queue=queue)
@@ -376,7 +377,7 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
         *,
         rate_per_second: int | None = None,
         dry_run: bool = False,
-    ) -> RedriveInfo:
+    ) -> ChangedRedrive:
         """Start a task that deletes all dead letters that match now; otherwise it is like a redrive."""
         start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
         return self._call(letter_api.START_REDRIVE, start, queue=queue)
@@ -390,16 +391,16 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
         """A redrive, with its progress."""
         return self._call(letter_api.SHOW_REDRIVE, queue=queue, redriveId=redrive_id)
 
-    def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    def pause_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """Pause a redrive until it is resumed, also over a restart of the server."""
         waits = protocol.CANCEL_SECONDS
         return self._call(letter_api.PAUSE_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id)
 
-    def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    def resume_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """Continue a paused or failed redrive."""
         return self._call(letter_api.RESUME_REDRIVE, queue=queue, redriveId=redrive_id)
 
-    def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+    def cancel_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
         """End a redrive; returns once it has ended. Moved messages stay where they are."""
         waits = protocol.CANCEL_SECONDS
         return self._call(letter_api.CANCEL_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id)

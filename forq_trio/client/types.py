@@ -35,7 +35,9 @@ from forq_trio.model.queue_settings import QueueTable as QueueTable
 from forq_trio.model.queue_settings import Rate as Rate
 from forq_trio.model.queue_settings import RatePer as RatePer
 from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+from forq_trio.model.redrives import ChangedRedrive as ChangedRedrive
 from forq_trio.model.redrives import RedriveInfo as RedriveInfo
+from forq_trio.model.schedules import ChangedSchedule as ChangedSchedule
 from forq_trio.model.schedules import NewSchedule as NewSchedule
 from forq_trio.model.schedules import NextRun as NextRun
 from forq_trio.model.schedules import SavedRun as SavedRun

@@ -17,7 +17,29 @@ ENDED: Collection[RedriveState] = ("done", "cancelled", "failed")
 """The states in which a task does nothing by itself any more, and may be forgotten."""
 
 
-class RedriveInfo(Struct, frozen=True, rename="camel"):
+class ChangedRedrive(Struct, frozen=True, rename="camel"):
+    """A task over dead letters, as whoever starts or changes it sees it: without filter and counts.
+
+    A filter may quote contents, and the count of those that match tells whether a text is in one: these need `browse`.
+    action: what it does with those that match. total: how many messages the queue had at its start. startedBy: the name
+    of the access token, null for the server's secret.
+    """
+
+    id: str
+    queue: str
+    action: RedriveAction
+    state: RedriveState
+    dry_run: bool
+    target: str | None
+    rate_per_second: int | None
+    total: Count
+    started_at: EpochMs
+    started_by: str | None
+    paused_at: EpochMs | None
+    finished_at: EpochMs | None
+
+
+class RedriveInfo(ChangedRedrive, frozen=True, rename="camel"):
     """A task over dead letters, with its progress.
 
     action: what it does with those that match. startedBy: the name of the access token, null for the server's secret.
@@ -26,23 +48,11 @@ class RedriveInfo(Struct, frozen=True, rename="camel"):
     moved or deleted. error: why it failed.
     """
 
-    id: str
-    queue: str
-    action: RedriveAction
-    state: RedriveState
-    dry_run: bool
     filter: AppliedFilter
-    target: str | None
-    rate_per_second: int | None
     searched: Count
-    total: Count
     matched: Count
     skipped: Count
     moved: Count
-    started_at: EpochMs
-    started_by: str | None
-    paused_at: EpochMs | None
-    finished_at: EpochMs | None
     error: str | None
 
 

@@ -179,6 +179,25 @@ class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forb
     last_run: SavedRun | None = None
 
 
+class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
+    """A schedule as whoever saves, pauses or resumes it sees it: without its message, and what became of its runs.
+
+    These need `browse`; `schedule` shows them. The members are those of `Schedule`.
+    """
+
+    name: str
+    queue: str
+    missed: Missed
+    while_pending: WhilePending
+    paused: bool
+    paused_at: EpochMs | None
+    paused_by: str | None
+    made_at: EpochMs
+    made_by: str | None
+    updated_at: EpochMs
+    next_run: EpochMs | None
+
+
 class ScheduleTotals(Struct, frozen=True, gc=False):
     """All schedules. made: how many there are by the token that made them; due_at: when the next run is to be sent."""
 

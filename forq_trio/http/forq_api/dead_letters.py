@@ -3,7 +3,7 @@
 from urllib.parse import parse_qs
 
 from forq_trio.broker.broker import Broker
-from forq_trio.broker.views import redrive_info
+from forq_trio.broker.views import changed_redrive
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.reading import query_limit, query_number
@@ -77,7 +77,7 @@ class DeadLetterEndpoints:
             dry_run=wanted.dry_run,
             started_by=request.principal.key.name or None,
         )
-        return json_response(redrive_info(started), 202)
+        return json_response(changed_redrive(started), 202)
 
 
 def check_target(request: Request, target: str | None) -> None:

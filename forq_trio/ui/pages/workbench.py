@@ -12,7 +12,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import DeadLettersOnly
 from forq_trio.model.fingerprints import parts
-from forq_trio.model.redrives import RedriveInfo
+from forq_trio.model.redrives import ChangedRedrive
 from forq_trio.model.searches import ErrorTexts, FoundRows
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
@@ -229,12 +229,12 @@ def _add_tasks(routes: Routes, site: Site) -> None:
     broker = site.broker
 
     async def change(
-        queue: str, task_id: str, work: Callable[[str, str], Awaitable[RedriveInfo]], said: str
+        queue: str, task_id: str, work: Callable[[str, str], Awaitable[ChangedRedrive]], said: str
     ) -> Response:
-        task = await work(queue, task_id)
+        await work(queue, task_id)
         if not is_part():
             return site.done(None, go=site.url(f"/dead/{queue}"))
-        shown = band(task, site.clock.now_ms())
+        shown = band(await broker.redrive_info(queue, task_id), site.clock.now_ms())
         response = site.part("workbench/task_part.html", queue=queue, band=shown, may_change=True)
         response.headers["HX-Trigger"] = json.dumps({"forq:done": {"toast": said, "go": None}})
         return response

@@ -5,7 +5,7 @@ from types import NoneType
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, Produced
-from forq_trio.model.redrives import RedriveInfo
+from forq_trio.model.redrives import ChangedRedrive, RedriveInfo
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.endpoints.endpoint import (
@@ -119,7 +119,7 @@ START_REDRIVE = Endpoint(
     summary="Move or delete all dead letters that match",
     description="A task takes those that are there now, one transaction after the other, also over a restart.",
     body=wire.StartRedrive,
-    answers=(Answer(202, "The task.", RedriveInfo),),
+    answers=(Answer(202, "The task.", ChangedRedrive),),
     errors=(
         errors.DeadLettersOnly,
         errors.QueueNotFound,
@@ -156,7 +156,7 @@ PAUSE_REDRIVE = Endpoint(
     tag=_TAG,
     summary="Stop a redrive until it is resumed",
     description="Answered once that is stored: it stays paused over a restart. A paused one is left as it is.",
-    answers=(Answer(200, "The task.", RedriveInfo),),
+    answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=(errors.RedriveStateConflict, *WRITE_ERRORS),
 )
 RESUME_REDRIVE = Endpoint(
@@ -167,7 +167,7 @@ RESUME_REDRIVE = Endpoint(
     tag=_TAG,
     summary="Let a paused or failed redrive go on from where it was",
     description="One that runs is left as it is.",
-    answers=(Answer(200, "The task.", RedriveInfo),),
+    answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=(errors.RedriveStateConflict, errors.TooManyRedrives, *WRITE_ERRORS),
 )
 CANCEL_REDRIVE = Endpoint(
@@ -178,7 +178,7 @@ CANCEL_REDRIVE = Endpoint(
     tag=_TAG,
     summary="Stop a redrive between two transactions for good",
     description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
-    answers=(Answer(200, "The task.", RedriveInfo),),
+    answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=WRITE_ERRORS,
 )
 DISMISS_REDRIVE = Endpoint(

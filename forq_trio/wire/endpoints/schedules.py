@@ -5,7 +5,7 @@ from types import NoneType
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import NewSchedule, Schedule, ScheduleDetails, SchedulePage, Timing
+from forq_trio.model.schedules import ChangedSchedule, NewSchedule, ScheduleDetails, SchedulePage, Timing
 from forq_trio.wire.endpoints.endpoint import (
     READ_ERRORS,
     STORE_ERRORS,
@@ -45,7 +45,7 @@ SAVE_SCHEDULE = Endpoint(
     "needs the scope `produce` for the queue, too. With another timing the next run is computed from now on.",
     parameters=(Parameter.flag("onlyNew", "Refuse to change one that is there."),),
     body=NewSchedule,
-    answers=(Answer(200, "The schedule as it is stored.", Schedule),),
+    answers=(Answer(200, "The schedule as it is stored.", ChangedSchedule),),
     errors=(
         errors.InvalidSchedule,
         errors.ProduceToDeadLetterQueue,
@@ -94,7 +94,7 @@ PAUSE_SCHEDULE = Endpoint(
     summary="Let a schedule send nothing until it is resumed",
     description="Its runs until then are not made up for, nor counted as missed. A paused one is left as it is.",
     takes_nothing=True,
-    answers=(Answer(200, "The schedule.", Schedule),),
+    answers=(Answer(200, "The schedule.", ChangedSchedule),),
     errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
 )
 RESUME_SCHEDULE = Endpoint(
@@ -106,7 +106,7 @@ RESUME_SCHEDULE = Endpoint(
     summary="End the pause of a schedule",
     description="It goes on with its next run from now. The token needs the scope `produce` for the queue, too.",
     takes_nothing=True,
-    answers=(Answer(200, "The schedule.", Schedule),),
+    answers=(Answer(200, "The schedule.", ChangedSchedule),),
     errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
 )
 RUN_SCHEDULE = Endpoint(

@@ -46,8 +46,9 @@ async def test_each_answer_is_as_the_document_says(api: Api):
     await ask(api, "runSchedule")
     api.clock.ms += 40 * 60_000
     assert (await ask(api, "pauseSchedule"))["pausedAt"] == api.clock.ms
-    assert (await ask(api, "resumeSchedule"))["lastRun"]["result"] == "by_hand"
+    assert (await ask(api, "resumeSchedule"))["pausedAt"] is None
     details = await ask(api, "showSchedule", runs=5)
+    assert details["schedule"]["lastRun"]["result"] == "by_hand"
     assert "02:30 does not exist" in details["nextRuns"][1]["note"]
     assert len((await ask(api, "listSchedules", limit=1))["schedules"]) == 1
     wrong = await ask(api, "nextRuns", 400, body={"cron": "0 0 32 * *"})

@@ -27,7 +27,19 @@ async def refused(api: Api, method: str, path: str, body: Any = b"") -> dict:
 
 async def test_a_schedule_is_saved_shown_changed_and_deleted(api: Api):
     made = await saved(api)
-    assert made == {
+    shown = json_of(await api.call("GET", f"{AT}/s"))
+    unseen = (
+        "content",
+        "priority",
+        "ttlMs",
+        "attributes",
+        "group",
+        "maxAttempts",
+        "deadLetterQueue",
+        "lastRun",
+    )
+    assert made == {name: each for name, each in shown["schedule"].items() if name not in unseen}
+    assert shown["schedule"] == {
         **dict.fromkeys(
             ("cron", "daily", "jitter", "start", "end", "ttlMs", "attributes", "group", "maxAttempts")
         ),
@@ -43,11 +55,12 @@ async def test_a_schedule_is_saved_shown_changed_and_deleted(api: Api):
         "updatedAt": START_MS,
         "nextRun": START_MS + HOUR_MS,
     }
-    shown = json_of(await api.call("GET", f"{AT}/s"))
-    assert (shown["schedule"], shown["runs"]) == (made, [])
+    assert shown["runs"] == []
     assert [run["at"] for run in shown["nextRuns"]] == [START_MS + hours * HOUR_MS for hours in range(1, 6)]
     changed = await saved(api, cron="30 2 * * *", every=None, timeZone="Europe/Paris", content="n")
-    assert (changed["cron"], changed["every"], changed["content"]) == ("30 2 * * *", None, "n")
+    assert (changed["cron"], changed["every"]) == ("30 2 * * *", None)
+    shown = json_of(await api.call("GET", f"{AT}/s"))
+    assert shown["schedule"]["content"] == "n"
     deleted = await api.call("DELETE", f"{AT}/s")
     assert (deleted.status, deleted.body) == (204, b"")
     for method, path in (("GET", "s"), ("DELETE", "s"), ("POST", "s/pause"), ("POST", "s/run")):
@@ -285,7 +298,8 @@ def _encoded(body: dict) -> bytes:
     ids=str,
 )
 async def test_what_is_at_a_bound_is_taken(api: Api, members: dict):
-    assert (await saved(api, **members)).items() >= members.items()
+    await saved(api, **members)
+    assert json_of(await api.call("GET", f"{AT}/s"))["schedule"].items() >= members.items()
 
 
 @pytest.mark.parametrize(

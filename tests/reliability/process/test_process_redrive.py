@@ -5,7 +5,7 @@ import time
 import pytest
 
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import RedriveInfo
+from forq_trio.client.types import ChangedRedrive, RedriveInfo
 from forq_trio.model.messages import NewMessage
 from support.effort import count
 from support.real_server import SECRET, real_server
@@ -18,9 +18,10 @@ KILLS = count("kills") + 1
 SECONDS_MAX = 60.0
 
 
-def until_moved(client: ForqClient, task: RedriveInfo, moved: int) -> RedriveInfo:
+def until_moved(client: ForqClient, started: ChangedRedrive, moved: int) -> RedriveInfo:
     """The task once it has moved so many messages, or has ended."""
     end = time.monotonic() + SECONDS_MAX
+    task = client.redrive_info(started.queue, started.id)
     while task.moved < moved and task.state == "running":
         assert time.monotonic() < end, task
         task = client.redrive_info(task.queue, task.id)
@@ -46,7 +47,8 @@ def test_killed_in_the_middle_each_message_is_dealt_with_once(tmp_path, action: 
             if task is None:
                 make_dead_letters(client)
                 start = client.start_redrive if action == "redrive" else client.start_deletion
-                task = start("orders-dlq", rate_per_second=RATE)
+                started = start("orders-dlq", rate_per_second=RATE)
+                task = client.redrive_info(started.queue, started.id)
             moved = MESSAGES if kill == KILLS else (kill + 1) * MESSAGES // (KILLS + 1)
             before = client.redrive_info(task.queue, task.id)
             assert before.moved >= task.moved

@@ -1,0 +1,200 @@
+"""What the answer of a change shows: what its scope may read, and that is no content, nor what tells of one.
+
+`browse` and `consume` read contents, and `admin` includes both. The other scopes change things, and their holders may
+not look at them: not at messages, not at schedules, not at the filters of others, nor at how many messages match one.
+"""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from msgspec import Struct
+
+from forq_trio.model.access import Scope
+from forq_trio.model.schedules import NextRun, SavedRun, Schedule
+from forq_trio.model.values import json_name
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.wire import endpoints
+from forq_trio.wire.endpoints.endpoint import Endpoint
+from forq_trio.wire.schedules import NextRuns
+from oracle.engine import MemoryEngine
+from support.forq_api import SECRET, Api, open_api
+
+from .conftest import Holder, Tokens
+
+WITHOUT_LOOKING = (Scope.PRODUCE, Scope.CANCEL, Scope.REDRIVE, Scope.SCHEDULE)
+NO_LOOKS = {NextRun: "times of a timing that is in the request; nothing stored is read"}
+"""Types that endpoints of both kinds answer with, and why that shows nothing."""
+CONTENTS = {
+    "content",
+    "attributes",
+    "filter",
+    "last_error",
+    "last_run",
+    "runs",
+    "matched",
+    "moved",
+    "failures",
+}
+"""Members that have contents, or tell of them."""
+
+CANARY = "canary"
+"""In all that is stored and only shown to those who may look."""
+
+
+def all_endpoints() -> Iterator[Endpoint[Any]]:
+    for module in iter_modules(endpoints.__path__, f"{endpoints.__name__}."):
+        declared = vars(import_module(module.name)).values()
+        yield from (each for each in declared if isinstance(each, Endpoint))
+
+
+def changes() -> dict[str, Endpoint[Any]]:
+    """The endpoints that scopes open whose holders may not look."""
+    return {each.name: each for each in all_endpoints() if each.scope in WITHOUT_LOOKING}
+
+
+def looks() -> dict[str, Endpoint[Any]]:
+    return {each.name: each for each in all_endpoints() if each.scope is Scope.BROWSE}
+
+
+def types_in(kind: Any) -> Iterator[type[Struct]]:
+    """The structs that a value of this type may have in it."""
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        yield kind
+        for each in get_type_hints(kind).values():
+            yield from types_in(each)
+    for each in get_args(kind):
+        yield from types_in(each)
+
+
+def answered(endpoint: Endpoint[Any]) -> set[type[Struct]]:
+    return {
+        found
+        for answer in endpoint.answers
+        for body in (answer.body, answer.full)
+        if body not in (None, NoneType)
+        for found in types_in(body)
+    }
+
+
+@pytest.mark.parametrize("name", sorted(changes()))
+def test_a_change_is_answered_with_nothing_that_a_look_is(name: str) -> None:
+    shown = {each for look in looks().values() for each in answered(look)}
+    assert answered(changes()[name]) & shown <= NO_LOOKS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(changes()))
+def test_no_member_of_its_answer_has_contents(name: str) -> None:
+    members = {
+        member
+        for each in answered(changes()[name])
+        if each is not NextRuns
+        for member in each.__struct_fields__
+    }
+    assert members & CONTENTS == set()
+
+
+def test_the_checker_finds_a_look_and_contents_however_deep_they_are() -> None:
+    found = answered(looks()["listSchedules"])
+    assert {Schedule, SavedRun} <= found
+    assert {"content", "last_run"} <= CONTENTS & set(Schedule.__struct_fields__)
+
+
+class Stored:
+    """A server in which everything has the canary, and the ids that its paths need."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.owner = Holder(api, SECRET)
+        self.ids: dict[str, str] = {}
+
+    async def ask(self, method: str, path: str, body: str = "") -> dict[str, Any]:
+        status, answer = await self.owner.ask(method, path, body.encode())
+        assert status < 300, (method, path, status, answer)
+        return answer
+
+    async def fill(self) -> None:
+        """Messages in all states, a keyed one, dead letters, a history, a schedule, a redrive, a stage, an app."""
+        message = f'"content": "{CANARY}", "attributes": {{"{CANARY}": "{CANARY}"}}'
+        await self.ask("PUT", "q/settings", '{"maxAttempts": 1}')
+        for _ in range(3):
+            await self.ask("POST", "q/messages", f"{{{message}}}")
+            receipt = (await self.ask("GET", "q/messages"))["receipt"]
+            given_up = f'{{"receipts": ["{receipt}"], "reason": "{CANARY}"}}'
+            await self.ask("POST", "q/messages/nack", given_up)
+        await self.ask("POST", "q/messages", f"{{{message}}}")
+        receipt = (await self.ask("GET", "q/messages"))["receipt"]
+        await self.ask("POST", "q/messages/ack", f'{{"receipts": ["{receipt}"]}}')
+        finished = (await self.ask("GET", "q/history"))["messages"]
+        await self.ask("PUT", "q/keys/k", f'{{{message}, "delayMs": 1000}}')
+        waiting = (await self.ask("POST", "q/messages/batch", f'{{"messages": [{{{message}}}]}}'))["results"]
+        letters = (await self.ask("GET", "q-dlq/dead-letters"))["messages"]
+        schedule = f'{{"queue": "q", {message}, "every": "1h"}}'
+        await self.ask("PUT", "/api/v1/schedules/s", schedule)
+        await self.ask("POST", "/api/v1/schedules/s/run")
+        wanted = f'{{"filter": {{"text": "{CANARY}"}}, "ratePerSecond": 1}}'
+        task = await self.ask("POST", "q-dlq/dead-letters/redrives", wanted)
+        await self.ask("POST", "q/stages/s/pages/0", f"{{{message}}}\n")
+        await self.ask("POST", "q/stages/t/pages/0", f"{{{message}}}\n")
+        published = '{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "t", "pages": 1}]}'
+        await self.ask("POST", "/api/v1/publications", published)
+        self.ids = {
+            "letter": letters[-1]["id"],
+            "waiting": waiting[0]["id"],
+            "finished": finished[0]["id"],
+            "redrive": task["id"],
+        }
+
+
+NEW = '{"content": "new"}'
+BODIES: dict[str, Callable[[dict[str, str]], str]] = {
+    "sendMessage": lambda ids: NEW,
+    "sendMessages": lambda ids: f'{{"messages": [{NEW}]}}',
+    "offerMessage": lambda ids: NEW,
+    "offerMessages": lambda ids: '{"messages": [{"key": "k", "content": "new"}]}',
+    "rescheduleKey": lambda ids: '{"delayMs": 5}',
+    "requeueFinished": lambda ids: f'{{"ids": ["{ids["finished"]}"]}}',
+    "resubmitDeadLetter": lambda ids: "{}",
+    "redriveDeadLetters": lambda ids: f'{{"ids": ["{ids["letter"]}"]}}',
+    "deleteDeadLetters": lambda ids: f'{{"ids": ["{ids["letter"]}"]}}',
+    "startRedrive": lambda ids: '{"filter": {}, "ratePerSecond": 1}',
+    "saveSchedule": lambda ids: '{"queue": "q", "content": "new", "every": "2h"}',
+    "nextRuns": lambda ids: '{"every": "1h"}',
+    "stagePage": lambda ids: f"{NEW}\n",
+    "relayOutbox": lambda ids: '{"after": 0, "messages": []}',
+    "publish": lambda ids: '{"app": "b", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
+}
+SENDS_TOO = ("saveSchedule", "resumeSchedule", "runSchedule")
+
+
+@pytest.mark.parametrize("name", sorted(changes()))
+async def test_no_answer_of_a_change_has_what_was_stored_by_others(name: str) -> None:
+    async with open_api(MemoryEngine(EngineSettings(history=True))) as api:
+        stored = Stored(api)
+        await stored.fill()
+        ids = stored.ids
+        endpoint = changes()[name]
+        scopes = (endpoint.scope, Scope.PRODUCE) if name in SENDS_TOO else (endpoint.scope,)
+        holder = await Tokens(api).holder(*scopes)
+        if name == "dismissRedrive":
+            await stored.ask("POST", f"q-dlq/dead-letters/redrives/{ids['redrive']}/cancel")
+        path = "/api/v1" + endpoint.path.format(
+            queue="q-dlq" if "dead-letters" in endpoint.path else "q",
+            messageId=ids["letter" if "dead-letters" in endpoint.path else "waiting"],
+            redriveId=ids["redrive"],
+            schedule="s",
+            stage="s",
+            page="1" if name == "stagePage" else "0",
+            app="a",
+            outbox="o",
+            key="k",
+        )
+        body = BODIES[name](ids) if name in BODIES else ""
+        status, answer = await holder.ask(endpoint.method, path, body.encode())
+        assert status < 300, answer
+        assert CANARY not in str(answer)
+        declared = {json_name(member) for each in answered(endpoint) for member in each.__struct_fields__}
+        assert answer.keys() <= declared, "it answers with more than it declares"
