@@ -13,7 +13,6 @@ from forq_trio.worker import post_connection
 from forq_trio.worker.outcomes import Discard, Retry
 from forq_trio.worker.post_connection import PrivateAddress
 from forq_trio.worker.posting import PostFailed, post_handler, retry_after_seconds, signature
-from forq_trio.worker.public_addresses import is_public
 
 from .fake_jobs import job_of
 
@@ -186,24 +185,6 @@ async def test_a_private_address_is_refused_when_it_is_connected_to(monkeypatch:
         assert there.head == ""
         await post_handler(url, allow_private=True)("x", job_of("x"))
         assert there.header("Host").startswith("public.example:")
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0"),
-        *("224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fc00::1", "ff02::1"),
-        *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::"),
-        *("64:ff9b:1::7f00:1", "::ffff:0:7f00:1", "fec0::1", "5f00::1"),
-    ],
-)
-def test_what_is_no_public_address(address: str):
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::808:808"])
-def test_what_is_one(address: str):
-    assert is_public(address)
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://a b/"])
