@@ -1,9 +1,10 @@
 """Cuts a stream of bytes into lines, each a message. No I/O in here; memory is bounded.
 
-An empty line is no message, and CR LF ends a line like LF. A line that cannot be a message is reported with the
-error for it, and the next lines are not affected.
+An empty line is no message, CR LF ends a line like LF, and a byte order mark at the start belongs to no line. A line
+that cannot be a message is reported with the error for it, and the next lines are not affected.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -36,7 +37,8 @@ class LineCutter:
         for raw in complete:
             yield from self._line(raw)
         self._rest = rest
-        if len(rest) > LINE_BYTES_MAX + 1:
+        mark_bytes = len(BOM_UTF8) if self._number == 0 else 0
+        if len(rest) > LINE_BYTES_MAX + mark_bytes + 1:
             if not self._skipping:
                 yield Line(self._number + 1, None, TOO_LONG)
             self._skipping, self._rest = True, b""
@@ -47,6 +49,8 @@ class LineCutter:
         self._rest = b""
 
     def _line(self, raw: bytes) -> Iterator[Line]:
+        if self._number == 0:
+            raw = raw.removeprefix(BOM_UTF8)
         self._number += 1
         if self._skipping:
             self._skipping = False

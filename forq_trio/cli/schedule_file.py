@@ -57,7 +57,7 @@ def read_schedules(path: Path) -> dict[str, NewSchedule]:
 def _document(path: Path) -> dict[str, Any]:
     raw = path.read_bytes()
     try:
-        text = raw.decode()
+        text = raw.decode("utf-8-sig")
         if path.suffix.lower() != ".json":
             return tomllib.loads(text)
         document = json.loads(text, object_pairs_hook=_distinct)

@@ -86,7 +86,7 @@ def read_file(path: Path) -> Source:
     """The TOML file at `path`."""
     source = Source()
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as problem:
         reason = problem.strerror or type(problem).__name__
         source.problems = [f"{path}: cannot be read ({reason}); allowed: the path of a readable TOML file"]

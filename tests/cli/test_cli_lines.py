@@ -54,5 +54,15 @@ def test_a_line_that_is_far_too_long_is_reported_once_and_not_stored(chunk_bytes
     assert lines + list(cutter.finish()) == [Line(1, "a"), Line(2, None, TOO_LONG), Line(3, "b")]
 
 
+def test_a_byte_order_mark_at_the_start_belongs_to_no_line():
+    marked = "\ufeff".encode() + TEXT
+    assert cut(marked) == cut(*(marked[index : index + 1] for index in range(len(marked)))) == LINES
+    longest = "\ufeff".encode() + b"x" * LINE_BYTES_MAX
+    assert cut(longest, b"\n") == [Line(1, "x" * LINE_BYTES_MAX)]
+    assert cut(longest + b"x", b"\n") == [Line(1, None, TOO_LONG)]
+    assert cut(b"a\n", "\ufeffb\n".encode()) == [Line(1, "a"), Line(2, "\ufeffb")]
+    assert cut("\ufeff".encode()) == cut("\ufeff\n".encode()) == []
+
+
 def test_nothing_is_no_line():
     assert cut() == cut(b"") == cut(b"\n\n") == []

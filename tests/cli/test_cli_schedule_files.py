@@ -109,6 +109,18 @@ def test_applied_again_it_changes_nothing_however_it_is_written(
     assert client.schedules().schedules == before
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("s.toml", '[schedules.s]\nqueue = "q"\ncontent = "m"\nevery = "1h"\n'),
+        ("s.json", '{"schedules": {"s": {"queue": "q", "content": "m", "every": "1h"}}}'),
+    ],
+)
+def test_a_file_may_begin_with_a_byte_order_mark(alone: Forq, write: Write, name: str, text: str):
+    done = apply(alone, write("\ufeff" + text, name), "--yes")
+    assert [(each["schedule"], each["done"]) for each in done] == [("s", True)]
+
+
 def test_each_member_that_differs_is_shown(alone: Forq, client: ForqClient, write: Write):
     apply(alone, write(TWO), "--yes")
     path = write(TWO.replace("90s", "2m").replace('"poll"', '"x"').replace("priority = 3\n", "group = 'g'\n"))

@@ -101,6 +101,11 @@ def test_forq_config_names_the_file(tmp_path: Path):
     assert config.trust_proxy_headers is True
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path):
+    toml = file_with(tmp_path, f"\ufeff[server]\nauth_secret = '{SECRET}'\n")
+    assert load(environ={"FORQ_CONFIG": str(toml)}).config.auth_secret == SECRET
+
+
 def test_every_setting_can_be_given_in_the_file(tmp_path: Path):
     values = {
         "auth_secret": SECRET,
