@@ -64,12 +64,12 @@ class WakeUps:
         """When to look, beside the usual times; inf: not at all."""
         return self._looks_at if self.awaited(now) else inf
 
-    def looked(self, now: float) -> None:
-        """Somebody looks now."""
+    def looked(self, now: float, tables: int = 1) -> None:
+        """Somebody looks now. tables: so many are looked at, and share the looks."""
         if now < self._quiet_until:
-            self._looks_at = now + limits.WAKE_LOOK_SECONDS
+            self._looks_at = now + limits.WAKE_LOOK_SECONDS * tables
         elif not self.told:
-            self._looks_at = now + limits.WAKE_UNTOLD_SECONDS
+            self._looks_at = now + limits.WAKE_UNTOLD_SECONDS * tables
         elif now >= self._looks_at:
             self._pause *= 2
             self._looks_at = now + self._pause

@@ -29,7 +29,7 @@ INDEXED = ("created_at", "processed_at", "scheduled_for", "metadata")
 
 
 def create_table(connection: psycopg.Connection[Any], table: str, *, notify: bool = True) -> None:
-    """Make the table, its indexes and its trigger where they are missing; what is there stays.
+    """Make the table, its indexes and its trigger where they are missing; only the trigger's function is replaced.
 
     notify: whether it has the trigger that tells waiting consumers of new messages. Raises InvalidTableName for a name
     that leaves no space for those of the indexes, WrongTable for a table of another kind that has the name.
@@ -41,9 +41,11 @@ def create_table(connection: psycopg.Connection[Any], table: str, *, notify: boo
         check_columns(connection, table)
         for each in INDEXES:
             connection.execute(statement(f"create_{each}_index", table), {})
-        if notify and not _first(connection, "has_trigger", table):
-            if not _first(connection, "has_function", table):
-                connection.execute(statement("create_function", table), {})
+        if not notify:
+            return
+        if _first(connection, "may_create_function", table):  # also one of an earlier version
+            connection.execute(statement("create_function", table), {})
+        if not _first(connection, "has_trigger", table):
             connection.execute(statement("create_trigger", table), {})
 
 

@@ -147,7 +147,8 @@ class Tables:
             left = ends_at - anyio.current_time()
             if claimed or (pause_seconds and left <= 0):
                 return claimed
-            with anyio.move_on_after(min(left, pause_seconds, self._polling_seconds(queue))):
+            pause_seconds = min(left, pause_seconds, self._polling_seconds(queue))
+            with self._wakes.waiting(queue), anyio.move_on_after(pause_seconds):
                 await woken.wait()
 
     def _polling_seconds(self, queue: str) -> float:

@@ -1,9 +1,14 @@
 """Who waits for messages of a table is woken when there are some: by its own process, or by the table's trigger.
 
-Nothing depends on it: waiting consumers also look at intervals. A lost connection is made again.
+The trigger tells only while somebody waits (model/wake_ups.py). Nothing depends on it: waiting consumers also look at
+intervals. A lost connection is made again.
 """
 
 import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
 
 import anyio
 import anyio.to_thread
@@ -11,6 +16,7 @@ import psycopg
 from anyio.abc import TaskStatus
 
 from forq_trio.model.errors import ForqError
+from forq_trio.model.wake_ups import WakeUps
 from forq_trio.pgq.connections import Connection, connect, error_of
 from forq_trio.pgq.statements import SQL
 
@@ -26,6 +32,10 @@ class Wakes:
     def __init__(self, database_url: str) -> None:
         self._url = database_url
         self._events: dict[str, anyio.Event] = {}
+        self._waiting: Counter[str] = Counter()
+        self._wake_ups: dict[str, WakeUps] = {}
+        self._told: list[str] = []
+        self._rest: anyio.CancelScope | None = None
 
     def event(self, table: str) -> anyio.Event:
         """The event of the next wake-up. To be asked for before one looks for messages."""
@@ -36,6 +46,20 @@ class Wakes:
         event = self._events.pop(table, None)
         if event is not None:
             event.set()
+
+    @contextmanager
+    def waiting(self, table: str) -> Iterator[None]:
+        """Somebody waits for messages of a table while the body runs."""
+        wake_ups = self._wake_ups.setdefault(table, WakeUps())
+        self._waiting[table] += 1
+        if not wake_ups.told and self._rest is not None:
+            self._rest.cancel()
+        try:
+            yield
+        finally:
+            self._waiting[table] -= 1
+            if not self._waiting[table]:
+                del self._waiting[table]
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Listen until cancelled, but not through a pool. It has started at once: nobody waits for a database that does
@@ -68,11 +92,61 @@ class Wakes:
         return connection
 
     async def _pass_on(self, connection: Connection) -> None:
-        """Raises psycopg.OperationalError when the connection is lost."""
+        """Raises psycopg.Error when the connection is lost."""
+        connection.add_notify_handler(lambda told: self._told.append(told.payload))
+        for wake_ups in self._wake_ups.values():
+            wake_ups.set_told(anyio.current_time(), told=False)
         for table in list(self._events):  # what was told while nobody listened
             self.wake(table)
         while True:
-            await anyio.wait_readable(connection.fileno())
+            changes = self._changes(anyio.current_time())
+            if changes:
+                await self._change(connection, changes)
+            self._rest = anyio.CancelScope(deadline=self._look(anyio.current_time()))
+            if not self._told:
+                with self._rest:
+                    await anyio.wait_readable(connection.fileno())
             connection.pgconn.consume_input()
             while (told := connection.pgconn.notifies()) is not None:
-                self.wake(told.extra.decode())
+                self._told.append(told.extra.decode())
+            tables, self._told = self._told, []
+            for table in tables:
+                if table in self._wake_ups:
+                    self._wake_ups[table].notice(anyio.current_time())
+                self.wake(table)
+
+    def _changes(self, now: float) -> dict[str, bool]:
+        """The tables of which the trigger is to tell from now on, or no more."""
+        for table in self._waiting:
+            self._wake_ups[table].await_until(now)
+        for table, wake_ups in list(self._wake_ups.items()):
+            if not wake_ups.told and not wake_ups.awaited(now):
+                del self._wake_ups[table]
+        return {
+            table: wake_ups.wanted(now)
+            for table, wake_ups in self._wake_ups.items()
+            if wake_ups.wanted(now) != wake_ups.told and (wake_ups.told or wake_ups.looks_at(now) <= now)
+        }
+
+    async def _change(self, connection: Connection, changes: dict[str, bool]) -> None:
+        def change() -> list[bool]:
+            names = {True: "await_messages", False: "forsake_messages"}
+            rows = [
+                connection.execute(SQL[names[told]], {"table": table}).fetchone()
+                for table, told in changes.items()
+            ]
+            return [row == (True,) for row in rows]
+
+        done = await anyio.to_thread.run_sync(change)
+        for (table, told), is_done in zip(changes.items(), done, strict=True):
+            if is_done:
+                self._wake_ups[table].set_told(anyio.current_time(), told=told)
+
+    def _look(self, now: float) -> float:
+        """Wake those who are to look now, and return when others are, or when a trigger is to tell no more."""
+        for table, wake_ups in self._wake_ups.items():
+            if wake_ups.looks_at(now) <= now:
+                wake_ups.looked(now, len(self._wake_ups))
+                self.wake(table)
+        times = (min(each.looks_at(now), each.changes_at(now)) for each in self._wake_ups.values())
+        return min(times, default=inf)

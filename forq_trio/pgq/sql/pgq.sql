@@ -86,18 +86,40 @@ CREATE INDEX IF NOT EXISTS {metadata_idx} ON {table} USING GIN (metadata) WHERE 
 CREATE INDEX IF NOT EXISTS {forq_order_idx} ON {table} (scheduled_for ASC NULLS LAST, consumed_count, created_at)
 WHERE processed_at IS NULL;
 
--- name: has_function
--- Whether the trigger's function is there: it may be somebody else's, who made the first table.
-SELECT to_regproc(%(trigger)s) IS NOT NULL;
+-- name: may_create_function
+-- Whether the trigger's function is missing, or ours to replace: it may be somebody else's, who made the first table.
+SELECT NOT EXISTS (
+    SELECT FROM pg_proc WHERE oid = to_regproc(%(trigger)s)
+        AND NOT (pg_has_role(proowner, 'USAGE') AND pronamespace = to_regnamespace(quote_ident(current_schema())))
+);
 
 -- name: create_function
--- Ours: tells consumers that listen of new messages, once a statement, when its transaction commits.
-CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Ours: tells consumers of new messages, once a statement, when its transaction commits; only while one waits (await_messages).
+CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    key CONSTANT int := 64 + (hashtext(TG_TABLE_NAME::text) & 63);
 BEGIN
-    PERFORM pg_notify('forq_pgq', TG_TABLE_NAME);
+    IF pg_try_advisory_lock(1718579825, key) AND pg_advisory_unlock(1718579825, key) THEN
+        RETURN NULL;
+    END IF;
+    IF EXISTS (  -- by itself: it costs much more, and who tries the lock at the same time fails, too
+        SELECT FROM pg_locks
+        WHERE locktype = 'advisory' AND classid = 1718579825 AND objid = key::oid AND objsubid = 2 AND mode = 'ShareLock'
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+    THEN
+        PERFORM pg_notify('forq_pgq', TG_TABLE_NAME);
+    END IF;
     RETURN NULL;
 END
 $$;
+
+-- name: await_messages
+-- Have the function tell of this table, and of those that share its lock; false where somebody has the lock alone.
+SELECT pg_try_advisory_lock_shared(1718579825, 64 + (hashtext(%(table)s::text) & 63));
+
+-- name: forsake_messages
+-- Nobody waits for messages of this table.
+SELECT pg_advisory_unlock_shared(1718579825, 64 + (hashtext(%(table)s::text) & 63));
 
 -- name: create_trigger
 -- Ours: see the function.
