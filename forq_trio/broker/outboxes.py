@@ -12,7 +12,6 @@ from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, Forbidden, OutOfRange
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage, SetAside
 from forq_trio.model.publishing import check_pipeline_name
-from forq_trio.storage.allowance import part
 
 
 class Outboxes(Sends):
@@ -69,12 +68,13 @@ class Outboxes(Sends):
         """How many of these messages are stored in the next commit."""
         if not self._writer.scheduler.shared(trio.current_time()):
             return len(messages)
-        left = part(limits.OUTBOX_PAGE_BYTES_MAX)
-        for count, each in enumerate(messages[: part(limits.OUTBOX_PAGE_MAX)]):
+        left = limits.OUTBOX_PAGE_BYTES_MAX // limits.STEP_SHARE
+        count_max = limits.OUTBOX_PAGE_MAX // limits.STEP_SHARE
+        for count, each in enumerate(messages[:count_max]):
             left -= len(each.message.content)
             if left < 0:
                 return max(count, 1)
-        return part(limits.OUTBOX_PAGE_MAX)
+        return count_max
 
     async def outbox_position(self, outbox: str, *, key: Key = SECRET) -> OutboxPosition:
         """How far an outbox was relayed; the position 0 for one that is not known.
