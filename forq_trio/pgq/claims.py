@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 from math import inf, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import psycopg
@@ -48,6 +48,7 @@ def asked_of(
         "row_bytes": limits.PGQ_ROW_BYTES_MAX,
         "metadata_bytes": limits.PGQ_METADATA_BYTES_MAX,
         "lease": lease,
+        "walked": None,
         "attempts": attempts_max or None,
         "history": history,
         "equal": msgspec.json.encode(equal).decode() if equal else None,
@@ -57,10 +58,18 @@ def asked_of(
     }
 
 
-def claim(
-    connection: Connection, queue: str, asked: dict[str, Any]
-) -> tuple[list[Delivery], list[InvalidRow], float]:
-    """Claim; discard what is no message. The third: for how many seconds there is no message, 0 if there were rows."""
+class Claimed(NamedTuple):
+    """pause_seconds: for how long there is no message, 0 if there were rows. due_at: of the first of the rows, as the
+    database writes it; of one that is due at once, when it was claimed; None without rows."""
+
+    deliveries: list[Delivery]
+    invalid: list[InvalidRow]
+    pause_seconds: float
+    due_at: str | None
+
+
+def claim(connection: Connection, queue: str, asked: dict[str, Any]) -> Claimed:
+    """Claim; discard what is no message."""
     invalid: list[InvalidRow] = []
     try:
         with connection.apart():
@@ -71,7 +80,7 @@ def claim(
             raise
         rows = connection.execute(statement("claim", queue), asked).fetchall()
     claimed: list[Delivery] = []
-    for id, created, started, count, received, first, until, payload, metadata, size, is_large in rows:
+    for id, created, started, count, received, first, until, payload, metadata, size, is_large, _ in rows:
         receipt = Receipt(id, created, started, count)
         attributes = metadata_of(metadata)
         if is_large or attributes is None or payload is None or not payload.startswith("{"):
@@ -104,9 +113,9 @@ def claim(
             )
         )
     if rows:
-        return claimed, invalid, 0.0
+        return Claimed(claimed, invalid, 0.0, rows[0][-1])
     due = connection.execute(statement("next_due", queue), {}).fetchone()
-    return [], invalid, inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS
+    return Claimed([], invalid, inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS, None)
 
 
 _UNREADABLE = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.OutOfMemory)

@@ -32,7 +32,7 @@ from forq_trio.model.messages import Delivery, MessageInfo, MessageOptions, NewM
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
 from forq_trio.model.where import Wanted
-from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, claim, epoch_ms, look
+from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, look
 from forq_trio.pgq.connections import Connections
 from forq_trio.pgq.layout import check_columns, check_table
 from forq_trio.pgq.messages import message_of, rows_of
@@ -40,6 +40,7 @@ from forq_trio.pgq.publisher import publish_each
 from forq_trio.pgq.receipts import Receipt, parameters
 from forq_trio.pgq.statements import statement
 from forq_trio.pgq.wakes import Wakes
+from forq_trio.pgq.walks import Walks
 from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.wire.receipts import ReceiptResult, refused
 
@@ -66,6 +67,7 @@ class Tables:
         self._options = options
         self._turns: WeakValueDictionary[tuple[Any, ...], anyio.Lock] = WeakValueDictionary()
         self._unanswered: set[str] = set()
+        self._walks = Walks()
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Tables"]:
@@ -114,10 +116,10 @@ class Tables:
         """
         most = self._options.attempts_max
         asked = asked_of(max_messages, _lease(lease_ms), where, most, self._options.history)
-        if not wait_ms:
-            return await self._claim(queue, asked, anyio.current_time())
-        ends_at = anyio.current_time() + wait_ms / 1_000
         same = (queue, most, asked["equal"], str(asked["keys"]), str(asked["values"]), str(asked["absent"]))
+        if not wait_ms:
+            return await self._claim(queue, asked, anyio.current_time(), same)
+        ends_at = anyio.current_time() + wait_ms / 1_000
         turn = self._turns.setdefault(same, anyio.Lock())
         has_turn = False
         with anyio.move_on_after(wait_ms / 1_000):
@@ -126,17 +128,19 @@ class Tables:
         if not has_turn:
             return []
         try:
-            return await self._claim(queue, asked, ends_at)
+            return await self._claim(queue, asked, ends_at, same)
         finally:
             turn.release()
 
-    async def _claim(self, queue: str, asked: dict[str, Any], ends_at: float) -> list[Delivery]:
+    async def _claim(
+        self, queue: str, asked: dict[str, Any], ends_at: float, same: tuple[Any, ...]
+    ) -> list[Delivery]:
         """`receive`, until a time."""
         options = self._options
         while True:
             woken = self._wakes.event(queue)
-            claimed, invalid, pause_seconds = await self._connections.run(
-                queue, lambda connection: claim(connection, queue, asked), kind="claim"
+            claimed, invalid, pause_seconds, _ = await self._connections.run(
+                queue, lambda connection: self._walks.claim(connection, queue, asked, same), kind="claim"
             )
             for row in invalid:
                 logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)
@@ -220,6 +224,7 @@ class Tables:
         results = await self._connections.run(
             queue, lambda connection: publish_each(connection, queue, *rows), kind="send"
         )
+        self._walks.forget(queue)
         self._wakes.wake(queue)
         return [each if isinstance(each, DatabaseRefused) else Produced(str(each), 0) for each in results]
 
@@ -312,6 +317,7 @@ class Tables:
         rows = await self._settle(
             "give_back", queue, receipts, reason=reason, delay=delay, uncounted=uncounted
         )
+        self._walks.forget(queue)
         self._wakes.wake(queue)
         return _results(receipts, rows)
 

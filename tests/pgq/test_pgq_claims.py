@@ -326,3 +326,27 @@ async def test_a_row_that_postgresql_cannot_read_keeps_no_other_from_being_claim
     assert told == [InvalidRow(table, str(ids[1]), None, None, reason)]
     (row,) = rows.run("SELECT error_detail FROM {} WHERE id = %s", ids[1])
     assert row["error_detail"] == f"invalid: {reason}"
+
+
+async def test_a_claim_begins_where_a_long_one_found_something(tables, table, rows, monkeypatch) -> None:
+    """What becomes free before that waits for its turn, but never alone; what we give back is first at once."""
+    monkeypatch.setattr(limits, "PGQ_LONG_WALK_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "PGQ_WALKED_SECONDS", 3_600.0)
+    first = rows.add({"n": 1}, scheduled_for="now() - interval '4 h'", locked_until="'infinity'")
+    for n in (2, 3, 4):
+        rows.add({"n": n}, scheduled_for=f"now() - interval '{4 - n} h 1 min'")
+
+    async def claimed() -> list[int]:
+        found = await tables.receive(table)
+        receipts.extend(each.receipt for each in found)
+        return [each.json()["n"] for each in found]
+
+    receipts: list[str] = []
+    assert await claimed() == [2]
+    rows.run("UPDATE {} SET locked_until = NULL WHERE id = %s", first)
+    assert await claimed() == [3]
+    await tables.release(table, receipts[-1:])
+    assert await claimed() == [1]
+    assert [await claimed(), await claimed(), await claimed()] == [[3], [4], []]
+    rows.run("UPDATE {} SET locked_until = NULL WHERE id = %s", first)
+    assert await claimed() == [1]

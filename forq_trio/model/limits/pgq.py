@@ -50,6 +50,12 @@ PGQ_STATEMENT_MS_MAX = 30 * SECOND_MS
 PGQ_ANSWER_SECONDS_MAX = 35.0  # after so long without a byte a connection is lost
 PGQ_LOCK_MS_MAX = 2 * SECOND_MS  # for which a statement waits for somebody's lock
 
+# A claim that took so long has walked past many due messages that somebody else has. For a moment the next ones begin
+# where it found the first that was free.
+PGQ_LONG_WALK_SECONDS = 0.01
+PGQ_WALKED_SECONDS = 1.0
+PGQ_WALKS_MAX = 1_000  # of tables and conditions, that are remembered
+
 PGQ_ATTEMPTS_MAX_DEFAULT = 3
 PGQ_POLLING_SECONDS_DEFAULT = 5.0
 

@@ -161,10 +161,11 @@ ORDER BY place
 RETURNING id;
 
 -- name: claim
--- Lock the next messages, up to a number and so many bytes; too large ones, and too large metadata, are not read. Two walks: what is for later costs nothing.
+-- Lock the next messages, up to a number and so many bytes; too large ones, and too large metadata, are not read. Two walks: what is for later costs nothing. walked: from where on the first one looks, NULL for the beginning.
 WITH RECURSIVE due AS MATERIALIZED (
     SELECT id, created_at, scheduled_for, consumed_count, payload, metadata FROM {table}
     WHERE $claimable AND scheduled_for < CURRENT_TIMESTAMP
+        AND scheduled_for >= coalesce(%(walked)s::timestamptz, '-infinity')
     ORDER BY $claim_order LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ), at_once AS MATERIALIZED (
     SELECT * FROM (
@@ -173,7 +174,7 @@ WITH RECURSIVE due AS MATERIALIZED (
         ORDER BY $claim_order LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) AS walk LIMIT %(limit)s - (SELECT count(*) FROM due)
 ), numbered AS MATERIALIZED (
-    SELECT id, created_at, payload, metadata, row_number() OVER () AS number
+    SELECT id, created_at, scheduled_for, payload, metadata, row_number() OVER () AS number
     FROM (SELECT * FROM due UNION ALL SELECT * FROM at_once) AS found
 ), sized (number, before, size) AS (
     SELECT number, 0, octet_length(concat(payload, metadata)) FROM numbered WHERE number = 1
@@ -181,7 +182,7 @@ WITH RECURSIVE due AS MATERIALIZED (
     SELECT numbered.number, before + size, octet_length(concat(payload, metadata))
     FROM sized JOIN numbered ON numbered.number = sized.number + 1 WHERE before + size < %(bytes)s
 ), chosen AS MATERIALIZED (
-    SELECT id, created_at, number, size FROM numbered JOIN sized USING (number)
+    SELECT id, created_at, coalesce(scheduled_for, CURRENT_TIMESTAMP) AS due_at, number, size FROM numbered JOIN sized USING (number)
 ), taken AS (
     UPDATE {table} AS message
     SET locked_until = clock_timestamp() + %(lease)s, started_at = clock_timestamp(),
@@ -193,7 +194,8 @@ WITH RECURSIVE due AS MATERIALIZED (
 SELECT id::text, taken.created_at::text, started_at::text, consumed_count,
     extract(epoch FROM taken.created_at)::float8, extract(epoch FROM started_at)::float8,
     extract(epoch FROM locked_until)::float8, CASE WHEN size <= %(row_bytes)s THEN payload::text END,
-    CASE WHEN size <= %(row_bytes)s AND NOT has_large_metadata THEN metadata::text END, size, has_large_metadata
+    CASE WHEN size <= %(row_bytes)s AND NOT has_large_metadata THEN metadata::text END, size, has_large_metadata,
+    due_at::text
 FROM taken JOIN chosen USING (id), LATERAL (
     SELECT size > %(metadata_bytes)s AND coalesce(octet_length(metadata::text) > %(metadata_bytes)s, false)
 ) AS measured (has_large_metadata)
