@@ -15,6 +15,8 @@ from pgq.rows import Rows
 from pgq.theirs import Theirs
 
 NUMBERS = count(1)
+REPLACED = ("%", "%", "s", "(", ")", "{", "}", "\\", "$", "1", '"', "'", ":", "?", "/", " ", "ß")
+"""What a name may have that statements, formats, patterns, URLs and shells replace."""
 
 
 @contextmanager
@@ -51,9 +53,9 @@ def connection(pgq_url) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def table(connection) -> str:
-    """A table with a name that has to be quoted, and has what is replaced in statements, formats and patterns."""
-    name = f'Order\'s "{next(NUMBERS)}" 5%%s%(id)s{{}}$1\\EU'
+def table(connection, rng) -> str:
+    """A table with a random name that has to be quoted."""
+    name = f"Order's {next(NUMBERS)}{''.join(rng.choices(REPLACED, k=12))}EU"
     pgq.create_table(connection, name)
     return name
 
