@@ -19,6 +19,7 @@ from contextlib import suppress
 from forq_trio.client import aio_waits
 from forq_trio.client.address import address_of
 from forq_trio.client.aio_streams import AsyncStream, open_stream, read_answer
+from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
 from forq_trio.client.http1 import Answer, AnswerReader, Request
 from forq_trio.client.idle import Encoder, IdleStreams
@@ -154,7 +155,7 @@ class AsyncPool:
             reader = AnswerReader()
             broken = None
             try:
-                await stream.send(data, seconds)
+                await stream.send(data, Deadline(seconds, aio_waits.now))
             except ConnectionError as problem:
                 broken = problem  # the server may have refused a long request before it had read all of it
             try:

@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 
 from forq_trio.client import aio_waits
 from forq_trio.client.address import Address
+from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, ConnectFailed, ProxyRefused, TransportError
 from forq_trio.client.http1 import Answer, AnswerReader, encode_headers, encode_request
 from forq_trio.client.proxies import Proxy
 from forq_trio.client.streams import (
     CONNECT_SECONDS,
+    HANDSHAKE_SECONDS,
     PROXY_SECONDS,
     Route,
     Sockets,
@@ -39,13 +41,13 @@ class AsyncTcpStream(TcpSocket):
         """Connect to a place, as of `socket.getaddrinfo`. Raises OSError; TimeoutError after so long."""
         error = self._socket.connect_ex(place)
         if error == errno.EINPROGRESS:
-            await aio_waits.wait_writable(self._socket, seconds)
+            await aio_waits.wait_writable(self._socket, Deadline(seconds, aio_waits.now))
             error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             raise OSError(error, os.strerror(error))
 
-    async def send(self, data: bytes | memoryview, seconds: float) -> None:
-        """Send all of it. Raises OSError; TimeoutError when none of it can be sent for so long."""
+    async def send(self, data: bytes | memoryview, deadline: Deadline) -> None:
+        """Send all of it. Raises OSError; TimeoutError when it is not taken in time."""
         while True:
             try:
                 sent = self._socket.send(data)
@@ -54,12 +56,13 @@ class AsyncTcpStream(TcpSocket):
             if sent == len(data):
                 return
             data = memoryview(data)[sent:]
-            await aio_waits.wait_writable(self._socket, seconds)
+            deadline.moved(sent)
+            await aio_waits.wait_writable(self._socket, deadline)
 
-    async def receive(self, seconds: float) -> bytes:
-        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes for so long."""
+    async def receive(self, deadline: Deadline) -> bytes:
+        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes in time."""
         while True:
-            await aio_waits.wait_readable(self._socket, seconds)
+            await aio_waits.wait_readable(self._socket, deadline)
             data = self.receive_now()
             if data is not None:
                 return data
@@ -68,36 +71,36 @@ class AsyncTcpStream(TcpSocket):
 class AsyncTlsStream(TlsSession["AsyncTcpStream | AsyncTlsStream"]):
     """TLS over another stream."""
 
-    async def handshake(self, seconds: float) -> None:
+    async def handshake(self) -> None:
         """Agree with the server, and check who it is. Raises OSError, of which ssl.SSLError is one."""
-        await self._run(self._tls.do_handshake, seconds)
+        await self._run(self._tls.do_handshake, Deadline(HANDSHAKE_SECONDS, aio_waits.now))
 
-    async def send(self, data: bytes | memoryview, seconds: float) -> None:
-        """Send all of it. Raises OSError; TimeoutError when none of it can be sent for so long."""
-        await self._run(lambda: self._tls.write(data), seconds)
+    async def send(self, data: bytes | memoryview, deadline: Deadline) -> None:
+        """Send all of it. Raises OSError; TimeoutError when it is not taken in time."""
+        await self._run(lambda: self._tls.write(data), deadline)
 
-    async def receive(self, seconds: float) -> bytes:
-        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes for so long."""
+    async def receive(self, deadline: Deadline) -> bytes:
+        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes in time."""
         try:
-            return await self._run(lambda: self._tls.read(CLIENT_RECEIVE_BYTES), seconds)
+            return await self._run(lambda: self._tls.read(CLIENT_RECEIVE_BYTES), deadline)
         except ssl.SSLZeroReturnError:
             return b""
 
-    async def _run(self, step: Callable[[], ResultT], seconds: float) -> ResultT:
+    async def _run(self, step: Callable[[], ResultT], deadline: Deadline) -> ResultT:
         """A step of OpenSSL, with all that it has to send and receive for it."""
         while True:
             try:
                 result = step()
             except ssl.SSLWantReadError:
-                await self._flush(seconds)
-                self._feed(await self._below.receive(seconds))
+                await self._flush(deadline)
+                self._feed(await self._below.receive(deadline))
             else:
-                await self._flush(seconds)
+                await self._flush(deadline)
                 return result
 
-    async def _flush(self, seconds: float) -> None:
+    async def _flush(self, deadline: Deadline) -> None:
         if self._outgoing.pending:
-            await self._below.send(self._outgoing.read(), seconds)
+            await self._below.send(self._outgoing.read(), deadline)
 
 
 AsyncStream = AsyncTcpStream | AsyncTlsStream
@@ -171,7 +174,7 @@ async def _through(stream: AsyncStream, proxy: Proxy, address: Address) -> None:
     host = f"[{address.host}]" if ":" in address.host else address.host
     target = f"{host}:{address.port}"
     head = encode_headers((("Host", target), *proxy_headers(proxy)))
-    await stream.send(encode_request("CONNECT", target, head, b""), PROXY_SECONDS)
+    await stream.send(encode_request("CONNECT", target, head, b""), Deadline(PROXY_SECONDS, aio_waits.now))
     reader = AnswerReader(tunnel=True)
     try:
         answer = await read_answer(stream, reader, PROXY_SECONDS)
@@ -184,18 +187,23 @@ async def _through(stream: AsyncStream, proxy: Proxy, address: Address) -> None:
 async def _encrypted(below: AsyncStream, context: ssl.SSLContext | None, host: str) -> AsyncTlsStream:
     assert context is not None
     stream = AsyncTlsStream(below, context, host)
-    await stream.handshake(CONNECT_SECONDS)
+    await stream.handshake()
     return stream
 
 
 async def read_answer(stream: AsyncStream, reader: AnswerReader, seconds: float) -> Answer:
-    """Read an answer. Raises NoAnswer, and OSError. seconds: until something of it comes, each time."""
+    """Read an answer. Raises NoAnswer, and OSError. seconds: for each part of it, as in `deadlines`."""
+    deadline = Deadline(seconds, aio_waits.now)
     while not reader.complete:
-        data = await stream.receive(seconds)
-        if data:
-            reader.feed(data)
-        else:
+        data = await stream.receive(deadline)
+        if not data:
             reader.end()
+            break
+        had_head, content = reader.head_ended, reader.content_bytes
+        reader.feed(data)
+        if reader.head_ended and not had_head:
+            deadline.renew()
+        deadline.moved(reader.content_bytes - content)
     return reader.answer
 
 

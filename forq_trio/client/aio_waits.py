@@ -6,6 +6,8 @@ from typing import Any
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled as checkpoint_if_cancelled
 
+from forq_trio.client.deadlines import Deadline
+
 
 class Signal:
     """Something happened, or not yet."""
@@ -28,17 +30,22 @@ async def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
     return await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-async def wait_readable(sock: socket.socket, seconds: float) -> None:
-    """Raises TimeoutError if there is nothing to receive for so long."""
-    with anyio.move_on_after(seconds):
+def now() -> float:
+    """Seconds of a clock that never goes back: the event loop's."""
+    return anyio.current_time()
+
+
+async def wait_readable(sock: socket.socket, deadline: Deadline) -> None:
+    """Raises TimeoutError if there is nothing to receive until then."""
+    with anyio.move_on_after(deadline.left()):
         await anyio.wait_readable(sock)
         return
-    raise TimeoutError(f"timed out after {seconds:g} s")
+    raise deadline.over()
 
 
-async def wait_writable(sock: socket.socket, seconds: float) -> None:
-    """Raises TimeoutError if nothing can be sent for so long."""
-    with anyio.move_on_after(seconds):
+async def wait_writable(sock: socket.socket, deadline: Deadline) -> None:
+    """Raises TimeoutError if nothing can be sent until then."""
+    with anyio.move_on_after(deadline.left()):
         await anyio.wait_writable(sock)
         return
-    raise TimeoutError(f"timed out after {seconds:g} s")
+    raise deadline.over()

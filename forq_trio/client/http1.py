@@ -16,7 +16,12 @@ import httptools
 
 from forq_trio.client.address import Address
 from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
-from forq_trio.wire.limits import ANSWERS_BYTES_MAX, CLIENT_HEAD_BYTES_MAX, CLIENT_HEADERS_MAX
+from forq_trio.wire.limits import (
+    ANSWERS_BYTES_MAX,
+    CLIENT_FRAMING_PER_BYTE_MAX,
+    CLIENT_HEAD_BYTES_MAX,
+    CLIENT_HEADERS_MAX,
+)
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -34,7 +39,7 @@ class Request(NamedTuple):
     """What a client asks a transport for.
 
     path: with the query, behind the URL of the server. content: the body. answer_seconds: how long the server may take
-    before it answers, and to send the next part of its answer.
+    for each part of the exchange, as in `deadlines`.
     """
 
     method: str
@@ -107,7 +112,7 @@ class AnswerReader:
         self._ends_with_connection = False
         self._head_bytes = 0
         self._unreported_bytes = 0
-        self._received = False
+        self._received_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
 
     @property
@@ -116,13 +121,18 @@ class AnswerReader:
         return Answer(self._status, self._headers, bytes(self._body))
 
     @property
+    def content_bytes(self) -> int:
+        """How long the content is so far."""
+        return len(self._body)
+
+    @property
     def head_ended(self) -> bool:
         """Whether the status and the headers are there; `answer` then has what came of the body so far."""
         return self._head_ended
 
     def feed(self, data: bytes) -> None:
         """Read what arrived next. Raises NoAnswer for what is no HTTP, or more than is taken."""
-        self._received = True
+        self._received_bytes += len(data)
         before = self._head_ended, len(self._body)
         try:
             self._parser.feed_data(data)
@@ -142,11 +152,15 @@ class AnswerReader:
         if self._unreported_bytes > CLIENT_HEAD_BYTES_MAX:
             self._forget_parser()
             raise NoAnswer(f"its head has more than {CLIENT_HEAD_BYTES_MAX} bytes")
+        beside = self._received_bytes - len(self._body)
+        if beside > 2 * CLIENT_HEAD_BYTES_MAX + CLIENT_FRAMING_PER_BYTE_MAX * len(self._body):
+            self._forget_parser()
+            raise NoAnswer(f"it has {beside} bytes beside a content of {len(self._body)}")
 
     def end(self) -> None:
         """The connection has ended. Raises NoAnswer unless that is how this answer ends."""
         self._forget_parser()
-        if not self._received:
+        if not self._received_bytes:
             raise ClosedUnanswered("the connection was closed without an answer")
         if not self._ends_with_connection:
             raise NoAnswer("the connection was closed before the answer was whole")

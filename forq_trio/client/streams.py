@@ -11,6 +11,7 @@ from forq_trio.client.proxies import Proxy
 from forq_trio.wire.limits import CLIENT_RECEIVE_BYTES
 
 CONNECT_SECONDS = 5.0
+HANDSHAKE_SECONDS = 10.0
 PROXY_SECONDS = 30.0
 
 Sockets = set[socket.socket]

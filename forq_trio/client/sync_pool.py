@@ -18,6 +18,7 @@ from contextlib import suppress
 
 from forq_trio.client import sync_waits
 from forq_trio.client.address import address_of
+from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
 from forq_trio.client.http1 import Answer, AnswerReader, Request
 from forq_trio.client.idle import Encoder, IdleStreams
@@ -154,7 +155,7 @@ class Pool:
             reader = AnswerReader()
             broken = None
             try:
-                stream.send(data, seconds)
+                stream.send(data, Deadline(seconds, sync_waits.now))
             except ConnectionError as problem:
                 broken = problem  # the server may have refused a long request before it had read all of it
             try:

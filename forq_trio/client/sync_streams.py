@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 
 from forq_trio.client import sync_waits
 from forq_trio.client.address import Address
+from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, ConnectFailed, ProxyRefused, TransportError
 from forq_trio.client.http1 import Answer, AnswerReader, encode_headers, encode_request
 from forq_trio.client.proxies import Proxy
 from forq_trio.client.streams import (
     CONNECT_SECONDS,
+    HANDSHAKE_SECONDS,
     PROXY_SECONDS,
     Route,
     Sockets,
@@ -39,13 +41,13 @@ class TcpStream(TcpSocket):
         """Connect to a place, as of `socket.getaddrinfo`. Raises OSError; TimeoutError after so long."""
         error = self._socket.connect_ex(place)
         if error == errno.EINPROGRESS:
-            sync_waits.wait_writable(self._socket, seconds)
+            sync_waits.wait_writable(self._socket, Deadline(seconds, sync_waits.now))
             error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             raise OSError(error, os.strerror(error))
 
-    def send(self, data: bytes | memoryview, seconds: float) -> None:
-        """Send all of it. Raises OSError; TimeoutError when none of it can be sent for so long."""
+    def send(self, data: bytes | memoryview, deadline: Deadline) -> None:
+        """Send all of it. Raises OSError; TimeoutError when it is not taken in time."""
         while True:
             try:
                 sent = self._socket.send(data)
@@ -54,12 +56,13 @@ class TcpStream(TcpSocket):
             if sent == len(data):
                 return
             data = memoryview(data)[sent:]
-            sync_waits.wait_writable(self._socket, seconds)
+            deadline.moved(sent)
+            sync_waits.wait_writable(self._socket, deadline)
 
-    def receive(self, seconds: float) -> bytes:
-        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes for so long."""
+    def receive(self, deadline: Deadline) -> bytes:
+        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes in time."""
         while True:
-            sync_waits.wait_readable(self._socket, seconds)
+            sync_waits.wait_readable(self._socket, deadline)
             data = self.receive_now()
             if data is not None:
                 return data
@@ -68,36 +71,36 @@ class TcpStream(TcpSocket):
 class TlsStream(TlsSession["TcpStream | TlsStream"]):
     """TLS over another stream."""
 
-    def handshake(self, seconds: float) -> None:
+    def handshake(self) -> None:
         """Agree with the server, and check who it is. Raises OSError, of which ssl.SSLError is one."""
-        self._run(self._tls.do_handshake, seconds)
+        self._run(self._tls.do_handshake, Deadline(HANDSHAKE_SECONDS, sync_waits.now))
 
-    def send(self, data: bytes | memoryview, seconds: float) -> None:
-        """Send all of it. Raises OSError; TimeoutError when none of it can be sent for so long."""
-        self._run(lambda: self._tls.write(data), seconds)
+    def send(self, data: bytes | memoryview, deadline: Deadline) -> None:
+        """Send all of it. Raises OSError; TimeoutError when it is not taken in time."""
+        self._run(lambda: self._tls.write(data), deadline)
 
-    def receive(self, seconds: float) -> bytes:
-        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes for so long."""
+    def receive(self, deadline: Deadline) -> bytes:
+        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes in time."""
         try:
-            return self._run(lambda: self._tls.read(CLIENT_RECEIVE_BYTES), seconds)
+            return self._run(lambda: self._tls.read(CLIENT_RECEIVE_BYTES), deadline)
         except ssl.SSLZeroReturnError:
             return b""
 
-    def _run(self, step: Callable[[], ResultT], seconds: float) -> ResultT:
+    def _run(self, step: Callable[[], ResultT], deadline: Deadline) -> ResultT:
         """A step of OpenSSL, with all that it has to send and receive for it."""
         while True:
             try:
                 result = step()
             except ssl.SSLWantReadError:
-                self._flush(seconds)
-                self._feed(self._below.receive(seconds))
+                self._flush(deadline)
+                self._feed(self._below.receive(deadline))
             else:
-                self._flush(seconds)
+                self._flush(deadline)
                 return result
 
-    def _flush(self, seconds: float) -> None:
+    def _flush(self, deadline: Deadline) -> None:
         if self._outgoing.pending:
-            self._below.send(self._outgoing.read(), seconds)
+            self._below.send(self._outgoing.read(), deadline)
 
 
 Stream = TcpStream | TlsStream
@@ -171,7 +174,7 @@ def _through(stream: Stream, proxy: Proxy, address: Address) -> None:
     host = f"[{address.host}]" if ":" in address.host else address.host
     target = f"{host}:{address.port}"
     head = encode_headers((("Host", target), *proxy_headers(proxy)))
-    stream.send(encode_request("CONNECT", target, head, b""), PROXY_SECONDS)
+    stream.send(encode_request("CONNECT", target, head, b""), Deadline(PROXY_SECONDS, sync_waits.now))
     reader = AnswerReader(tunnel=True)
     try:
         answer = read_answer(stream, reader, PROXY_SECONDS)
@@ -184,18 +187,23 @@ def _through(stream: Stream, proxy: Proxy, address: Address) -> None:
 def _encrypted(below: Stream, context: ssl.SSLContext | None, host: str) -> TlsStream:
     assert context is not None
     stream = TlsStream(below, context, host)
-    stream.handshake(CONNECT_SECONDS)
+    stream.handshake()
     return stream
 
 
 def read_answer(stream: Stream, reader: AnswerReader, seconds: float) -> Answer:
-    """Read an answer. Raises NoAnswer, and OSError. seconds: until something of it comes, each time."""
+    """Read an answer. Raises NoAnswer, and OSError. seconds: for each part of it, as in `deadlines`."""
+    deadline = Deadline(seconds, sync_waits.now)
     while not reader.complete:
-        data = stream.receive(seconds)
-        if data:
-            reader.feed(data)
-        else:
+        data = stream.receive(deadline)
+        if not data:
             reader.end()
+            break
+        had_head, content = reader.head_ended, reader.content_bytes
+        reader.feed(data)
+        if reader.head_ended and not had_head:
+            deadline.renew()
+        deadline.moved(reader.content_bytes - content)
     return reader.answer
 
 

@@ -9,8 +9,11 @@ import os
 import select
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import Any
+
+from forq_trio.client.deadlines import Deadline
 
 
 class Signal:
@@ -41,21 +44,26 @@ def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-def wait_readable(sock: socket.socket, seconds: float) -> None:
-    """Raises TimeoutError if there is nothing to receive for so long."""
-    _wait(sock, select.POLLIN, seconds)
+def now() -> float:
+    """Seconds of a clock that never goes back."""
+    return time.monotonic()
 
 
-def wait_writable(sock: socket.socket, seconds: float) -> None:
-    """Raises TimeoutError if nothing can be sent for so long."""
-    _wait(sock, select.POLLOUT, seconds)
+def wait_readable(sock: socket.socket, deadline: Deadline) -> None:
+    """Raises TimeoutError if there is nothing to receive until then."""
+    _wait(sock, select.POLLIN, deadline)
 
 
-def _wait(sock: socket.socket, event: int, seconds: float) -> None:
+def wait_writable(sock: socket.socket, deadline: Deadline) -> None:
+    """Raises TimeoutError if nothing can be sent until then."""
+    _wait(sock, select.POLLOUT, deadline)
+
+
+def _wait(sock: socket.socket, event: int, deadline: Deadline) -> None:
     poll = select.poll()
     try:
         poll.register(sock, event)
     except ValueError:  # it was closed
         raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from None
-    if not poll.poll(max(seconds, 0.0) * 1_000):
-        raise TimeoutError(f"timed out after {seconds:g} s")
+    if not poll.poll(deadline.left() * 1_000):
+        raise deadline.over()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from forq_trio.client import aio_waits
 from forq_trio.client.address import Address
 from forq_trio.client.aio_streams import AsyncStream, AsyncTcpStream, AsyncTlsStream, connect_to
+from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import ConnectFailed, NoAnswer
 from forq_trio.client.http1 import Answer, AnswerReader
 from forq_trio.client.streams import CONNECT_SECONDS, Sockets
@@ -43,11 +44,11 @@ async def post(target: Target, request: bytes) -> Answer:
         stream: AsyncStream = await _connect(target, sockets)
         if target.context is not None:
             tls = AsyncTlsStream(stream, target.context, target.address.host)
-            await tls.handshake(CONNECT_SECONDS)
+            await tls.handshake()
             stream = tls
         broken = None
         try:
-            await stream.send(request, _IDLE_SECONDS)
+            await stream.send(request, Deadline(_IDLE_SECONDS, aio_waits.now))
         except ConnectionError as problem:
             broken = problem  # it may have answered before it had read all
         try:
@@ -63,9 +64,10 @@ async def post(target: Target, request: bytes) -> Answer:
 
 async def _read(stream: AsyncStream) -> Answer:
     reader = AnswerReader()
+    deadline = Deadline(_IDLE_SECONDS, aio_waits.now)
     received = 0
     while not reader.complete:
-        data = await stream.receive(_IDLE_SECONDS)
+        data = await stream.receive(deadline)
         received += len(data)
         if not data:
             reader.end()

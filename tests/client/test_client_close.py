@@ -13,6 +13,7 @@ import trio
 
 from forq_trio import AsyncForqClient, ClientClosed, ForqClient
 from forq_trio.client import sync_waits
+from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import ConnectFailed
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.sync_pool import Pool
@@ -171,9 +172,9 @@ def test_while_it_connects(monkeypatch: pytest.MonkeyPatch):
     """Nobody takes the connection: the queue of the listener is full."""
     waiting, wait = SimpleQueue[None](), sync_waits.wait_writable
 
-    def wait_and_say(sock: socket.socket, seconds: float) -> None:
+    def wait_and_say(sock: socket.socket, deadline: Deadline) -> None:
         waiting.put(None)
-        wait(sock, 10 * SECONDS_MAX)
+        wait(sock, Deadline(10 * SECONDS_MAX, sync_waits.now))
 
     monkeypatch.setattr(sync_waits, "wait_writable", wait_and_say)
     with (
