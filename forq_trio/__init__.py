@@ -4,8 +4,8 @@ The names below are the ones to use from programs: `open_broker` runs the queue 
 asyncio, `open_blocking_broker` inside a blocking one, `ForqClient` and `AsyncForqClient` reach a server. All have
 the same methods, results and errors (docs/python.md). `forq serve` is the server.
 
-A name is imported when it is first used, so that a program loads only what it needs: what `pip install forq-trio`
-brings is enough for the clients. ImportError names the extra that another name needs.
+A name is imported when it is first used, so that a program loads only what it needs: what the package installs
+without an extra is enough for the clients. ImportError names the extra that another name needs.
 """
 
 from functools import cache

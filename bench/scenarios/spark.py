@@ -17,7 +17,7 @@ def spark(context: Context) -> list[Row]:
     The server keeps events only where they are archived.
     """
     if find_spec("pyspark") is None:
-        raise ServerError("Spark is not installed (the extra forq-trio[spark])")
+        raise ServerError("Spark is not installed (the extra spark)")
     return [
         _measure(context, work, size, settings)
         for size in context.settings.pipeline_bytes

@@ -69,7 +69,7 @@ def pipeline() -> None:
     """Move many messages at once with Apache Spark: archive events and finished messages in files, report on them,
     send them again, and load files into queues.
 
-    They need Java 17 or newer, and Spark: pip install 'forq-trio[spark]'.
+    They need Java 17 or newer, and Spark, which the extra `spark` installs.
     """
 
 

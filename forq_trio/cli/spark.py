@@ -15,6 +15,7 @@ from typing import Any
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.progress import progress_bar
 from forq_trio.model.errors import ForqError
+from forq_trio.model.extras import how_to_install
 
 _SETTINGS = {"spark.log.level": "WARN", "spark.ui.enabled": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -23,7 +24,7 @@ _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 def need_spark() -> None:
     """Raises Failure, with the command that installs it, where Spark is not."""
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow", "pandas", "deltalake")):
-        raise Failure("pipelines need Spark, which is not here: pip install 'forq-trio[spark]'", Exit.USAGE)
+        raise Failure(f"pipelines need Spark, which is not here: {how_to_install('spark')}", Exit.USAGE)
 
 
 @contextmanager

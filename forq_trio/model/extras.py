@@ -21,6 +21,15 @@ OF_COMMANDS = {
 """The extra of each command that needs more than `cli`, which every command needs."""
 
 
+def how_to_install(extra: str) -> str:
+    """What to do to install an extra.
+
+    Nobody has registered the name of the package: pip would install what somebody else puts there. At the first release
+    this is the place, and in the documents: `pip install 'forq-trio[extra]'`.
+    """
+    return f"pip install '.[{extra}]' in a clone of the repository"
+
+
 class ExtraMissing(ImportError):
     """A package is not installed that one of the extras installs."""
 
@@ -33,5 +42,5 @@ def needing(extra: str, what: str) -> Iterator[None]:
     except ModuleNotFoundError as missing:
         if (missing.name or "forq_trio").partition(".")[0] == "forq_trio":
             raise
-        advice = f"{what} needs more than the client: pip install 'forq-trio[{extra}]'"
+        advice = f"{what} needs more than the client: {how_to_install(extra)}"
         raise ExtraMissing(advice, name=missing.name) from missing

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls, shown
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.model.extras import how_to_install
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.migrate import Migrated
 from forq_trio.storage.move import Moved, Progress, Side, Table, tables_of
@@ -104,7 +105,7 @@ def _postgres(url: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise StorageOpenError(f"PostgreSQL needs `pip install 'forq-trio[postgres]'` ({error})") from None
+        raise StorageOpenError(f"PostgreSQL needs {how_to_install('postgres')} ({error})") from None
 
 
 def _open_temporary(settings: EngineSettings) -> Engine:
