@@ -89,10 +89,7 @@ class Totals:
 
     def sums(self, kind: str) -> list[int]:
         """The buckets of a duration, of all queues together."""
-        found = [
-            each.counts for (each_kind, _), each in self._counters.durations.items() if each_kind == kind
-        ]
-        return list(map(sum, zip(*found, strict=True))) or [0] * (len(MESSAGE_MS) + 1)
+        return self._counters.duration_counts(kind)
 
     def _durations(self) -> dict[str, list[int]]:
         return {kind: self.sums(kind) for kind in (WAIT, HANDLING)}

@@ -2,7 +2,7 @@
 
 It costs the writer nothing more than /metrics: an `Activity` has the same counter objects. Reasons are noted for
 batches with nacks only. At most SERIES_QUEUES_MAX queues that are there have an activity, and those with a label in
-/metrics keep theirs.
+/metrics have theirs as long as the label.
 """
 
 from collections import Counter, deque
@@ -18,18 +18,28 @@ DLQ_FULL = "dlq_full"
 class Series:
     """One counter. queue: the label, the queue's name or "other" past the bound; reason: "" without one.
 
-    text: its labels in /metrics, made when they are first written.
+    before: what was counted under "other", before its queue got a label. text: its labels in /metrics, made when they
+    are first written.
     """
 
-    __slots__ = ("count", "is_dlq", "kind", "queue", "reason", "text")
+    __slots__ = ("before", "count", "is_dlq", "kind", "queue", "reason", "text")
 
     def __init__(self, kind: str, queue: str, is_dlq: bool, reason: str) -> None:
         self.kind = kind
         self.queue = queue
         self.is_dlq = is_dlq
         self.reason = reason
-        self.count = 0
+        self.count = self.before = 0
         self.text = ""
+
+    @property
+    def shown(self) -> int:
+        """Its value in /metrics."""
+        return self.count - self.before
+
+    def show_as(self, queue: str) -> None:
+        """Its queue got a label: from now on it counts there, and begins at 0."""
+        self.queue, self.before, self.text = queue, self.count, ""
 
 
 _NOTHING = Series("", "", False, "")

@@ -2,9 +2,12 @@
 
 The writer records after every commit, so recording is cheap: one dict look-up for an event or for the durations of a
 queue. At most METRIC_QUEUES_MAX queues have a label, first come first served, and the first HISTOGRAM_QUEUES_MAX a
-histogram; all others are summed under "other". What the monitor wants to know of each queue is in `activity.py`.
+histogram; all others are summed under "other". A queue that is gone leaves its place to one that has none: its series
+end, since a sum that they were added to would look as if all had happened at once. What the monitor wants to know of
+each queue is in `activity.py`.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence, Sized
 from operator import add
 
@@ -14,9 +17,11 @@ from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.schedules import DUE_RESULTS, RunResult, SavedRun
-from forq_trio.storage.engine import BatchResult, Event
+from forq_trio.storage.engine import DURATION_KINDS, BatchResult, Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram, LastHour
+from forq_trio.telemetry.metric_names import OF_ALL_QUEUES
+from forq_trio.telemetry.places import Places
 from forq_trio.telemetry.rejections import Cause, cause_of
 
 OTHER = "other"
@@ -58,8 +63,10 @@ class Counters:
         self._by_duration: dict[tuple[str, str], Histogram] = {}
         self._activities: dict[str, Activity] = {}
         self._gone = 0
-        self._queues: set[str] = set()
-        self._timed_queues: set[str] = set()
+        self._labelled = Places(self._counted, self._end_series)
+        self._timed = Places(self._timings, self._end_histograms)
+        self._ended: Counter[str] = Counter()
+        self._ended_durations: dict[str, list[int]] = {}
 
     def record(self, events: Sequence[Event]) -> None:
         """Add the events of one committed batch."""
@@ -125,13 +132,22 @@ class Counters:
 
     def total(self, kind: str) -> int:
         """How many messages of all queues the events of a kind counted since the start."""
-        return sum([series.count for series in self._by_kind.get(kind, {})])
+        return self._ended[kind] + sum([series.shown for series in self._by_kind.get(kind, {})])
+
+    def duration_counts(self, kind: str) -> list[int]:
+        """The buckets of a duration, of all queues since the start together."""
+        found = [each.counts for (each_kind, _), each in self.durations.items() if each_kind == kind]
+        ended = self._ended_durations.get(kind, [0] * (len(MESSAGE_MS) + 1))
+        return [*map(sum, zip(ended, *found, strict=True))]
 
     def keep(self, queues: Container[str]) -> None:
         """All queues but these are gone: their places are free for others.
 
-        What happened in them is counted under "other" from then on, unless they have a label in /metrics.
+        What happened in them is counted under "other" from then on, unless they have a label in /metrics, which they
+        have until another queue needs it.
         """
+        self._labelled.keep(queues)
+        self._timed.keep(queues)
         gone = [queue for queue in self._activities if queue not in queues]
         for queue in gone:
             self._forget(queue)
@@ -139,13 +155,43 @@ class Counters:
         self.nack_reasons.keep(queues)
 
     def _forget(self, queue: str) -> None:
-        if queue in self._queues:
+        if queue in self._labelled:
             self._activities[queue].refused = 0
             return
-        for kind, series in self._activities.pop(queue).all:
+        for series in self._remove(queue):
+            self._other(series.kind, series.is_dlq, series.reason).count += series.count
+
+    def _remove(self, queue: str) -> list[Series]:
+        """Forget what happened in a queue; returns its counters."""
+        activity = self._activities.pop(queue, NO_ACTIVITY)
+        for kind, series in activity.all:
             del self._by_event[kind, queue, series.reason]
             del self._by_kind[kind][series]
-            self._other(kind, series.is_dlq, series.reason).count += series.count
+        return [series for _, series in activity.all]
+
+    def _counted(self, queue: str) -> int:
+        return sum([series.count for _, series in self._activities.get(queue, NO_ACTIVITY).all])
+
+    def _end_series(self, queue: str) -> None:
+        """A queue that is gone loses its label. Only totals still count what happened in it."""
+        self._gone -= queue in self._activities
+        for series in self._remove(queue):
+            if series.kind in OF_ALL_QUEUES:
+                self._other(series.kind, series.is_dlq, series.reason).count += series.shown
+            else:
+                self._ended[series.kind] += series.shown
+
+    def _timings(self, queue: str) -> int:
+        return sum([each.count for kind in DURATION_KINDS if (each := self.histogram(kind, queue))])
+
+    def _end_histograms(self, queue: str) -> None:
+        """A queue that is gone loses its histograms, as it does its label."""
+        for kind in DURATION_KINDS:
+            histogram = self._by_duration.pop((kind, queue), None)
+            if histogram is not None:
+                del self.durations[kind, (queue, is_dead_letter_queue(queue))]
+                ended = self._ended_durations.get(kind, [0] * len(histogram.counts))
+                self._ended_durations[kind] = [*map(add, ended, histogram.counts)]
 
     def refresh_counts(self, counts: Mapping[str, QueueCounts]) -> None:
         """Replace the counts of all queues; queues that are not in `counts` are forgotten."""
@@ -165,8 +211,15 @@ class Counters:
         return queue if self.has_label(queue) else OTHER, is_dead_letter_queue(queue)
 
     def has_label(self, queue: str) -> bool:
-        """True for a queue that is counted under its own name; a new one gets a label below the bound."""
-        return _admit_name(queue, self._queues, limits.METRIC_QUEUES_MAX)
+        """True for a queue that is counted under its own name, as it is from now on if there is a place."""
+        if queue in self._labelled:
+            return True
+        if not self._labelled.admit(queue, limits.METRIC_QUEUES_MAX):
+            return False
+        for _, series in self._activities.get(queue, NO_ACTIVITY).all:
+            self._other(series.kind, series.is_dlq, series.reason).count += series.count
+            series.show_as(queue)
+        return True
 
     def series(self) -> Iterable[Series]:
         """All counters, in no particular order. A queue that is really called "other" has counters of its own."""
@@ -217,7 +270,7 @@ class Counters:
 
     def _admit_duration(self, kind: str, queue: str) -> Histogram:
         """The histogram of a queue that is new, or past the bound."""
-        is_known = _admit_name(queue, self._timed_queues, limits.HISTOGRAM_QUEUES_MAX)
+        is_known = self._timed.admit(queue, limits.HISTOGRAM_QUEUES_MAX)
         key = kind, (queue if is_known else OTHER, is_dead_letter_queue(queue))
         histogram = self.durations.get(key)
         if histogram is None:
@@ -225,16 +278,6 @@ class Counters:
         if is_known:
             self._by_duration[kind, queue] = histogram
         return histogram
-
-
-def _admit_name(name: str, names: set[str], names_max: int) -> bool:
-    """True if `name` is in the set, or was added below the bound."""
-    if name in names:
-        return True
-    if len(names) >= names_max:
-        return False
-    names.add(name)
-    return True
 
 
 def _sum(one: QueueCounts, other: QueueCounts) -> QueueCounts:

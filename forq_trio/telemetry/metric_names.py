@@ -258,3 +258,6 @@ HISTORY_BYTES = _gauge(
 EVENT_BYTES = _gauge("forq_events_stored_bytes", "Bytes that the kept lifecycle events take, now.")
 FIRST_EVENT = _gauge("forq_events_first_id", "The id of the oldest lifecycle event that is kept.")
 LAST_EVENT = _gauge("forq_events_last_id", "The id of the newest lifecycle event, 0 without one.")
+
+OF_ALL_QUEUES = frozenset(each.kind for each in FAMILIES if each.kind and "queue_name" not in each.labels)
+"""Kinds of events whose series do not name a queue: they sum queues that are gone, too."""

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
+from forq_trio.model import limits
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.telemetry import metric_names as names
 from forq_trio.telemetry.activity import Series
@@ -190,11 +191,16 @@ class Exposition:
 
     def _durations(self, family: Family, kind: str) -> Iterator[str]:
         yield _heading(family)
-        for key, histogram in self._counters.durations.items():
+        durations = self._counters.durations
+        if len(self._message_histograms) > len(durations):
+            self._message_histograms = {
+                key: each for key, each in self._message_histograms.items() if key in durations
+            }
+        for key, histogram in durations.items():
             if key[0] != kind:
                 continue
             written = self._message_histograms.get(key)
-            if written is None:
+            if written is None or written.histogram is not histogram:
                 written = _HistogramText(family.name, self._labels(key[1]), histogram, _MS_PER_SECOND)
                 self._message_histograms[key] = written
             yield written.text()
@@ -202,6 +208,8 @@ class Exposition:
     def _labels(self, key: QueueKey) -> str:
         labels = self._queue_labels.get(key)
         if labels is None:
+            if len(self._queue_labels) > 2 * limits.METRIC_QUEUES_MAX:  # most are of queues that are gone
+                self._queue_labels.clear()
             labels = self._queue_labels[key] = _of_queue(*key)
         return labels
 
@@ -215,17 +223,17 @@ class _HistogramText:
         braces = f"{{{labels}}}" if labels else ""
         self._starts = [f'{name}_bucket{{{labels}{separator}le="{bound}"}} ' for bound in (*bounds, "+Inf")]
         self._starts += [f"{name}_sum{braces} ", f"{name}_count{braces} "]
-        self._histogram = histogram
+        self.histogram = histogram
         self._divisor = divisor
         self._count = -1
         self._text = ""
 
     def text(self) -> str:
-        buckets = list(accumulate(self._histogram.counts))
+        buckets = list(accumulate(self.histogram.counts))
         count = buckets[-1]
         if count != self._count:
             self._count = count
-            values = (*buckets, self._histogram.sum / self._divisor, count)
+            values = (*buckets, self.histogram.sum / self._divisor, count)
             self._text = "".join(
                 f"{start}{value}\n" for start, value in zip(self._starts, values, strict=True)
             )
@@ -240,7 +248,7 @@ def _counted(counter: Family, counted: Sequence[Series]) -> Iterator[str]:
         labels = series.text
         if not labels:
             labels = series.text = _labels(counter.labels, series)
-        sums[labels] = sums.get(labels, 0) + series.count
+        sums[labels] = sums.get(labels, 0) + series.shown
     for labels, count in sums.items():
         yield f"{counter.name}{{{labels}}} {count}\n"
 

@@ -216,11 +216,10 @@ async def test_a_second_looks_at_a_fifth_of_the_queues(autojump_clock) -> None:
         assert set(system.monitor.healths()) == {f"q{number}" for number in range(50)}
 
 
-async def test_queues_that_come_and_go_leave_nothing(autojump_clock) -> None:
+async def test_queues_that_come_and_go_leave_nothing_past_the_labels(autojump_clock, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "METRIC_QUEUES_MAX", 5)
     async with opened(monitored=False) as system:
         monitor, counters = system.monitor, system.counters
-        for number in range(limits.METRIC_QUEUES_MAX):
-            counters.has_label(f"taken{number}")
         sizes = []
         for number in range(60):
             queue = f"q{number}"

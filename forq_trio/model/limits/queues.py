@@ -48,7 +48,7 @@ SEARCH_PAGE_DEFAULT = 50
 SEARCH_AGE_MS_MAX = 3_660 * DAY_MS
 SEQUENCE_MAX = 2**63 - 1
 
-# Metrics.
+# Metrics. Of the queues that have a label or histograms: one that is gone leaves its place to one that has none.
 METRIC_QUEUES_MAX = 1_000
 METRIC_CONSUMERS_MAX = 100
 HISTOGRAM_QUEUES_MAX = 100

@@ -99,7 +99,7 @@ def test_what_is_kept_is_bounded():
     for number in range(3 * limits.METRIC_QUEUES_MAX):
         counters.record([Event("produced", f"q{number}", 1)])
     assert len(list(counters.series())) == limits.SERIES_QUEUES_MAX + 1
-    assert len(counters._queues) == limits.METRIC_QUEUES_MAX
+    assert len(counters._labelled) == limits.METRIC_QUEUES_MAX
 
 
 def test_a_queue_that_is_called_other_is_summed_with_those_past_the_bound():
