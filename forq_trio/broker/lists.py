@@ -62,6 +62,7 @@ class Lists:
         Raises InvalidQueueName, what `check_filter` raises, and what reads raise.
         """
         check_queue_name(queue)
+        _check_before("before_sequence", before_sequence)
         check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         wanted = check_filter(wanted or MessageFilter())
@@ -98,6 +99,7 @@ class Lists:
     ) -> FoundRows:
         """The messages that match, newest first, 1-100 a page; looks at `scan_max` at most. Raises like `search`."""
         check_queue_name(queue)
+        _check_before("before_sequence", before_sequence)
         check_range("limit", limit, 1, limits.LIST_PAGE_MAX)
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         wanted = check_filter(wanted)
@@ -115,6 +117,7 @@ class Lists:
     ) -> MatchCount:
         """How many of the next `scan_max` messages, newest first, match. Raises like `search`."""
         check_queue_name(queue)
+        _check_before("before_sequence", before_sequence)
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         wanted = check_filter(wanted)
         return await self._readers.run(
@@ -129,6 +132,7 @@ class Lists:
         Raises InvalidQueueName or OutOfRange.
         """
         check_queue_name(queue)
+        _check_before("before_sequence", before_sequence)
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         return await self._readers.run(
             lambda reader: reader.error_groups(queue, before_sequence, scan_max), long=True
@@ -157,6 +161,7 @@ class Lists:
     ) -> FinishedPage:
         """The finished messages that match, like `Broker.search_history`, by times."""
         check_queue_name(queue)
+        _check_before("before", before)
         check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)
         wanted = check_filter(wanted)
         scan_max = limits.SEARCH_SCAN_MAX
@@ -205,3 +210,9 @@ def check_filter(wanted: MessageFilter) -> MessageFilter:
         check_range("above_sequence", wanted.above_sequence, 0, limits.SEQUENCE_MAX)
     check_attributes(wanted.attributes, "filter.attributes")
     return wanted
+
+
+def _check_before(name: str, number: int | None) -> None:
+    """Raise OutOfRange or InvalidRequest unless it is a sequence or an id, or None."""
+    if number is not None:
+        check_range(name, number, 1, limits.SEQUENCE_MAX)

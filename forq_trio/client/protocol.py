@@ -27,6 +27,7 @@ from forq_trio.client.types import (
     QueueSettings,
     Rate,
 )
+from forq_trio.model import json_text
 from forq_trio.model.checks import check_is_text, check_texts
 from forq_trio.model.consumers import check_consumer_name
 from forq_trio.model.errors import (
@@ -55,8 +56,6 @@ from forq_trio.wire.export import read_exported
 from forq_trio.wire.keys import Offer, OfferResult
 from forq_trio.wire.logs import HistoryFilter, HistoryPage
 from forq_trio.wire.messages import SendResult
-
-_encode_lines = msgspec.json.Encoder().encode_lines
 
 AnswerT = TypeVar("AnswerT")
 LineT = TypeVar("LineT")
@@ -119,7 +118,7 @@ def request_of(secret: str, method: str, path: str, body: object | None, wait_se
     """A request. secret: empty for none.
 
     body: JSON is made of it; bytes are lines of JSON already. wait_seconds: how long the server may wait before it
-    answers. Raises InvalidContent for text that UTF-8 cannot carry.
+    answers. Raises InvalidContent for text that UTF-8 cannot carry, InvalidJson for numbers that JSON has not.
     """
     headers = (("X-API-Key", secret), *_HEADERS)
     seconds = ANSWER_SECONDS + wait_seconds
@@ -128,7 +127,7 @@ def request_of(secret: str, method: str, path: str, body: object | None, wait_se
     if isinstance(body, bytes):
         return Request(method, path, (*headers, _LINES_TYPE), body, seconds)
     try:
-        content = msgspec.json.encode(body)
+        content = json_text.encode(body)
     except UnicodeEncodeError:
         raise InvalidContent(NOT_UTF8) from None
     return Request(method, path, (*headers, _JSON_TYPE), content, seconds)
@@ -161,7 +160,7 @@ def lines_of(messages: Sequence[NewMessage]) -> bytes:
     for message in messages:
         check_texts(message)
     try:
-        return _encode_lines(messages)
+        return json_text.encode_lines(messages)
     except UnicodeEncodeError:
         raise InvalidContent(NOT_UTF8) from None
 
@@ -169,7 +168,8 @@ def lines_of(messages: Sequence[NewMessage]) -> bytes:
 def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Query) -> str:
     """The path of a request, with its query. segments: the values in the path; query: None for one that is left out.
 
-    Raises the error of a value that no path can carry; InvalidQueueName or InvalidContent of one that no query can.
+    Raises the error of a value that no path can carry; InvalidQueueName or InvalidContent of one that no query can;
+    InvalidJson for NaN and infinities.
     Raises TypeError for a queue that is no str.
     """
     queue = segments.get("queue", query.get("queue"))
@@ -180,6 +180,7 @@ def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Q
         check_kind(kind)
     path = PREFIX + endpoint.path.format_map({name: _segment(name, each) for name, each in segments.items()})
     given = {name: each for name, each in query.items() if each is not None}
+    json_text.check_numbers({**segments, **given})
     if not given:
         return path
     try:

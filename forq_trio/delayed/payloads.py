@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
-from forq_trio.model import limits
+from forq_trio.model import json_text, limits
 from forq_trio.model.errors import ForqError
 
 T = TypeVar("T")
@@ -39,14 +39,14 @@ class JsonSerializer(Generic[T]):
     """A type as JSON: what msgspec reads and writes (Struct, dataclass, TypedDict, dict, list, numbers, times …)."""
 
     def __init__(self, payload_type: Any) -> None:
-        self._encoder = msgspec.json.Encoder(order="deterministic")
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(payload_type)
+        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(payload_type)
+        self._decode = json_text.bounded(decoder.decode)
 
     def encode(self, payload: T) -> str:
-        return self._encoder.encode(payload).decode()
+        return json_text.encode_payload(payload, ordered=True).decode()
 
     def decode(self, content: str) -> T:
-        return cast("T", self._decoder.decode(content))
+        return cast("T", self._decode(content))
 
 
 class TextSerializer:

@@ -28,6 +28,9 @@ from forq_trio.model.number_errors import TooManyQueues as TooManyQueues
 from forq_trio.model.number_errors import TooManyTokens as TooManyTokens
 from forq_trio.model.number_errors import TooManyWorkers as TooManyWorkers
 from forq_trio.model.queue_settings import SETTINGS
+from forq_trio.model.request_errors import InvalidContent as InvalidContent
+from forq_trio.model.request_errors import InvalidJson as InvalidJson
+from forq_trio.model.request_errors import InvalidRequest as InvalidRequest
 from forq_trio.model.schedule_errors import InvalidCron as InvalidCron
 from forq_trio.model.schedule_errors import InvalidSchedule as InvalidSchedule
 from forq_trio.model.schedule_errors import ScheduleExists as ScheduleExists
@@ -40,18 +43,6 @@ from forq_trio.model.table_errors import NoTable as NoTable
 from forq_trio.model.table_errors import QueueBound as QueueBound
 from forq_trio.model.table_errors import QueueNotBound as QueueNotBound
 from forq_trio.model.table_errors import WrongTable as WrongTable
-
-
-class InvalidRequest(
-    CallerError,
-    code="bad_request.body.invalid",
-    means="The body is not UTF-8, not JSON, or a member is missing or of the wrong type.",
-):
-    """The request is not one that the queue knows"""
-
-
-class InvalidContent(InvalidRequest):
-    """The content is not text that UTF-8 can carry"""
 
 
 class ZeroCharacter(InvalidContent):

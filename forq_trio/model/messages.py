@@ -4,7 +4,6 @@ All are immutable `msgspec.Struct`s: cheap to make, and JSON without further cod
 the Unix epoch. The columns that Forq has, too, mean what they mean there (contract F).
 """
 
-import json
 import re
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple, Self, get_args
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
+from forq_trio.model.json_text import loads
 from forq_trio.model.keys import KeyInfo
 from forq_trio.model.keys import OnceMore as OnceMore
 from forq_trio.model.new_message import MessageOptions as MessageOptions
@@ -153,7 +153,7 @@ class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True
 
     def json(self) -> Any:
         """The content as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError if it is none."""
-        return json.loads(self.content)
+        return loads(self.content)
 
 
 class Failure(Struct, frozen=True, gc=False):

@@ -5,13 +5,13 @@ in `NewMessage`, and one of the same name in `MessageOptions`, make it known. Wh
 it, the API's document, the options of `forq send` and the table of docs/queues.md follow from `OPTIONS`.
 """
 
-import json
 from typing import Annotated, Any, Self, TypedDict, Unpack
 
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.declared import Declared, Kind, documented, members_declared
+from forq_trio.model.json_text import dumps
 
 
 class Option(Declared, frozen=True, kw_only=True):
@@ -180,10 +180,10 @@ class NewMessage(
     def of_json(cls, value: Any, **options: Unpack[MessageOptions]) -> Self:
         """A message whose content is `value` as JSON; `Delivery.json` reads it.
 
-        Raises TypeError for what JSON has no form for (bytes, dates), ValueError for NaN and infinities.
+        Raises TypeError for what JSON has no form for (bytes, dates), InvalidJson, a ValueError, for NaN, infinities
+        and what is nested deeper than 100 levels.
         """
-        content = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return cls(content, **options)
+        return cls(dumps(value), **options)
 
     @property
     def default_max_receives(self) -> int | None:

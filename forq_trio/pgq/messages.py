@@ -7,15 +7,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from forq_trio.model import limits
+from forq_trio.model import json_text, limits
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.model.new_message import OPTIONS, NewMessage
 from forq_trio.pgq.errors import InvalidPayload
 
 Injector = Callable[[], Mapping[str, str]]
 """Gives metadata for every message that is published: the host, or what continues a trace."""
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Message(Struct, frozen=True):
@@ -110,7 +108,8 @@ _decode_metadata = msgspec.json.Decoder(dict[str, str | None] | None).decode
 
 
 def _payload(payload: Any) -> str:
-    text = payload if isinstance(payload, str) else _encode(payload).decode()
+    text = payload if isinstance(payload, str) else json_text.encode_payload(payload).decode()
+    json_text.check_depth(text)
     if not isinstance(msgspec.json.decode(text), dict):
         raise ValueError("the payload is no JSON object")
     return _storable(text, "the payload")
@@ -120,7 +119,7 @@ def _metadata(metadata: Mapping[str, str]) -> str:
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"metadata {key!r} is no text")
-    encoded = _encode(metadata)
+    encoded = json_text.encode(metadata)
     if len(encoded) > limits.PGQ_PUBLISH_METADATA_BYTES_MAX:
         raise ValueError(f"the metadata have more than {limits.PGQ_PUBLISH_METADATA_BYTES_MAX:,} bytes")
     return _storable(encoded.decode(), "the metadata")

@@ -1,12 +1,12 @@
 """What a content has that another one has not: marked where it is shown, and by the members of JSON objects."""
 
-import json
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 from markupsafe import Markup
 
+from forq_trio.model.json_text import loads
 from forq_trio.ui.content import Shown
 
 UNITS_MAX = 400
@@ -18,8 +18,8 @@ _LINES = re.compile(r"[^\n]+")
 def differing_members(old: str, new: str) -> list[str] | None:
     """The members of two JSON objects that are not the same in both; None unless both are objects."""
     try:
-        before, after = json.loads(old), json.loads(new)
-    except (ValueError, RecursionError):
+        before, after = loads(old), loads(new)
+    except ValueError:
         return None
     if not isinstance(before, dict) or not isinstance(after, dict):
         return None

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from forq_trio.model import json_text
+
 
 class Payload:
     """How contents of one type are read and written.
@@ -13,7 +15,8 @@ class Payload:
     str is the content itself, bytes its UTF-8; what has a pydantic model in it is read and written by pydantic;
     anything else is JSON by msgspec: Struct, dataclass, TypedDict, dict, list, numbers, times.
 
-    Raises TypeError for a type that none of them knows, and what they raise for one that they cannot read.
+    Raises TypeError for a type that none of them knows, InvalidJson for NaN, infinities and what is nested too deep,
+    and what they raise for one that they cannot read.
     """
 
     def __init__(self, of: Any) -> None:
@@ -46,7 +49,8 @@ def _codec(of: Any) -> Codec:
         if not known:
             raise TypeError(f"msgspec does not know {each!r}")
     read: msgspec.json.Decoder[Any] = msgspec.json.Decoder(of)
-    return read.decode, _checked(msgspec.json.encode, read.decode)
+    decode = json_text.bounded(read.decode)
+    return decode, _checked(json_text.encode_payload, decode)
 
 
 def _by_pydantic(of: Any) -> Codec:
@@ -56,18 +60,22 @@ def _by_pydantic(of: Any) -> Codec:
     adapter.rebuild()  # raises where a name in it is not defined
 
     def write(value: Any) -> bytes:
-        return bytes(adapter.dump_json(adapter.validate_python(value), by_alias=True))
+        known = adapter.validate_python(value)
+        content = bytes(adapter.dump_json(known, by_alias=True))
+        json_text.check_numbers(adapter.dump_python(known, by_alias=True))  # pydantic writes null for NaN
+        return content
 
-    return adapter.validate_json, _checked(write, adapter.validate_json)
+    decode = json_text.bounded(adapter.validate_json)
+    return decode, _checked(write, decode)
 
 
-def _checked(write: Callable[[Any], bytes], read: Callable[[bytes], Any]) -> Callable[[Any], str]:
+def _checked(write: Callable[[Any], bytes], read: Callable[[str], Any]) -> Callable[[Any], str]:
     """Write values, and read them once: what does not fit is found by its sender."""
 
     def encode(value: Any) -> str:
-        content = write(value)
+        content = write(value).decode()
         read(content)
-        return content.decode()
+        return content
 
     return encode
 

@@ -10,7 +10,6 @@ to, so that a name cannot change its address in between; for the same reason a p
 
 import hashlib
 import hmac
-import json
 import math
 import re
 import time
@@ -24,6 +23,7 @@ from forq_trio.client.address import Address, address_of
 from forq_trio.client.http1 import Answer, Headers, basic, encode_headers, encode_request
 from forq_trio.client.tls import context_for
 from forq_trio.model import limits
+from forq_trio.model.json_text import is_json
 from forq_trio.worker.jobs import Job, told_attributes
 from forq_trio.worker.outcomes import Discard, Retry
 from forq_trio.worker.post_connection import Target, post
@@ -115,11 +115,7 @@ def _content_type(attributes: Mapping[str, str], body: bytes) -> str:
     named = next((value for name, value in attributes.items() if name.lower() == "content-type"), None)
     if named is not None and _CONTENT_TYPE.fullmatch(named):
         return named
-    try:
-        json.loads(body)
-    except (ValueError, RecursionError):
-        return "text/plain; charset=utf-8"
-    return "application/json"
+    return "application/json" if is_json(body) else "text/plain; charset=utf-8"
 
 
 def _attribute_header(name: str, value: str) -> tuple[str, str]:

@@ -125,9 +125,12 @@ def valid(offering):
     return offering if offering.delay_ms is None else msgspec.structs.replace(offering, process_after=None)
 
 
+CONTENTS = ("", "x", "größe", "NaN", '\ufeff{"a": 1}', "[" * 101 + "]" * 101)
+"""Any text is a content, also what looks like JSON and is none that others read."""
+
 messages = st.builds(
     NewMessageWithDefaultBound,
-    content=st.sampled_from(("", "x", "größe")),
+    content=st.sampled_from(CONTENTS),
     process_after=maybe(-5_000, 0, 1, 1_000, 50_000),
     priority=st.sampled_from((0, 100, 100, 100, 1_000)),
     deduplication_id=maybe("k", "l"),
@@ -243,7 +246,7 @@ offerings = st.builds(
     Offering,
     key=message_keys,
     kind=kinds,
-    content=st.sampled_from(("", "x", "größe")),
+    content=st.sampled_from(CONTENTS),
     mode=st.sampled_from(get_args(Mode)),
     process_after=maybe(-5_000, 0, 1_000),
     delay_ms=maybe(0, 1, 1_000, 30_000),
@@ -373,7 +376,7 @@ schedules = st.builds(
     lambda timing, **members: NewSchedule(**timing, **members),
     st.sampled_from(({"every": "4s"}, {"every": "20s", "jitter": "9s"}, {"cron": "*/7 * * * * *"})),
     queue=sent_to,
-    content=st.sampled_from(("", "x", "größe")),
+    content=st.sampled_from(CONTENTS),
     group=maybe("g"),
     dead_letter_queue=maybe("x"),
     missed=st.sampled_from(("skip", "last", "all")),

@@ -9,6 +9,7 @@ import trio
 
 from forq_trio import (
     InvalidContent,
+    InvalidJson,
     InvalidQueueName,
     Overloaded,
     QueueFull,
@@ -155,6 +156,24 @@ async def test_d37_where_there_are_no_dead_letters_it_is_out_of_the_way_and_not_
     assert await queue.contains_message("bad")
     with pytest.raises(UnreadablePayload, match="bad"):
         await queue.read("bad")
+
+
+async def test_d37_what_json_has_not_is_refused_when_it_is_offered(make) -> None:
+    queue = await make(payload_type=float)
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(InvalidJson, match="which JSON has no number for"):
+            await queue.offer_or_update("k", number)
+        with pytest.raises(InvalidJson, match="which JSON has no number for"):
+            await queue.offer_batch([Scheduled("k", number)])
+    assert not await queue.contains_message("k")
+
+
+async def test_d37_what_is_nested_too_deep_is_set_aside(make, face) -> None:
+    told = []
+    queue = await make(payload_type=list, on_set_aside=told.append)
+    await offer_raw(queue, "k", "[" * 1_000 + "]" * 1_000)
+    assert await queue.try_poll() is None
+    assert "nested deeper than 100 levels" in told[0].reason
 
 
 async def test_d37_a_reason_of_any_length_is_stored(make) -> None:

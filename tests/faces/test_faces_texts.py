@@ -38,8 +38,8 @@ async def test_what_json_has_no_form_for_is_a_type_error(face, value) -> None:
 
 
 async def test_json_has_no_nan(face) -> None:
-    with pytest.raises(ValueError, match="Out of range float"):
-        await face.methods.produce_json("q", float("nan"))
+    with pytest.raises(ValueError, match=r"^a\.b is nan, which JSON has no number for$"):
+        await face.methods.produce_json("q", {"a": {"b": float("nan")}})
 
 
 async def test_a_content_that_is_no_json_says_so(face) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import anyio
@@ -10,6 +11,10 @@ import psycopg
 import pytest
 
 from forq_trio import pgq
+
+DEEP: list[Any] = []
+for _ in range(1_000):
+    DEEP = [DEEP]
 
 
 class Order(msgspec.Struct):
@@ -81,6 +86,10 @@ def test_a_payload_is_what_becomes_an_object(connection, rows, table, value) -> 
         '{"a": "\\u0000"}',
         object(),
         {1j: 2},
+        {"a": float("nan")},
+        {"a": [None, float("inf")]},
+        '{"a":' * 1_000 + "1" + "}" * 1_000,
+        {"a": DEEP},
     ],
 )
 def test_a_payload_that_is_no_object_is_refused(connection, rows, table, value) -> None:

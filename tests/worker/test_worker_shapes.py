@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Annotated, NewType
+from typing import Annotated, Any, NewType
 
 import msgspec
 import pydantic
@@ -133,6 +133,8 @@ Short = Annotated[str, msgspec.Meta(max_length=5)]
         (Annotated[Plain, "a note"], Plain("a"), '{"to":"a"}', "[]"),
         (int | str, "a", '"a"', "1.5"),
         (Short, "short", "short", "longer than five"),
+        (list, [[1]], "[[1]]", "[" * 1_000 + "]" * 1_000),
+        (Any, {"a": None}, '{"a":null}', '{"a":' * 1_000 + "1" + "}" * 1_000),
         (Name, "any text", "any text", None),
     ],
 )
@@ -153,6 +155,15 @@ async def test_payloads_are_written_as_they_are_read(face, annotation, value, co
     assert app.stats["q"].dead == (misfit is not None)
 
 
+class Reading(pydantic.BaseModel):
+    value: float | None
+
+
+DEEP: list[Any] = []
+for _ in range(1_000):
+    DEEP = [DEEP]
+
+
 @pytest.mark.parametrize(
     ("annotation", "value"),
     [
@@ -161,6 +172,10 @@ async def test_payloads_are_written_as_they_are_read(face, annotation, value, co
         (Address, "Main"),
         (Parcel, {"weight": 0}),
         (Short, "longer"),
+        (dict, {"x": float("nan")}),
+        (dict[str, float | None], {"x": float("inf")}),
+        (list, DEEP),
+        (Reading, Reading(value=float("nan"))),
     ],
 )
 async def test_what_the_handler_would_not_take_is_not_sent(face, annotation, value) -> None:

@@ -23,6 +23,8 @@ ATTRIBUTES_MAX = 10
 ATTRIBUTE_KEY_LENGTH_MAX = 64
 ATTRIBUTE_VALUE_LENGTH_MAX = 1_024
 ATTRIBUTES_BYTES_MAX = ATTRIBUTES_MAX * 4 * (ATTRIBUTE_KEY_LENGTH_MAX + ATTRIBUTE_VALUE_LENGTH_MAX)
+JSON_DEPTH_MAX = 100
+"""Arrays and objects inside each other, wherever content is read as JSON: other readers allow 128 and more."""
 
 # Delivery (Forq: lease 5 minutes, 5 attempts, back-off 1/5/15/30/60 s, long poll 30 s).
 LEASE_MS_DEFAULT = 5 * MINUTE_MS

@@ -104,6 +104,11 @@ def test_the_signature_is_what_openssl_says():
         ("<a/>", {"Content-Type": "text/xml; charset=utf-8"}, "text/xml; charset=utf-8"),
         ("x", {"content-type": "text/xml\r\nX-Evil: 1"}, "text/plain; charset=utf-8"),
         ("x", {"content-type": f"a/{'b' * 60}\x7f"}, "text/plain; charset=utf-8"),
+        ("1.5", {}, "application/json"),
+        *(
+            (content, {}, "text/plain; charset=utf-8")
+            for content in ("NaN", "[Infinity]", "\ufeff1", "1\0", "[" * 500 + "]" * 500)
+        ),
     ],
 )
 async def test_the_content_type(content: str, attributes: dict[str, str], expected: str):

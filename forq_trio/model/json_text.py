@@ -1,0 +1,143 @@
+"""Values as JSON and back, with the same bounds wherever our code makes or reads JSON of others.
+
+- NaN and infinities are refused: JSON has no such numbers, and null, which many encoders write, means something else.
+- Arrays and objects are nested at most JSON_DEPTH_MAX deep: readers recurse, and how deep they can, depends on
+  who calls.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, TypeVar
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.request_errors import InvalidJson
+
+T = TypeVar("T")
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*"?', re.DOTALL)
+_STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
+_NOT_BRACKETS = bytes(set(range(256)) - _STEPS.keys())
+_TOO_DEEP = f"it is nested deeper than {limits.JSON_DEPTH_MAX} levels"
+
+
+def encode(value: Any) -> bytes:
+    """The JSON of one of our own types, as a request carries it.
+
+    Raises InvalidJson, which names the member, for NaN and infinities; TypeError for a type that msgspec does not
+    know; UnicodeEncodeError for text that UTF-8 cannot carry.
+    """
+    return _checked(msgspec.json.encode(value), value)
+
+
+def encode_lines(values: Sequence[Any]) -> bytes:
+    """The JSON of each value in a line. Raises as `encode`."""
+    return _checked(_encode_lines(values), values)
+
+
+_encode_lines = msgspec.json.Encoder().encode_lines
+
+
+def encode_payload(value: Any, *, ordered: bool = False) -> bytes:
+    """The JSON of any value. ordered: with sorted members, so that equal dicts have the same.
+
+    Raises as `encode`, and InvalidJson for what is nested too deep.
+    """
+    try:
+        text = _checked(msgspec.json.encode(value, order="deterministic" if ordered else None), value)
+    except RecursionError:
+        raise InvalidJson(_TOO_DEEP) from None
+    check_depth(text)
+    return text
+
+
+def _checked(text: bytes, value: Any) -> bytes:
+    """The text, if it says all that is in the value: msgspec writes null for NaN, and as the key of a dict a word."""
+    if any(word in text for word in _OF_NO_NUMBERS):
+        check_numbers(msgspec.to_builtins(value))
+    return text
+
+
+_OF_NO_NUMBERS = (b"null", b'"nan"', b'"inf"', b'"-inf"')
+
+
+def check_numbers(value: Any) -> None:
+    """Raise InvalidJson, which names the member, unless all numbers in plain dicts and lists are finite."""
+    pending = [("", value)]
+    while pending:
+        path, each = pending.pop()
+        if isinstance(each, float):
+            if not math.isfinite(each):
+                name = path.removeprefix(".")
+                raise InvalidJson(
+                    f"{name or 'the value'} is {each}, which JSON has no number for", field=name or None
+                )
+        elif isinstance(each, Mapping):
+            pending += [(path, key) for key in each if isinstance(key, float)]
+            pending += [(f"{path}.{key}", member) for key, member in each.items()]
+        elif isinstance(each, list | tuple | set | frozenset):
+            pending += [(f"{path}[{place}]", item) for place, item in enumerate(each)]
+
+
+def check_depth(text: str | bytes) -> None:
+    """Raise InvalidJson if JSON is nested deeper than JSON_DEPTH_MAX. What is no JSON passes, or raises the same."""
+    raw = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    if raw.count(b"[") + raw.count(b"{") <= limits.JSON_DEPTH_MAX:
+        return
+    brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > limits.JSON_DEPTH_MAX:
+        raise InvalidJson(_TOO_DEEP)
+
+
+def bounded(read: Callable[[str], T]) -> Callable[[str], T]:
+    """A reader of JSON that raises InvalidJson for what is nested too deep, else what `read` raises."""
+
+    def read_bounded(text: str) -> T:
+        check_depth(text)
+        return read(text)
+
+    return read_bounded
+
+
+def dumps(value: Any) -> str:
+    """The JSON of plain values: dicts, lists, tuples, texts, numbers, booleans, None.
+
+    Raises InvalidJson as `encode`, and TypeError for any other type.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except RecursionError:
+        raise InvalidJson(_TOO_DEEP) from None
+    except ValueError as problem:
+        if "ircular" not in str(problem):
+            check_numbers(value)
+        raise
+    check_depth(text)
+    return text
+
+
+def loads(text: str) -> Any:
+    """What a text is as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError; InvalidJson is one."""
+    check_depth(text)
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(word: str) -> None:
+    raise InvalidJson(f"JSON has no {word}")
+
+
+def is_json(text: bytes) -> bool:
+    """True if every reader takes it as JSON: no NaN, no byte order mark, nothing behind it, not nested too deep."""
+    try:
+        check_depth(text)
+        _read_raw(text)
+    except (ValueError, RecursionError):  # msgspec's DecodeError is one
+        return False
+    return True
+
+
+_read_raw = msgspec.json.Decoder(msgspec.Raw).decode
