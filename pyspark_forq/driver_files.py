@@ -1,5 +1,6 @@
 """Files that options name, such as a secret's. The driver reads them, and hands what is in them to the tasks."""
 
+from codecs import BOM_UTF8
 from pathlib import Path
 
 FILE_BYTES_MAX = 2**20
@@ -8,14 +9,14 @@ FILE_BYTES_MAX = 2**20
 def text_of(name: str) -> str:
     """The text of a file: a path, or a name among those of `spark.files` (`spark-submit --files`).
 
-    Raises ValueError for one that cannot be read.
+    A byte order mark is no part of it. Raises ValueError for one that cannot be read.
     """
     try:
         with _place(name).open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
         if len(content) > FILE_BYTES_MAX:
             raise ValueError(f"the file is longer than {FILE_BYTES_MAX:,} bytes")
-        return content.decode("ascii", errors="replace")
+        return content.removeprefix(BOM_UTF8).decode("ascii", errors="replace")
     except OSError as problem:
         raise ValueError(f"the driver cannot read it ({problem.strerror})") from None
 

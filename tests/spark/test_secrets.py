@@ -5,7 +5,7 @@ import pytest
 from forq_trio import ForqClient
 from forq_trio.model.access import Scope
 from pyspark_forq import archive, archived, load, reason_of, replay
-from pyspark_forq.driver_files import FILE_BYTES_MAX
+from pyspark_forq.driver_files import FILE_BYTES_MAX, text_of
 from pyspark_forq.errors import ForqDataSourceError, ForqOptionError
 from pyspark_forq.options import Options, parsed
 from pyspark_forq.server import ask, in_our_words
@@ -193,3 +193,9 @@ def test_an_authority_that_is_not_known_is_told_at_once_with_the_option_that_hel
     with told as raised, in_our_words(options):
         ask(options, ForqClient.export, "q")
     assert SECRET not in str(raised.value)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path) -> None:
+    path = tmp_path / "token"
+    path.write_text("\ufeffgeheim\n", encoding="utf-8")
+    assert text_of(str(path)) == "geheim\n"
