@@ -16,6 +16,7 @@ RELAY_SHORT_BYTES_MAX = 64 * KIB
 SENT_SET_ASIDE_MAX = 10_000  # of those that are refused for good; the latest are stored
 SET_ASIDE_PAGE_MAX = 1_000  # that are listed, sent again or deleted at once; a step has OUTBOX_PAGE_BYTES_MAX
 SET_ASIDE_PAGE_DEFAULT = 100
+SENT_QUEUES_MAX = 128  # of which a page has messages, or whose names it walks past
 SENT_FULL_QUEUES_MAX = 1_000  # queues whose messages of forq.send wait, without holding up others
 
 assert SET_ASIDE_PAGE_DEFAULT <= SET_ASIDE_PAGE_MAX <= SENT_SET_ASIDE_MAX

@@ -8,13 +8,15 @@ that overlap, whichever commits first comes first, or both are seen by one batch
 A message that its queue refuses for now, because it is full, waits where it is, and so do those behind it for the same
 queue. It is tried again once the queue's counts or settings have changed, and every DUE_RETRY_MS.
 
-Where there are more messages than a page, queues take turns: every second page is of the queues that were not in the
-last one, in equal shares. So who sends very many at once holds up messages for other queues by one batch or two, and
-those of a queue keep their order.
+Where there are more messages than a page, queues take turns: every second page has equal shares of the next queues, by
+name, which were not in the last one. So who sends very many at once holds up messages for other queues by one batch
+or two, and those of a queue keep their order. A page has, or walks past, at most SENT_QUEUES_MAX queues: it costs the
+same however many names somebody made up, and there is another page at once.
 """
 
 from collections.abc import Iterator
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -52,6 +54,12 @@ class FullQueues:
         self._states: dict[str, _State] = {}
         self.served: set[str] = set()
         """Others, which have had their turn: those of the last page, if it was of all queues and more is left."""
+        self.last = ""
+        """Behind this name they are."""
+        self.has_moved = False
+        """Whether a page has moved something since the first of the queues."""
+        self.set_aside = inf
+        """Messages that were set aside since their number was bounded."""
 
     def __contains__(self, queue: str) -> bool:
         return queue in self._states
@@ -96,23 +104,25 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     if len(full) >= limits.SENT_FULL_QUEUES_MAX:
         return Moved()
     bounds = tx.allowances.step(limits.OUTBOX_PAGE_MAX), limits.OUTBOX_PAGE_BYTES_MAX
-    but = [*full, *full.served]
-    page = _page(tx, but, bounds)
-    if not page and full.served:
-        but = [*full]
-        page = _page(tx, but, bounds)
+    is_turn = len(full) > 0 or bool(full.served)
+    page, was_last = _next_queues(tx, full, bounds) if is_turn else (tx.query("sent_page", *bounds), False)
+    if is_turn and not page and not full:
+        is_turn, page = False, tx.query("sent_page", *bounds)
     newest = tx.last_seq
     moved: list[int] = []
     served: set[str] = set()
-    deferred = False
+    is_cut = False
     set_aside = 0
     for id, queue, message, _ in page:
         if queue in full:
             continue
+        if queue not in served and len(served) == limits.SENT_QUEUES_MAX:
+            is_cut = True
+            break
         work = partial(_store, tx, queue, message, newest)
         outcome = _attempt(tx, work) if tx.isolated else work()
         if isinstance(outcome, Deferred):
-            deferred = True
+            is_cut = True
             break
         if isinstance(outcome, ServiceError) and not isinstance(outcome, CommandRefused):
             full.add(tx, queue)
@@ -125,16 +135,32 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     tx.write_inserts()
     if moved:
         tx.query("forget_sent", str(moved))
-    size = sum(each[3] for each in page)
-    if set_aside:
+    full.set_aside += set_aside
+    if set_aside and full.set_aside >= limits.SENT_SET_ASIDE_MAX // 100:
         tx.query("bound_set_aside", limits.SENT_SET_ASIDE_MAX)
-    has_rest = deferred or len(page) == bounds[0] or size >= bounds[1]
-    full.served = served if has_rest and not but else set()
-    return Moved(has_rest or bool(but and page), set_aside)
+        full.set_aside = 0
+    if not is_turn:
+        has_rest = is_cut or len(page) == bounds[0] or sum(each[3] for each in page) >= bounds[1]
+        full.served = served if has_rest and not full else set()
+        return Moved(has_rest, set_aside)
+    full.served = set()
+    full.has_moved = full.has_moved or bool(moved)
+    has_more = full.has_moved or not was_last
+    if was_last:
+        full.has_moved = False
+    return Moved(has_more, set_aside)
 
 
-def _page(tx: Transaction, but: list[str], bounds: tuple[int, int]) -> list[tuple[Any, ...]]:
-    return tx.query("sent_page_but", *bounds, array(but)) if but else tx.query("sent_page", *bounds)
+def _next_queues(
+    tx: Transaction, full: FullQueues, bounds: tuple[int, int]
+) -> tuple[list[tuple[Any, ...]], bool]:
+    """A page of the next queues, and whether they are the last ones."""
+    but = array([*full, *full.served])
+    rows = tx.query("sent_page_of_queues", *bounds, full.last, limits.SENT_QUEUES_MAX, but)
+    (last, number), *page = [(row[1], row[3]) if row[0] is None else row for row in rows]
+    was_last = number < limits.SENT_QUEUES_MAX
+    full.last = "" if was_last else last
+    return page, was_last
 
 
 def take_set_aside(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:

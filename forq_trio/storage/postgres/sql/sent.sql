@@ -7,22 +7,25 @@ SELECT id, queue, message, bytes FROM (
         SELECT *, octet_length(message) AS bytes FROM sent ORDER BY id LIMIT $1) AS first
 ) AS summed WHERE before < $2 ORDER BY id;
 
--- name: sent_page_but
--- The same without those of these queues, which are full or had their turn. Each other queue has the same share of the page.
-WITH RECURSIVE queues AS (
-    (SELECT queue, id FROM sent ORDER BY queue, id LIMIT 1)
+-- name: sent_page_of_queues
+-- The same of so many queues behind a name: each but these, full or served, has the same share. First: the last name, how many.
+WITH RECURSIVE queues (queue, number) AS (
+    (SELECT queue, 1 FROM sent WHERE queue > $3 ORDER BY queue, id LIMIT 1)
     UNION ALL
-    SELECT next.queue, next.id FROM queues, LATERAL (
-        SELECT queue, id FROM sent WHERE sent.queue > queues.queue ORDER BY queue, id LIMIT 1) AS next
+    SELECT next.queue, number + 1 FROM queues, LATERAL (
+        SELECT queue FROM sent WHERE sent.queue > queues.queue ORDER BY queue, id LIMIT 1) AS next
+    WHERE number < $4
 ),
-oldest AS MATERIALIZED (SELECT queue FROM queues WHERE queue <> ALL ($3::text[]) ORDER BY id LIMIT $1)
-SELECT id, queue, message, bytes FROM (
+chosen AS MATERIALIZED (SELECT queue FROM queues WHERE queue <> ALL ($5::text[]))
+SELECT NULL AS id, max(queue) AS queue, NULL AS message, count(*) AS bytes FROM queues
+UNION ALL
+(SELECT id, queue, message, bytes FROM (
     SELECT *, sum(bytes) OVER (ORDER BY place, id ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
-        SELECT found.*, octet_length(found.message) AS bytes FROM oldest, LATERAL (
-            SELECT *, row_number() OVER (ORDER BY id) AS place FROM sent WHERE sent.queue = oldest.queue ORDER BY id
-            LIMIT (SELECT ($1 + count(*) - 1) / greatest(count(*), 1) FROM oldest)) AS found
+        SELECT found.*, octet_length(found.message) AS bytes FROM chosen, LATERAL (
+            SELECT *, row_number() OVER (ORDER BY id) AS place FROM sent WHERE sent.queue = chosen.queue ORDER BY id
+            LIMIT (SELECT ($1 + count(*) - 1) / greatest(count(*), 1) FROM chosen)) AS found
         ORDER BY place, id LIMIT $1) AS first
-) AS summed WHERE before < $2 ORDER BY id;
+) AS summed WHERE before < $2 ORDER BY id);
 
 -- name: set_sent_aside
 -- Copy a message that was refused, with the reason.
