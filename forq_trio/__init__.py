@@ -172,7 +172,9 @@ def __getattr__(name: str) -> Any:
     home = f"{__name__}.{_homes()[name]}"
     if name not in _EMBEDDED:
         return getattr(import_module(home), name)
-    with import_module(f"{__name__}.model.extras").needing("embed", name):
+    extras = import_module(f"{__name__}.model.extras")
+    extras.check_system(name)
+    with extras.needing("embed", name):
         return getattr(import_module(home), name)
 
 

@@ -13,16 +13,25 @@ def main() -> None:
     import sys
 
     from forq_trio.cli.streams import drop_unwritten, open_missing_streams
-    from forq_trio.model.extras import OF_COMMANDS, ExtraMissing, needing
+    from forq_trio.model.extras import (
+        OF_COMMANDS,
+        OF_SERVERS,
+        ExtraMissing,
+        SystemUnsupported,
+        check_system,
+        needing,
+    )
 
     try:
         open_missing_streams()
         name = " ".join(sys.argv[1:2])
+        if name in OF_SERVERS:
+            check_system(f"forq {name}")
         with needing(OF_COMMANDS.get(name, "cli"), f"forq {name}".strip()):
             from forq_trio.cli.commands import run
 
             code = run()
-    except ExtraMissing as missing:
+    except (ExtraMissing, SystemUnsupported) as missing:
         if COMPLETION_VARIABLE not in os.environ:  # a shell that completes a line has no use for the advice
             print(f"forq: {missing}", file=sys.stderr)
         code = 2

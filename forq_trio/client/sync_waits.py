@@ -51,19 +51,29 @@ def now() -> float:
 
 def wait_readable(sock: socket.socket, deadline: Deadline) -> None:
     """Raises TimeoutError if there is nothing to receive until then."""
-    _wait(sock, select.POLLIN, deadline)
+    _wait(sock, deadline, reading=True)
 
 
 def wait_writable(sock: socket.socket, deadline: Deadline) -> None:
     """Raises TimeoutError if nothing can be sent until then."""
-    _wait(sock, select.POLLOUT, deadline)
+    _wait(sock, deadline, reading=False)
 
 
-def _wait(sock: socket.socket, event: int, deadline: Deadline) -> None:
-    poll = select.poll()
+def _wait(sock: socket.socket, deadline: Deadline, *, reading: bool) -> None:
     try:
-        poll.register(sock, event)
+        happened = _happened(sock, max(deadline.left(), 0.0), reading=reading)
     except ValueError:  # it was closed
         raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from None
-    if not poll.poll(deadline.left() * 1_000):
+    if not happened:
         raise deadline.over()
+
+
+def _happened(sock: socket.socket, seconds: float, *, reading: bool) -> bool:
+    """Raises ValueError for a socket that was closed."""
+    if not hasattr(select, "poll"):  # Windows, whose select takes sockets of any number
+        sockets = [sock]
+        found = select.select(sockets if reading else [], [] if reading else sockets, [], seconds)
+        return bool(found[0] or found[1])
+    poll = select.poll()
+    poll.register(sock, select.POLLIN if reading else select.POLLOUT)
+    return bool(poll.poll(seconds * 1_000))

@@ -40,6 +40,7 @@ from forq_trio.jobs.disk_space import (
 )
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
+from forq_trio.storage.on_disk import allocate
 from forq_trio.storage.write_ahead_log import LogSpace, WriteAheadLog
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
@@ -268,7 +269,7 @@ class DiskGuard:
         try:
             descriptor = os.open(self._reserve, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             try:
-                os.posix_fallocate(descriptor, 0, self._keep_bytes)
+                allocate(descriptor, 0, self._keep_bytes)
             finally:
                 os.close(descriptor)
         except OSError:  # another program took the space, or a quota is used up: the next check tries again

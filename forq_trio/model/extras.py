@@ -1,5 +1,6 @@
-"""The extras of the package beside the client, and the error when one is missing."""
+"""The extras of the package beside the client, and the errors when one is missing, or a system does not have it."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,6 +29,22 @@ def how_to_install(extra: str) -> str:
     this is the place, and in the documents: `pip install 'forq-trio[extra]'`.
     """
     return f"pip install '.[{extra}]' in a clone of the repository"
+
+
+OF_SERVERS = frozenset({"serve", "check", "verify", "backup", "restore", "compact", "migrate", "move"})
+"""The commands that open databases."""
+
+
+class SystemUnsupported(ImportError):
+    """What is used does not run on this system."""
+
+
+def check_system(what: str) -> None:
+    """Raise SystemUnsupported on Windows: locks, syncs and signals of the server are those of POSIX."""
+    if sys.platform == "win32":
+        raise SystemUnsupported(
+            f"{what} does not run on Windows: use Linux, macOS or WSL. The clients run there"
+        )
 
 
 class ExtraMissing(ImportError):

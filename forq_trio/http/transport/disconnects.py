@@ -22,7 +22,7 @@ from forq_trio.model import limits
 
 SETTLE_SECONDS = 0.01
 LOOK_SECONDS = 1.0
-_HAS_EPOLL = hasattr(select, "epoll")
+_CLOSED = getattr(select, "EPOLLRDHUP", 0)
 
 
 class DisconnectWatchers:
@@ -34,7 +34,7 @@ class DisconnectWatchers:
         self._waiting: dict[int, DisconnectWatch] = {}
         self._ending: deque[Callable[[], None]] = deque()
         self._any_ending = trio.Event()
-        self._epoll = select.epoll() if _HAS_EPOLL else None
+        self._epoll = select.epoll() if hasattr(select, "epoll") else None
 
     def register(self, watch: "DisconnectWatch") -> None:
         """Notice the disconnect of a watch from SETTLE_SECONDS on, until `unregister`."""
@@ -61,7 +61,7 @@ class DisconnectWatchers:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_waits)
                 if self._epoll is not None:
-                    nursery.start_soon(self._wait_for_ends, self._epoll)
+                    nursery.start_soon(self._wait_for_ends)
                 else:
                     nursery.start_soon(self._look_for_ends)
                 while True:
@@ -80,10 +80,12 @@ class DisconnectWatchers:
             watch.file_number = watch.wire.file_number
             self._waiting[watch.file_number] = watch
             if self._epoll is not None:
-                self._epoll.register(watch.file_number, select.EPOLLRDHUP)
+                self._epoll.register(watch.file_number, _CLOSED)
 
-    async def _wait_for_ends(self, epoll: select.epoll) -> None:
+    async def _wait_for_ends(self) -> None:
         """Have the waits ended whose clients have closed their side."""
+        epoll = self._epoll
+        assert epoll is not None
         while True:
             await trio.lowlevel.wait_readable(epoll.fileno())
             self._end_all(file_number for file_number, _ in epoll.poll(0, limits.WAITS_ENDED_MAX))

@@ -17,6 +17,7 @@ from threading import Lock
 import apsw
 
 from forq_trio.model import limits
+from forq_trio.storage.on_disk import sync_data
 from forq_trio.storage.sqlite.files.faults import unavailable, unsynced
 from forq_trio.storage.sqlite.files.identity import LOG_SUFFIX
 from forq_trio.storage.sqlite.files.open import Database, open_checkpointer
@@ -110,7 +111,7 @@ class SqliteLog:
             before = 0
         if result.moved_pages - before >= limits.WRITE_BACK_PAGES_MIN:
             write_back(self._database.descriptor)
-        os.fdatasync(self._database.descriptor)
+        sync_data(self._database.descriptor)
         return result
 
     def _move(self, mode: int) -> CheckpointResult:

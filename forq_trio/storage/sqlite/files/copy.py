@@ -15,6 +15,7 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.on_disk import sync_all, sync_data
 from forq_trio.storage.sqlite.files.identity import SQLITE_SUFFIXES
 from forq_trio.storage.sqlite.files.recognise import refusing
 
@@ -78,7 +79,7 @@ def sync(path: str) -> None:
     """Wait until a file's content, or a directory's names, are on disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync_all(descriptor)
     finally:
         os.close(descriptor)
 
@@ -120,7 +121,7 @@ def _copy_pages(source: apsw.Connection, partial: str, descriptor: int, progress
         nonlocal done, synced
         written = min(os.fstat(descriptor).st_size // page_bytes, total - 1)
         if written - synced >= limits.BACKUP_SYNC_PAGES:
-            os.fdatasync(descriptor)
+            sync_data(descriptor)
             synced = written
         if written - done >= limits.BACKUP_STEP_PAGES:
             done = written
@@ -136,5 +137,5 @@ def _copy_pages(source: apsw.Connection, partial: str, descriptor: int, progress
         source.execute(_INTO, (partial,))
     finally:
         source.set_progress_handler(None)
-    os.fdatasync(descriptor)
+    sync_data(descriptor)
     progress(total, total)

@@ -17,6 +17,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.migrate import Migrated
 from forq_trio.storage.move import MARK, half_filled_by_move
+from forq_trio.storage.on_disk import allocate
 from forq_trio.storage.sqlite.files import legacy, migrations
 from forq_trio.storage.sqlite.files.copy import INCREMENTAL, sync
 from forq_trio.storage.sqlite.files.identity import (
@@ -32,6 +33,7 @@ from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
 
 RESERVE_SUFFIX = ".reserve"
+_EFFECTIVE = os.access in os.supports_effective_ids
 
 
 class Database:
@@ -161,8 +163,15 @@ def open_checkpointer(path: str) -> apsw.Connection:
         _check_writable(connection, path)
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         connection.wal_autocheckpoint(0)
+        _sync_fully(connection)
         connection.pragma("schema_version")  # before its first read it knows no log, and moves nothing
         return connection
+
+
+def _sync_fully(connection: apsw.Connection) -> None:
+    """On macOS a sync of SQLite is to reach the disk, not only the cache of the drive (on_disk.py)."""
+    connection.pragma("fullfsync", True)
+    connection.pragma("checkpoint_fullfsync", True)
 
 
 def open_alone(path: str) -> apsw.Connection:
@@ -191,9 +200,9 @@ def check_path(path: str) -> str:
     if os.path.exists(real_path):
         if not os.path.isfile(real_path):
             raise StorageOpenError(f"{path} is not a regular file")
-        if not os.access(real_path, os.R_OK | os.W_OK, effective_ids=True):
+        if not os.access(real_path, os.R_OK | os.W_OK, effective_ids=_EFFECTIVE):
             raise StorageOpenError(f"{path} cannot be read and written by this user")
-    if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+    if not os.access(directory, os.W_OK | os.X_OK, effective_ids=_EFFECTIVE):
         raise StorageOpenError(f"{path} cannot be used: this user may not write to {directory}")
     return real_path
 
@@ -261,7 +270,7 @@ def _allocate_log_index(real_path: str) -> int:
     size = os.fstat(index).st_size
     if size < limits.LOG_INDEX_BYTES:
         with suppress(OSError):
-            os.posix_fallocate(index, size, limits.LOG_INDEX_BYTES - size)
+            allocate(index, size, limits.LOG_INDEX_BYTES - size)
     return index
 
 
@@ -282,6 +291,7 @@ def _open_writer(real_path: str, path: str, durability: str) -> tuple[apsw.Conne
             connection.pragma("auto_vacuum", INCREMENTAL)
         connection.pragma("journal_mode", "WAL")
         connection.pragma("synchronous", _SYNCHRONOUS[durability])
+        _sync_fully(connection)
         connection.wal_autocheckpoint(0)
         connection.pragma("journal_size_limit", limits.LOG_BYTES_KEPT_MAX)
         connection.pragma("temp_store", "MEMORY")
