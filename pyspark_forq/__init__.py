@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark_forq.source import ForqDataSource as DefaultSource
     from pyspark_forq.source import ForqDataSource as ForqDataSource
     from pyspark_forq.spark_session import session as session
+    from pyspark_forq.starting import start_in_turn as start_in_turn
 
 _HOMES = {
     "DefaultSource": ("source", "ForqDataSource"),
@@ -33,6 +34,7 @@ _HOMES = {
     "replay": ("pipelines.replay", "replay"),
     "report": ("pipelines.report.write", "report"),
     "session": ("spark_session", "session"),
+    "start_in_turn": ("starting", "start_in_turn"),
     "write_once": ("lease_files", "write_once"),
 }
 
@@ -48,6 +50,7 @@ __all__ = [
     "replay",
     "report",
     "session",
+    "start_in_turn",
     "write_once",
 ]
 

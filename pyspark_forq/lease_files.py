@@ -9,13 +9,15 @@ from pyspark.sql import DataFrame
 
 from pyspark_forq.columns import LEASE
 from pyspark_forq.errors import ForqSchemaError
+from pyspark_forq.staging import remove_staging
 
 
 def write_once(rows: DataFrame, path: str, *, format: str = "parquet") -> None:
     """Write a batch of mode `consume` as files, for `foreachBatch`. A repeated batch replaces what it wrote before.
 
     rows: the batch, or what was made of it, with the column `lease` unchanged. path: the directory of the
-    table, which may have batches of several queries, and gets the column `lease`. format: of Spark's file sources.
+    table, which may have batches of several queries, and gets the column `lease`. format: of Spark's file sources. What
+    killed attempts left there is removed a day later (staging.py).
     Raises ForqSchemaError without that column, and what Spark raises.
     """
     if LEASE not in rows.columns:
@@ -25,3 +27,4 @@ def write_once(rows: DataFrame, path: str, *, format: str = "parquet") -> None:
         )
     writer = rows.write.format(format).mode("overwrite").partitionBy(LEASE)
     writer.option("partitionOverwriteMode", "dynamic").save(path)
+    remove_staging(rows.sparkSession, path)

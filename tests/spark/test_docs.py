@@ -152,6 +152,23 @@ def test_the_programs_of_the_tutorial(spark, tmp_path, monkeypatch, capsys) -> N
         assert sorted(server.contents("large-orders")) == sorted(SENT[-10:])
 
 
+def test_the_programs_about_delta_tables_and_several_streams(spark, tmp_path, monkeypatch, capsys) -> None:
+    written = programs()
+    with running(tmp_path / "forq.db", FORQ_HISTORY="off") as server:
+        monkeypatch.setenv("FORQ_URL", server.url)
+        monkeypatch.setenv("TABLE", str(tmp_path / "table"))
+        for sent in (SENT[:30], SENT[30:50]):
+            server.send("orders", sent)
+            exec(compile(written["delta"], "delta", "exec"), {"__name__": "__main__"})
+        assert capsys.readouterr().out == "30 orders are in table\n50 orders are in table\n"
+        assert server.contents("orders") == []
+        server.send("north", SENT[:3])
+        server.send("south", SENT[3:5])
+        code = written["turn"].replace('f"checkpoints/', f'f"{tmp_path}/checkpoints/')
+        exec(compile(code, "turn", "exec"), {"__name__": "__main__"})
+        assert sorted(server.contents("all")) == sorted(SENT[:5])
+
+
 def test_what_is_in_the_lake_stays_whatever_query_begins_anew(spark, tmp_path, monkeypatch, capsys) -> None:
     """Each recovery of the page, one after the other, over the same files: nothing is written over."""
     lake, database, backup = (tmp_path / name for name in ("lake", "forq.db", "backup.db"))
@@ -258,25 +275,26 @@ def test_the_page_as_a_person_follows_it(spark, tmp_path) -> None:
     """
     spark.range(1)  # there is Java
     written = programs()
-    assert list(written) == ["look", "drain", "write", "route", "tables"]
+    assert list(written) == ["look", "drain", "write", "route", "delta", "turn", "tables"]
     for name, program in written.items():
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
     tutorial = PAGE.split("## Ten minutes\n")[1].split("\n## ")[0]
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", tutorial, re.MULTILINE | re.DOTALL)
+    routed = re.search(r"^seq .*forq send incoming$", PAGE, re.MULTILINE)
+    assert routed is not None
     first, *commands = [text for kind, text in blocks if kind == "sh"]
     shown = [text for kind, text in blocks if not kind]
     assert first == "FORQ_EVENTS=on FORQ_HISTORY=on script/server\n"
     follow = "".join(commands).replace(BEFORE, "")
     assert follow.count("python ") == 4
     with running(tmp_path / "forq.db") as server:
-        server.send("incoming", SENT[-20:])
         told = environment(
             FORQ_URL=server.url,
             PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             PYTHONPATH=str(ROOT),
         )
         run = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", f"{follow}\npython route.py\npython tables.py\n"],
+            ["bash", "-euo", "pipefail", "-c", f"{follow}\n{routed[0]}\npython route.py\npython tables.py\n"],
             cwd=tmp_path,
             env=told,
             capture_output=True,

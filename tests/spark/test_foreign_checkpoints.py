@@ -7,7 +7,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -36,14 +36,15 @@ def reader_of(url: str, queue: str, consumer: str = "lake") -> ConsumeReader:
 class Checkpoint:
     """The two logs of a query: the offsets that were planned, and how many batches were committed.
 
-    The first offset is where the query began.
+    The first offset is where the query began. home: the queue and consumer of its job.
     """
 
     offsets: list[Offset] = field(default_factory=list)
     committed: int = 0
+    home: tuple[str, str] = ("q", "lake")
 
     def as_of_an_earlier_version(self) -> "Checkpoint":
-        return Checkpoint([{"seq": offset["seq"]} for offset in self.offsets], self.committed)
+        return replace(self, offsets=[{"seq": offset["seq"]} for offset in self.offsets])
 
 
 Lake = dict[str, list[str]]
@@ -94,8 +95,8 @@ class Timeline:
         self.url = self._server.enter_context(in_process_server(database=database))
         self.client = self._server.enter_context(closing(ForqClient(self.url, SECRET)))
 
-    def send(self, queue: str, contents: list[str]) -> None:
-        self.client.produce_many(queue, [NewMessage(content) for content in contents])
+    def send(self, queue: str, contents: list[str], priority: int = 100) -> None:
+        self.client.produce_many(queue, [NewMessage(content, priority=priority) for content in contents])
         self.sent += contents
 
     def backup(self) -> tuple[Path, list[str]]:
@@ -259,7 +260,7 @@ class Jobs:
     """Random jobs with random checkpoints, their own and foreign ones, on a server that is restored now and then."""
 
     queues = ("a", "b")
-    consumers = ("x", "x", "y")
+    homes = (*[("a", "x")] * 6, ("a", "y"), ("b", "x"))
 
     def __init__(self, timeline: Timeline, rng: random.Random) -> None:
         self._timeline, self._rng = timeline, rng
@@ -271,37 +272,51 @@ class Jobs:
 
     def act(self) -> None:
         rng = self._rng
-        deed = rng.choice(
-            [self._send, self._run, self._run, self._run, self._run, self._backup, self._restore]
-        )
-        deed()
+        deeds = {self._send: 2, self._run: 6, self._backup: 1, self._restore_and_try_again: 2}
+        rng.choices([*deeds], [*deeds.values()])[0]()
         self.check()
 
     def _send(self) -> None:
+        """Before or behind others, so that a number has other messages after a restore."""
         contents = numbered(f"{self._number}-", self._rng.randint(1, 2 * BATCH))
         self._number += 1
-        self._timeline.send(self._rng.choice(self.queues), contents)
+        queue, _ = self._rng.choice(self.homes)
+        self._timeline.send(queue, contents, self._rng.randint(1, 200))
 
     def _backup(self) -> None:
         self._backups.append(self._timeline.backup())
 
-    def _restore(self) -> None:
-        self._timeline.restore(self._rng.choice(self._backups))
+    def _restore_and_try_again(self) -> None:
+        """A new job counts about as far as an old one did, and then the scheduler tries the old one again."""
+        self._timeline.restore(self._rng.choice([self._backups[0], *self._backups[-2:]]))
+        self._send()
+        if self._checkpoints:
+            old = self._rng.choice(self._checkpoints[-6:])
+            self._checkpoints.append(Checkpoint(home=old.home))
+            self._try(self._checkpoints[-1], old.home, 2 * old.committed - self._rng.choice((0, 1, 1, 2)))
+            self._try(old, old.home, self._rng.choice((1, 2, 3)))
 
     def _run(self) -> None:
-        """A new process of a job, killed after some steps. Its checkpoint may be anybody's, and a copy."""
+        """A new process of a job, killed after some steps. Its checkpoint may be anybody's, and a copy.
+
+        Most of them are where their checkpoint belongs, at least by its names.
+        """
         rng = self._rng
-        if rng.random() < 0.3 or not self._checkpoints:
-            self._checkpoints.append(Checkpoint())
+        if rng.random() < 0.4 or not self._checkpoints:
+            self._checkpoints.append(Checkpoint(home=rng.choice(self.homes)))
         of = rng.choice(self._checkpoints[-4:])
         if rng.random() < 0.2:
             of = of.as_of_an_earlier_version()
         if rng.random() < 0.2:
-            of = Checkpoint(list(of.offsets), of.committed)
+            of = replace(of, offsets=list(of.offsets))
             self._checkpoints.append(of)
-        reader = reader_of(self._timeline.url, rng.choice(self.queues), rng.choice(self.consumers))
+        home = of.home if rng.random() < 0.8 else rng.choice(self.homes)
+        self._try(of, home, rng.choice((0, 1, 1, 2, 2, 2, 3)))
+
+    def _try(self, of: Checkpoint, home: tuple[str, str], steps: int) -> None:
+        reader = reader_of(self._timeline.url, *home)
         try:
-            run(reader, of, self._lake, rng.randint(0, 6), rng.randint(1, BATCH))
+            run(reader, of, self._lake, steps)
         except ForqDataSourceError:
             self.refused += 1
         reader._ahead.take()
@@ -315,9 +330,8 @@ class Jobs:
 
     def finish(self) -> None:
         """New checkpoints take all that is left."""
-        for queue in self.queues:
-            for consumer in {*self.consumers}:
-                run(reader_of(self._timeline.url, queue, consumer), Checkpoint(), self._lake, 999)
+        for queue, consumer in {*self.homes}:
+            run(reader_of(self._timeline.url, queue, consumer), Checkpoint(), self._lake, 999)
         assert self._timeline.stored(*self.queues) == set()
         self.check()
 
@@ -330,7 +344,7 @@ def test_nothing_is_acknowledged_that_nobody_wrote_whichever_checkpoints_are_use
         with ExitStack() as stack:
             timeline = Timeline(folder, stack)
             for queue in Jobs.queues:
-                timeline.send(queue, numbered(queue, 2 * BATCH))
+                timeline.send(queue, numbered(queue, 9 * BATCH))
             jobs = Jobs(timeline, rng)
             for _ in range(25):
                 jobs.act()

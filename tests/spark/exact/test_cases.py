@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
+from forq_trio.storage.sqlite.files.check import backup_file
 from pyspark_forq import reason_of
 from pyspark_forq.consume import ConsumeReader
 from pyspark_forq.errors import ForqConsumerFenced
@@ -220,3 +221,40 @@ def test_events_that_are_gone_are_told_where_that_is_allowed(tmp_path, caplog) -
         reader = reader_of(LogStreamReader, server, mode="events", failOnDataLoss="false")
         assert reader.latestOffset({"after": 90, "until": 99}, ReadMaxRows(10)) == {"after": 0, "until": 1}
     assert "the checkpoint is at 99 and the server's events end at 1" in caplog.messages[-1]
+
+
+def test_a_job_that_is_pointed_at_another_queue_acknowledges_nothing_there(
+    spark, shared, queue, tmp_path
+) -> None:
+    """Another job has leased there and has not read yet; its lease has the number that the checkpoint has written."""
+    other = f"{queue}-other"
+    for name in (queue, other):
+        shared.send(name, "0123")
+    drained(consume(spark, shared, queue), tmp_path)
+    generation = shared.client.open_consumer(other, CONSUMER).generation
+    shared.client.lease(other, CONSUMER, generation, 1)
+    with pytest.raises(StreamingQueryException) as raised:
+        drained(consume(spark, shared, other), tmp_path)
+    assert f"of queue '{queue}', and this query reads queue '{other}'" in (reason_of(raised.value) or "")
+    assert shared.contents(other) == [*"0123"]
+    shared.client.acknowledge(other, CONSUMER, generation, 1)  # that job was not ended
+
+
+def test_a_job_of_before_a_restore_acknowledges_nothing_after_it(spark, queue, tmp_path) -> None:
+    """The scheduler tries it again, while the new job was killed before it had written."""
+    database, backup = tmp_path / "forq.db", tmp_path / "backup.db"
+    with running(database) as server:
+        server.send(queue, "0123")
+        backup_file(str(database), str(backup))
+        drained(consume(spark, server, queue, maxMessagesPerTrigger=2), tmp_path / "old")
+    with running(backup) as server:
+        server.send(queue, "4", priority=1)
+        generation = server.client.open_consumer(queue, CONSUMER).generation
+        for number in (1, 2):
+            server.client.lease(queue, CONSUMER, generation, number, max_messages=2, ahead=True)
+        with pytest.raises(StreamingQueryException) as raised:
+            drained(consume(spark, server, queue), tmp_path / "old")
+        assert "and the server's was made at" in (reason_of(raised.value) or "")
+        assert sorted(server.contents(queue)) == [*"01234"]
+        (batch,) = drained(consume(spark, server, queue, maxMessagesPerTrigger=2), tmp_path / "new")[:1]
+        assert [row.content for row in batch] == ["4", "0"]
