@@ -6,7 +6,7 @@ long, however much is stored, and both engines stop at the same message.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from forq_trio.model import limits
 
@@ -125,6 +125,12 @@ class Allowances:
     def __init__(self, *, shared: bool = False) -> None:
         self.shared = shared
         self._by_step: dict[object, Allowance] = {}
+
+    def copy(self) -> Self:
+        """The same as they are now, for what is only tried."""
+        same = type(self)(shared=self.shared)
+        same._by_step = {step: Allowance(each.messages, each.bytes) for step, each in self._by_step.items()}
+        return same
 
     def step(self, most: int) -> int:
         """The size of a step of long work; `most`: its size without other calls."""

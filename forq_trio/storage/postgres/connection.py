@@ -32,12 +32,15 @@ from forq_trio.storage.postgres.dialect import (
     CHANGING,
     MANY,
     MANY_SUFFIX,
+    NAMED_TABLES,
     NAMING,
     SILENT,
     SQL,
     UNBOUNDED,
     UPDATES_MANY,
+    WRITTEN_TABLES,
 )
+from forq_trio.storage.postgres.many_rows import by_place
 from forq_trio.storage.relational.connection import Rows
 
 PLANNED_SECONDS = 5.0
@@ -95,16 +98,18 @@ _ADAPTERS: Any = _Adapters()
 class PgConnection:
     """One connection, used by one thread at a time. See `Connection`.
 
-    wrote: the open transaction changed something.
+    wrote: the open transaction changed something. waits: how often it waited since the transaction began.
     """
 
     storage_errors: tuple[type[Exception], ...] = (DatabaseFailed,)
+    is_distant = True
 
     def __init__(self, conninfo: str, settings: Mapping[str, str]) -> None:
         """settings: of the server, with which each connection begins. Raises DatabaseFailed."""
         self._conninfo = conninfo
         self._settings = json.dumps(dict(settings)).encode()
         self.wrote = False
+        self.waits = 0
         self._open()
 
     def _open(self) -> None:
@@ -274,6 +279,7 @@ class PgConnection:
         self.wrote = False
         self._ahead.clear()
         self.send("begin")
+        self.waits = 0
 
     def read_ahead(self, name: str, *bindings: Any) -> None:
         """Send a statement that `query` runs later: its rows are here then, unless something is changed before."""
@@ -302,6 +308,47 @@ class PgConnection:
                 self.wait()
             return []
         return self.wait()
+
+    def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        (found,) = self.query_all([(name, rows)])
+        return [
+            self.query(name, *row) if each is None else each for row, each in zip(rows, found, strict=True)
+        ]
+
+    def query_all(
+        self, reads: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
+    ) -> list[list[list[Any] | None]]:
+        results: list[list[list[Any]]] = []
+        for name, rows in reads:
+            is_many = name in MANY and len(rows) > 1
+            statement = name + MANY_SUFFIX if is_many else name
+            sent: list[list[Any]] = []
+            for bindings in [tuple(map(array, zip(*rows, strict=True)))] if is_many else rows:
+                self.send(statement, *bindings)
+                found: list[Any] = []
+                self._sent[-1] = found
+                sent.append(found)
+                if len(self._sent) >= PIPELINE_MAX:
+                    self.wait()
+            results.append(sent)
+        if self._sent:
+            self.wait()
+        return [
+            by_place(sent[0], len(rows)) if name in MANY and len(rows) > 1 else [*sent]
+            for (name, rows), sent in zip(reads, results, strict=True)
+        ]
+
+    def reads(self, name: str) -> frozenset[str]:
+        return NAMED_TABLES[name]
+
+    def writes(self, name: str) -> frozenset[str]:
+        return WRITTEN_TABLES[name]
+
+    def returns_rows(self, name: str) -> bool:
+        return name not in SILENT
+
+    def moved_to(self, queue: str) -> None:
+        """What was read ahead is forgotten by the statement that moves it."""
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if (
@@ -375,6 +422,7 @@ class PgConnection:
     def _results(self) -> Iterator[pq.abc.PGresult]:
         """The results of what was sent, up to here."""
         pg = self._pg
+        self.waits += 1
         try:
             self.end_sent()
             while True:

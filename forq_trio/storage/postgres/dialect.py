@@ -63,7 +63,10 @@ def _in_dialect() -> Mapping[str, str]:
 
 
 MANY_SUFFIX = "_many"
-_MANY = load("many", _PACKAGE)
+_MANY = {
+    name: _STEP_BYTES.sub(str(limits.STEP_BYTES_MAX), statement)
+    for name, statement in load("many", _PACKAGE).items()
+}
 MANY = frozenset(_MANY)
 """Statements that can run once for many tuples of bindings, under their names with MANY_SUFFIX."""
 UPDATES_MANY = frozenset(name for name, statement in _MANY.items() if statement.startswith("UPDATE"))
@@ -83,3 +86,10 @@ NAMING = frozenset({"find_by_sequence", "find_one_by_sequence"})
 """Statements that read messages which are named: what others add changes nothing of it."""
 SILENT = frozenset(name for name in CHANGING if not _GIVES_ROWS.search(SQL[name]))
 """Statements that change something and return no rows: nobody has to wait for them."""
+_CHANGED = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM) +([a-z_]+)")
+_WORD = re.compile(r"\w+")
+WRITTEN_TABLES = {name: frozenset(_CHANGED.findall(statement)) for name, statement in SQL.items()}
+"""The tables that each statement changes."""
+_ALL_TABLES = frozenset[str]().union(*WRITTEN_TABLES.values())
+NAMED_TABLES = {name: _ALL_TABLES & {*_WORD.findall(statement)} for name, statement in SQL.items()}
+"""The tables that each statement names, of those that any changes."""

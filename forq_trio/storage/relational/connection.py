@@ -21,14 +21,25 @@ class Rows(Protocol):
 class Connection(Protocol):
     """The write connection of an engine. Bindings are None, bool, int, str or bytes.
 
-    storage_errors: errors of the database or the disk, not of a command: they fail the whole batch.
+    storage_errors: errors of the database or the disk, not of a command: they fail the whole batch. is_distant: each
+    query waits for a network, so what is known to be needed is asked for at once (`query_each`). waits: how often one
+    waited, since the transaction began.
     """
+
+    is_distant: bool
+
+    @property
+    def waits(self) -> int: ...
 
     @property
     def storage_errors(self) -> tuple[type[Exception], ...]: ...
 
     def query(self, name: str, *bindings: Any) -> list[Any]:
         """Run a named statement and return its rows."""
+        ...
+
+    def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        """Run a named statement once for each tuple of bindings and return the rows of each; waits once for all."""
         ...
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -41,4 +52,30 @@ class Connection(Protocol):
 
     def savepoint(self) -> AbstractContextManager[Any]:
         """Statements in its body are undone if that raises."""
+        ...
+
+    def moved_to(self, queue: str) -> None:
+        """A message came to a queue from another one: what was read of it before is not so any more."""
+        ...
+
+
+class DistantConnection(Connection, Protocol):
+    """One behind a network."""
+
+    def query_all(
+        self, reads: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
+    ) -> list[list[list[Any] | None]]:
+        """`query_each` of several statements; waits once for all. None where there would be too many bytes."""
+        ...
+
+    def reads(self, name: str) -> frozenset[str]:
+        """The tables that a statement names."""
+        ...
+
+    def writes(self, name: str) -> frozenset[str]:
+        """The tables that a statement changes."""
+        ...
+
+    def returns_rows(self, name: str) -> bool:
+        """True if somebody has to wait for a statement."""
         ...

@@ -37,13 +37,14 @@ from forq_trio.storage.relational.operations import (
 )
 from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.relational.operations.group_limit import unhold, wake_limited
+from forq_trio.storage.relational.operations.rate_limit import expire_buckets
 from forq_trio.storage.relational.operations.waiting import store_waiting
 from forq_trio.storage.relational.transaction import Transaction
 
 Served = list[tuple[int, tuple[Delivery, ...]]]
 
 
-@operation_on_each(Ping)
+@operation_on_each(Ping, changes=lambda _, __: ())
 def _ping(tx: Transaction, _: Ping) -> None:
     tx.query("ping")
 
@@ -164,6 +165,7 @@ class SqlEngine(ABC):
         for kind in self._order if len(kinds) > 1 else kinds:
             if kind in kinds:
                 tx.allowances.renew(Step.EVICT)
+                tx.begin_step()
                 commands = [batch.commands[index] for index in kinds[kind]]
                 for index, outcome in zip(
                     kinds[kind], run(tx, self._operations[kind], commands), strict=True
@@ -173,6 +175,7 @@ class SqlEngine(ABC):
         store_waiting(tx)
         _unhold(tx)
         served: Served = []
+        tx.begin_step()
         if claims or batch.receivers:
             deal = _claim_isolated if isolated else claim
             deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
@@ -183,6 +186,7 @@ class SqlEngine(ABC):
             store_waiting(tx)
         if tx.limited:
             wake_limited(tx)
+        expire_buckets(tx)
         tx.save()
         if tx.schedules_changed:
             tx.schedules = replace(tx.schedules, due_at=schedules.next_due(tx))

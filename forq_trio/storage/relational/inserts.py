@@ -36,6 +36,11 @@ class Inserts:
         same._ready = {queue: rows.copy() for queue, rows in self._ready.items()}
         return same
 
+    @property
+    def has_rows(self) -> bool:
+        """True if there are rows to be written, whether or not they wait."""
+        return bool(self.plain or self.others or self.waiting)
+
     def let_wait(self) -> None:
         """They are written at the end of the batch, if nothing needs them before."""
         self.waiting = True
@@ -46,6 +51,14 @@ class Inserts:
             else:
                 delayed.append(row)
         self.plain = delayed
+
+    def has_new(self, queue: str) -> bool:
+        """True if the latest row that is to be written, of either kind, is of this queue."""
+        return any(rows[-1][_QUEUE] == queue for rows in (self.plain, self.others) if rows)
+
+    def holds_all(self, queue: str, ready: int) -> bool:
+        """True if all ready messages of a queue, so many, are yet to be written."""
+        return len(self._ready.get(queue, ())) == ready
 
     def first(self, queue: str, most: int, ready: int) -> list[ReadyRow]:
         """The first messages of a queue in claim order; none if others are among its so many ready ones."""

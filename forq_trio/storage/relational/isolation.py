@@ -10,6 +10,7 @@ from forq_trio.storage.relational.changes import Changes
 from forq_trio.storage.relational.connection import Connection
 from forq_trio.storage.relational.heads import Heads
 from forq_trio.storage.relational.inserts import Inserts
+from forq_trio.storage.relational.scans import Scans
 
 
 class Isolation:
@@ -28,12 +29,30 @@ class Isolation:
         self.inserts = Inserts()
         self.set_aside: list[SetAside] = []
         self.retry_later = False
+        self._waits_before = 0
 
     def query(self, name: str, *bindings: Any) -> list[Any]:
         """Run a named statement and return its rows."""
         if self.inserts.waiting:
             self.write_inserts()
         return self.connection.query(name, *bindings)
+
+    def begin_step(self) -> None:
+        """A step begins, which may wait for the database WAITS_OF_A_STEP_MAX times."""
+        self._waits_before = self.connection.waits
+
+    @property
+    def waited_out(self) -> bool:
+        """True if the step has waited as often as it may: the next batch does the rest, and others come in between."""
+        return self.connection.waits - self._waits_before >= limits.WAITS_OF_A_STEP_MAX
+
+    def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        """Run a named statement once for each tuple of bindings and return the rows of each; waits once for all."""
+        if not rows:
+            return []
+        if self.inserts.waiting:
+            self.write_inserts()
+        return self.connection.query_each(name, rows)
 
     def query_written(self, name: str, *bindings: Any) -> list[Any]:
         """`query`, for messages that were claimed or read before: others may wait to be written."""
@@ -105,9 +124,9 @@ _SHARED = ("connection", "ids", "allowances", "_cache")
 
 
 def _copy(value: Any) -> Any:
-    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts, `Changes`, `Heads` and `Inserts`."""
+    """Deep enough: notes are numbers, immutable values, sets, lists, dicts, and what has a `copy` of its own."""
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in value.items()}
-    if isinstance(value, set | list | Changes | Heads | Inserts):
+    if isinstance(value, set | list | Changes | Heads | Inserts | Scans):
         return value.copy()
     return value

@@ -1,6 +1,6 @@
 """How far the claims by attributes have looked: in memory, as of the last commit and through the changes of a batch."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from forq_trio.model import limits
 from forq_trio.model.where import Where
@@ -33,6 +33,13 @@ class Scans:
         self._committed = committed
         self._changed: Scanned = {}
         self.cut: set[str] = set()
+
+    def copy(self) -> Self:
+        """The same as it is now, for a savepoint."""
+        same = type(self)(self._committed)
+        same._changed = {queue: scans.copy() for queue, scans in self._changed.items()}
+        same.cut = self.cut.copy()
+        return same
 
     def of(self, queue: str, where: Where) -> Scan:
         return self._of_queue(queue).get(where, Scan())

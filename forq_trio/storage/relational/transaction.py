@@ -4,7 +4,7 @@ The operations are functions over a Transaction: they run statements, and note e
 `transition`, from which counts, events, wake-ups, due times and freed groups follow. Counts, sequence numbers, ids and
 settings are in memory, in the cache (cache.py). A Transaction has what this batch changes of them and reads the rest
 from the cache; `adopt` moves its changes there after a commit. Its counts are in counts.py, its savepoints in
-isolation.py.
+isolation.py, what it has looked up in lookups.py.
 """
 
 from collections.abc import Sequence, Set
@@ -31,6 +31,7 @@ from forq_trio.storage.relational.history import HistoryChanges
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.isolation import Isolation
 from forq_trio.storage.relational.lifecycle import LOGGED_QUEUE, Noted, note, write
+from forq_trio.storage.relational.lookups import Lookups
 from forq_trio.storage.relational.row import SEQ, Row, Waiting, clamped, write_settings
 from forq_trio.storage.relational.scans import Scans
 from forq_trio.storage.rules import check_all_unbound, check_queues
@@ -39,7 +40,7 @@ from forq_trio.storage.transitions import FAILED, HELD_BACK, PROCESSING, READY, 
 _COUNTED = frozenset(EVENT_KINDS)
 
 
-class Transaction(Isolation, Counts):
+class Transaction(Isolation, Counts, Lookups):
     """What one batch has changed so far.
 
     newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
@@ -52,8 +53,7 @@ class Transaction(Isolation, Counts):
     still do. changed: how many changes of messages it made. waiting: offers that waited behind messages that are
     gone, by queue, and kind and key. revised: numbers were given out that are no message's. claim_first: the queue
     with which claims begin (storage/engine.py's rule 12); claim_first_next: in the next batch, "" for the first one
-    by name. rounds: those that grouped queues reached. last_of_group, first_ready: positions by queue, group and
-    priority, while messages are sent. schedules: how many there are, and when the next run was due;
+    by name. rounds: those that grouped queues reached. schedules: how many there are, and when the next run was due;
     schedules_changed: it may be another time now. maker_turn: see `Cache`. runs: what became of those of this
     batch. looked: see `Cache`. last_moved: sequence and id of the last message of a queue that is in a page only,
     once that was read. durations: see BatchResult. event_log: the events that are kept, without those of this batch
@@ -73,6 +73,7 @@ class Transaction(Isolation, Counts):
     ) -> None:
         Isolation.__init__(self, connection, cache, now_ms, isolated=isolated)
         Counts.__init__(self, cache)
+        Lookups.__init__(self)
         self.ids = ids
         self.newest_before = cache.last_seq
         self.last_seq = cache.last_seq
@@ -103,8 +104,6 @@ class Transaction(Isolation, Counts):
         self._groups_taken: dict[Group, None] = {}
         self._groups_left: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}
-        self.last_of_group: dict[tuple[str, str, int], int | None] = {}
-        self.first_ready: dict[Round, int | None] = {}
         self.durations: dict[tuple[str, str], list[int]] = {}
         self.tokens: Changes[AccessToken] = Changes(cache.tokens, {})
         self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
@@ -303,8 +302,10 @@ class Transaction(Isolation, Counts):
         count = len(messages)
         self.changed += count
         if source is not None:  # these may have been the last of their group, or the first that are ready
-            self.last_of_group.clear()
-            self.first_ready.clear()
+            self.forget_positions(queue)
+            if to is not None:
+                self.forget_positions(to)
+                self.connection.moved_to(to)
         if source != target or to is not None:
             self._count(queue, source, to or queue, target, count, size)
         if frees_group(source, target, moved=leaves_group or to is not None):

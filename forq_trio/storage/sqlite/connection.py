@@ -17,12 +17,17 @@ class SqliteConnection:
     """See `Connection`."""
 
     storage_errors = STORAGE_ERRORS
+    is_distant = False
+    waits = 0
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.database = connection
 
     def query(self, name: str, *bindings: Any) -> list[Any]:
         return self.database.execute(_SQL[name], bindings).fetchall()
+
+    def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        return [self.database.execute(_SQL[name], bindings).fetchall() for bindings in rows]
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if rows:
@@ -33,3 +38,6 @@ class SqliteConnection:
 
     def savepoint(self) -> AbstractContextManager[Any]:
         return self.database
+
+    def moved_to(self, queue: str) -> None:
+        """Nothing is kept."""

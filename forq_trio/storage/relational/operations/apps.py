@@ -63,7 +63,9 @@ def _to_forget(tx: Transaction, key: Key, full: Full | None) -> tuple[int, str] 
     """Number and key of the app to forget next, None for none. full: a new one needs the space."""
     for once in (True, False):
         candidates = [] if full is None else tx.query("oldest_app_of", key.name, once)
-        if full is not Full.KEY:
+        if full is None:
+            candidates += _oldest(tx, once)
+        elif full is not Full.KEY:
             candidates += tx.query("oldest_app", once)
         for number, published_at, made_by in candidates:
             if rules.is_forgettable(published_at, tx.now_ms, once=once, full=full is not None):
@@ -71,13 +73,21 @@ def _to_forget(tx: Transaction, key: Key, full: Full | None) -> tuple[int, str] 
     return None
 
 
+def _oldest(tx: Transaction, once: bool) -> list[Any]:
+    """The app of a kind that published longest ago. One that this batch adds is not too old for anything."""
+    if once not in tx.oldest_apps:
+        tx.oldest_apps[once] = tx.query("oldest_app", once)
+    return tx.oldest_apps[once]
+
+
 def _forget(tx: Transaction, number: int, made_by: str) -> None:
     tx.query("forget_app", number)
+    tx.oldest_apps.clear()
     shares = shares_with(tx.staging.shares, made_by, apps=-1)
     tx.staging = replace(tx.staging, apps=tx.staging.apps - 1, shares=shares)
 
 
-@operation_on_each(ForgetApp)
+@operation_on_each(ForgetApp, changes=lambda _, command: [command.app])
 def forget(tx: Transaction, command: ForgetApp) -> bool:
     known = map(read_app, tx.query("find_apps", command.app))
     forgotten = [(number, app) for number, app in known if command.key.covers_all(app.queues)]

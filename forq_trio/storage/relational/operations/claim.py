@@ -11,6 +11,7 @@ still wanted: those that were filtered out are no longer ready then.
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from random import getrandbits
 from typing import Any
 
@@ -32,6 +33,7 @@ from forq_trio.storage.relational.operations.claim_filter import (
 )
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
 from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
+from forq_trio.storage.relational.rehearsal import each_rehearsed
 from forq_trio.storage.relational.row import ReadyRow, read_attributes
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import beginning_with, share, slices, waited_ms
@@ -39,6 +41,9 @@ from forq_trio.storage.transitions import PROCESSING, READY
 
 Deliveries = tuple[Delivery, ...]
 Receivers = Mapping[str, Sequence[Receiver]]
+
+_Dealt = tuple[list[tuple[int, Deliveries]], list[tuple[int, Deliveries | Deferred]]]
+"""What the receivers of a queue got, by their ids, and its claims, by their indexes."""
 
 _CLAIM_STEPS = (Step.DELIVER, Step.FILTER, Step.SET_ASIDE)
 
@@ -52,38 +57,56 @@ def claim(
     own: dict[str, list[int]] = {}
     for index, command in enumerate(claims):
         own.setdefault(command.queue, []).append(index)
-    used_up = tx.allowances.used_up
-    for queue in queues_to_claim(tx, claims, receivers):
-        ready = claimable(tx, queue)
-        if not ready:
-            wake_queue(tx, queue)
-            continue
-        if not tx.claim_first_next and any(map(used_up, (*_CLAIM_STEPS, Step.SCAN))):
-            tx.claim_first_next = queue
-        waiting = receivers.get(queue, ())[:ready]
-        picks = any(receiver.claim.where for receiver in waiting)
-        if picks:
-            waiting = receivers[queue]  # what does not match the first ones may match the others
-        mine = own.get(queue, [])
-        wanted = [*(receiver.claim for receiver in waiting), *(claims[index] for index in mine)]
-        shares = _claim_queue(tx, queue, wanted, ready)
-        found = [
-            (receiver.id, deliveries)
-            for receiver, deliveries in zip(waiting, shares[: len(waiting)], strict=True)
-            if deliveries
-        ]
+    queues = queues_to_claim(tx, claims, receivers)
+
+    def serve(queue: str) -> _Dealt:
+        return _serve(tx, queue, claims, own.get(queue, ()), receivers.get(queue, ()))
+
+    if all(tx.inserts.holds_all(queue, tx.ready(queue)) for queue in queues):
+        dealt = [serve(queue) for queue in queues]
+    else:
+        dealt = each_rehearsed(tx, queues, serve, lambda queue: [queue])
+    for found, answers in dealt:
         served += found
-        left = claimable(tx, queue) > 0
-        cut_short = left and (queue in tx.scans.cut or any(map(used_up, _CLAIM_STEPS)))
-        is_full_round = len(found) == limits.RECEIVERS_OFFERED_MAX
-        is_full_offer = len(waiting) >= limits.RECEIVERS_OFFERED_MAX // 2
-        if cut_short or (left and (is_full_round or (found and is_full_offer and picks))):
-            tx.wake_next.add(queue)
-        for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
-            outcomes[index] = deliveries or (DEFERRED if cut_short else ())
-        if not all(shares) or len(waiting) < len(receivers.get(queue, ())) or is_full_round:
-            wake_queue(tx, queue)
+        for index, outcome in answers:
+            outcomes[index] = outcome
     return outcomes, served
+
+
+def _serve(
+    tx: Transaction, queue: str, claims: Sequence[Claim], mine: Sequence[int], receivers: Sequence[Receiver]
+) -> _Dealt:
+    """Serve the receivers that wait for one queue, then those of the claims that are for it: `mine`, by index."""
+    used_up = tx.allowances.used_up
+    ready = claimable(tx, queue)
+    if not ready:
+        wake_queue(tx, queue)
+        return [], []
+    if not tx.claim_first_next and (tx.waited_out or any(map(used_up, (*_CLAIM_STEPS, Step.SCAN)))):
+        tx.claim_first_next = queue
+    waiting = receivers[:ready]
+    picks = any(receiver.claim.where for receiver in waiting)
+    if picks:
+        waiting = receivers  # what does not match the first ones may match the others
+    wanted = [*(receiver.claim for receiver in waiting), *(claims[index] for index in mine)]
+    shares = _claim_queue(tx, queue, wanted, ready)
+    found = [
+        (receiver.id, deliveries)
+        for receiver, deliveries in zip(waiting, shares[: len(waiting)], strict=True)
+        if deliveries
+    ]
+    left = claimable(tx, queue) > 0
+    cut_short = left and (queue in tx.scans.cut or tx.waited_out or any(map(used_up, _CLAIM_STEPS)))
+    is_full_round = len(found) == limits.RECEIVERS_OFFERED_MAX
+    is_full_offer = len(waiting) >= limits.RECEIVERS_OFFERED_MAX // 2
+    if cut_short or (left and (is_full_round or (found and is_full_offer and picks))):
+        tx.wake_next.add(queue)
+    if not all(shares) or len(waiting) < len(receivers) or is_full_round:
+        wake_queue(tx, queue)
+    return found, [
+        (index, deliveries or (DEFERRED if cut_short else ()))
+        for index, deliveries in zip(mine, shares[len(waiting) :], strict=True)
+    ]
 
 
 def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receivers) -> list[str]:
@@ -104,13 +127,19 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
     sizes = share(ready, [command.max_messages for command in claims])
     results: list[Deliveries] = []
     start = 0
-    for key, group in groupby(claims, key=_terms):
-        terms = Terms(*key)
-        stop = start + len(list(group))
-        lease_ms = rules.lease_ms if terms.lease_ms is None else terms.lease_ms
-        deliveries = _lease(tx, limit, sum(sizes[start:stop]), terms, lease_ms)
-        results += [tuple(part) for part in slices(deliveries, sizes[start:stop])]
-        start = stop
+    for (shuffle, policy), group in groupby(claims, key=_terms):
+        alike = list(group)
+        parts = sizes[start : start + len(alike)]
+        leases = [
+            (rules.lease_ms if command.lease_ms is None else command.lease_ms, size)
+            for command, size in zip(alike, parts, strict=True)
+        ]
+        lengths = [
+            (lease_ms, sum([size for _, size in some])) for lease_ms, some in groupby(leases, itemgetter(0))
+        ]
+        deliveries = _lease(tx, limit, lengths, Terms(shuffle, policy))
+        results += [tuple(part) for part in slices(deliveries, parts)]
+        start += len(alike)
     return results
 
 
@@ -122,9 +151,9 @@ def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Cl
     results: list[Deliveries] = []
     for command in claims:
         terms = Terms(*_terms(command), where=command.where)
-        lease_ms = rules.lease_ms if terms.lease_ms is None else terms.lease_ms
-        count = min(command.max_messages, claimable(tx, queue))
-        results.append(tuple(_lease(tx, limit, count, terms, lease_ms, steps.get(command.where))))
+        lease_ms = rules.lease_ms if command.lease_ms is None else command.lease_ms
+        lengths = [(lease_ms, min(command.max_messages, claimable(tx, queue)))]
+        results.append(tuple(_lease(tx, limit, lengths, terms, steps.get(command.where))))
     if any(step.used_up for step in steps.values()) and not all(results):
         tx.scans.cut.add(queue)
     return results
@@ -158,25 +187,41 @@ def first_ready(cache: Cache, claims: Sequence[Claim]) -> tuple[Any, ...]:
     return behind_head(heads, first.queue, heads.first(first.queue, count, frozenset()), count)
 
 
-def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:
-    return command.lease_ms, command.shuffle, command.redrive_policy
+def _terms(command: Claim) -> tuple[bool, RedrivePolicy | None]:
+    return command.shuffle, command.redrive_policy
 
 
 def _lease(
-    tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int, scan: Allowance | None = None
+    tx: Transaction,
+    limit: GroupLimit,
+    lengths: Sequence[tuple[int, int]],
+    terms: Terms,
+    scan: Allowance | None = None,
 ) -> list[Delivery]:
-    """Lease up to `count` messages of a queue. scan: what a claim by attributes may look at."""
+    """Lease messages of a queue. lengths: of the leases (ms), and how many messages at most get each, in this order.
+
+    scan: what a claim by attributes may look at.
+    """
+    count = sum([most for _, most in lengths])
     delivering = tx.allowances.of(Step.DELIVER)
-    if count == 0 or delivering.used_up:
+    if count == 0 or delivering.used_up or tx.waited_out:
         return []
     if terms.takes_anything and limit.passes_all and not tx.isolated:
         rows = select_ready(tx, limit.queue, min(count, delivering.messages), delivering.bytes)
         if max(map(attempts_of, rows), default=0) < tx.rules(limit.queue).max_attempts:
             delivering.charge(len(rows), sum(map(bytes_of, rows)))
-            return _deliver(tx, limit.queue, rows, lease_ms)
+            return [
+                delivery
+                for (lease_ms, _), some in zip(
+                    lengths, slices(rows, [most for _, most in lengths]), strict=True
+                )
+                for delivery in _deliver(tx, limit.queue, some, lease_ms)
+            ]
     deliveries: list[Delivery] = []
-    while rows := select_allowed(tx, limit, count - len(deliveries), terms, scan):
-        deliveries += _deliver_each(tx, limit, rows, lease_ms)
+    for lease_ms, most in lengths:
+        wanted = len(deliveries) + most
+        while rows := select_allowed(tx, limit, wanted - len(deliveries), terms, scan):
+            deliveries += _deliver_each(tx, limit, rows, lease_ms)
     return deliveries
 
 

@@ -19,7 +19,7 @@ from forq_trio.storage.relational.heads import Heads
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove, target_of
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
 from forq_trio.storage.relational.operations.shuffle import draw
-from forq_trio.storage.relational.operations.where import matching
+from forq_trio.storage.relational.operations.where import matching, rows_drawn
 from forq_trio.storage.relational.row import ATTEMPTS, BYTES, GROUP_ID, SEQ, ReadyRow, Row, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
@@ -32,12 +32,11 @@ bytes_of = itemgetter(BYTES)
 
 
 class Terms(NamedTuple):
-    """What a claim asks for besides a number of messages. lease_ms: None means the queue's.
+    """What a claim asks for besides a number of messages and the length of their leases.
 
     step: what is charged for them; bytes_of: with how many bytes, by row.
     """
 
-    lease_ms: int | None
     shuffle: bool
     redrive_policy: RedrivePolicy | None
     step: str = Step.DELIVER
@@ -64,6 +63,7 @@ def select_allowed(
         candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms, scan)
         if not candidates:
             break
+        limit.look_up(candidates, count)
         held: list[ReadyRow] = []
         for row in candidates:
             if len(accepted) == count or delivering.used_up:
@@ -100,8 +100,7 @@ def _candidates(
         return select_ready(tx, queue, count, bytes_max)
     aside = set(tx.sequences_set_aside())
     drawn = draw(tx.query, queue, tx.ready(queue), count)
-    rows = (row for seq in drawn if seq not in aside for row in tx.query("select_drawn", seq))
-    return _up_to(rows, bytes_max)
+    return _up_to(rows_drawn(tx, [seq for seq in drawn if seq not in aside]), bytes_max)
 
 
 def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:

@@ -79,7 +79,7 @@ def _refusing(
 
 
 @_refusing
-@operation_on_each(OpenConsumer)
+@operation_on_each(OpenConsumer, changes=lambda _, command: [command.queue])
 def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
     return _save(
         tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_numbers_of, tx))
@@ -92,7 +92,7 @@ def _numbers_of(tx: Transaction, key: str) -> rules.ForgottenNumbers | None:
 
 
 @_refusing
-@operation_on_each(LeaseMessages)
+@operation_on_each(LeaseMessages, changes=lambda _, command: [command.queue])
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     """Pages of a lease, as many as the allowance lets."""
     if tx.allowances.used_up(Step.LEASE):
@@ -158,7 +158,7 @@ def _take(tx: Transaction, name: PageName, messages_max: int, token: int) -> tup
             _mark_leased(tx, name, rows, token)
             return rows, body
     leased: list[Leased] = []
-    terms = Terms(None, False, None, Step.LEASE, partial(_line_bytes, queue))
+    terms = Terms(False, None, Step.LEASE, partial(_line_bytes, queue))
     while rows := select_allowed(tx, limit, count - len(leased), terms):
         allowed = _lines(tx, limit, rows)
         _mark_leased(tx, name, [row for row, _ in allowed], token)
@@ -227,7 +227,7 @@ def _line_bytes(queue: str, row: ReadyRow) -> int:
 
 
 @_refusing
-@operation_on_each(SettleLease)
+@operation_on_each(SettleLease, changes=lambda _, command: [command.queue])
 def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     """Settle pages of a lease, as many as the allowance lets."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
@@ -290,7 +290,7 @@ def drop(tx: Transaction, command: DropPages) -> Consumer | None:
 
 
 @_refusing
-@operation_on_each(ForgetConsumer)
+@operation_on_each(ForgetConsumer, changes=lambda _, command: [command.queue])
 def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     consumer = rules.to_forget(tx.consumers, command)
     if consumer is None:

@@ -1,6 +1,6 @@
 """Failed, expired and evicted messages: moved to their dead-letter queue, or deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -9,9 +9,12 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.relational.operations.logs import keep
-from forq_trio.storage.relational.row import Row, read_waiting
+from forq_trio.storage.relational.row import Row, Waiting, read_waiting
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import dead_letter_target, moved_position
+
+WaitingBehind = Mapping[int, tuple[str, Waiting]]
+"""The keys of messages, and the offers that wait behind them, by sequence."""
 
 
 def dead_letter_or_delete(
@@ -24,6 +27,7 @@ def dead_letter_or_delete(
     """
     removed: list[Row] = []
     moved: list[tuple[object, ...]] = []
+    waiting = read_all_waiting(tx, messages)
     for message in messages:
         goes_to = target
         if goes_to is None:
@@ -31,7 +35,7 @@ def dead_letter_or_delete(
         if goes_to in (NO_DEAD_LETTERS, message.queue):
             removed.append(message)
         else:
-            (alone,) = without_waiting(tx, [message])
+            (alone,) = without_waiting(tx, [message], waiting=waiting)
             moved.append(_move(tx, alone, goes_to, event_reason, reason))
     remove(tx, removed, CLEANED_UP, event_reason)
     tx.run("dead_letter", moved)
@@ -83,24 +87,30 @@ def drop(tx: Transaction, messages: Sequence[Row]) -> None:
     remove(tx, messages, CLEANED_UP, "deleted_by_user", alone=False)
 
 
-def without_waiting(tx: Transaction, messages: Sequence[Row], *, goes_on: bool = True) -> Sequence[Row]:
+def read_all_waiting(tx: Transaction, messages: Sequence[Row]) -> WaitingBehind:
+    """What waits behind the keys of these messages."""
+    keyed = [message.seq for message in messages if message.kind is not None]
+    rows = tx.query("read_all_waiting", str(keyed)) if keyed else ()
+    return {seq: (key, read_waiting(waiting)) for seq, key, waiting in rows}
+
+
+def without_waiting(
+    tx: Transaction, messages: Sequence[Row], *, goes_on: bool = True, waiting: WaitingBehind | None = None
+) -> Sequence[Row]:
     """These messages as they are alone: what waits behind their keys becomes messages (`waiting.store_waiting`).
 
-    goes_on: False if it is removed instead.
+    goes_on: False if it is removed instead. waiting: what waits behind them, and others, if it was read.
     """
-    keyed = [message.seq for message in messages if message.kind is not None]
-    if not keyed:
+    found = read_all_waiting(tx, messages) if waiting is None else waiting
+    if not found:
         return messages
-    found = {
-        seq: (key, read_waiting(waiting)) for seq, key, waiting in tx.query("read_all_waiting", str(keyed))
-    }
     alone = []
     for message in messages:
         if message.seq in found:
-            key, waiting = found[message.seq]
+            key, behind = found[message.seq]
             if goes_on:
-                tx.waiting.append((message.queue, (str(message.kind), key), waiting))
-            message = resized(tx, message, -waiting.size)
+                tx.waiting.append((message.queue, (str(message.kind), key), behind))
+            message = resized(tx, message, -behind.size)
             tx.query("save_waiting", 0, None, message.seq)
         alone.append(message)
     return alone

@@ -14,6 +14,7 @@ from forq_trio.model.queue_settings import Order, Overflow, QueueRules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove
+from forq_trio.storage.relational.operations.dedup import find_first
 from forq_trio.storage.relational.row import Row
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Space, above, may_overflow, message_bytes
@@ -52,7 +53,7 @@ def evict_for(
         return None
     if rules.overflow is Overflow.REJECT:
         return QueueFull()
-    if tx.allowances.used_up(Step.EVICT):
+    if tx.allowances.used_up(Step.EVICT) or tx.waited_out:
         return DEFERRED
     over = above(stored, rules)
     victims = _find_victims(tx, queue, rules.order, newest, missing, new.messages)
@@ -69,7 +70,7 @@ def _without_duplicates(tx: Transaction, queue: str, messages: Sequence[NewMessa
     for message in messages:
         dedup_id = message.deduplication_id
         if dedup_id is not None:
-            if dedup_id in seen or tx.query("find_dedup", queue, dedup_id, tx.now_ms):
+            if dedup_id in seen or find_first(tx, queue, dedup_id) is not None:
                 continue
             seen.add(dedup_id)
         new.append(message)

@@ -6,13 +6,15 @@ or when a limit is changed.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.messages import Status
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.relational.cache import Group
-from forq_trio.storage.relational.operations.rate_limit import next_token_ms, tokens, wake
+from forq_trio.storage.relational.operations.rate_limit import look_up_buckets, next_token_ms, tokens, wake
+from forq_trio.storage.relational.rehearsal import each_rehearsed
 from forq_trio.storage.relational.row import GROUP_ID, POSITION, PRIORITY, SEQ, Place, ReadyRow
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
@@ -66,6 +68,24 @@ class GroupLimit:
             left = self._left[group_id] = self.left(group_id, limits.RATE_COUNT_MAX)
         return left
 
+    def look_up(self, rows: Sequence[ReadyRow], count: int) -> None:
+        """Read at once what `admits` and `held_before` need for these rows, of which up to `count` are handed out."""
+        tx = self._tx
+        if self.admits_all or not tx.connection.is_distant:
+            return
+        new = [group_id for group_id in dict.fromkeys(row[GROUP_ID] for row in rows) if group_id]
+        new = [group_id for group_id in new if group_id not in self._left]
+        if not new:
+            return
+        look_up_groups(tx, [(self.queue, group_id) for group_id in new])
+        for group_id in new:
+            self._left_now(group_id)
+        if self.rate is not None and tx.counted(self.queue).held:
+            most = {group_id: min(self._left[group_id], count) for group_id in new if self._left[group_id]}
+            bindings = [(self.queue, group_id, left) for group_id, left in most.items()]
+            for (group_id, left), held in zip(most.items(), _held_each(tx, bindings), strict=True):
+                self._held[group_id] = left, held
+
     def held_before(self, row: ReadyRow, most: int) -> Sequence[Held]:
         """The messages to hand out before this ready one, at most so many: held ones of its group.
 
@@ -100,7 +120,9 @@ class GroupLimit:
         """How many messages of a group may be handed out now, if it is not more than `most`."""
         group = self.queue, group_id
         if self.in_flight_max is not None:
-            most = min(most, self.in_flight_max - count_in_process(self._tx, group, self.in_flight_max))
+            known = self._tx.in_process.pop(group, None)
+            count = count_in_process(self._tx, group, self.in_flight_max) if known is None else known
+            most = min(most, self.in_flight_max - count)
         return most if self.rate is None else min(most, tokens(self._tx, group, self.rate))
 
     def set_aside(self, row: ReadyRow, error: Exception) -> None:
@@ -131,48 +153,74 @@ def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
     return int(count)
 
 
+def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
+    """Read at once how many messages of these groups are processing, and their tokens, where they are limited."""
+    rules = {queue: tx.rules(queue) for queue in {queue for queue, _ in groups}}
+    counted = [
+        (*group, limit) for group in groups if (limit := rules[group[0]].group_in_flight_max) is not None
+    ]
+    for bindings, ((count,),) in zip(counted, tx.query_each("count_in_process", counted), strict=True):
+        tx.in_process[bindings[0], bindings[1]] = count
+    look_up_buckets(
+        tx, [(group, rate) for group in groups if (rate := rules[group[0]].group_rate) is not None]
+    )
+
+
 def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
     """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
+    each_rehearsed(tx, groups, partial(_unhold_group, tx), lambda group: [group])
+    each_rehearsed(tx, tx.queues_unholding(), partial(_unhold_queue, tx), lambda queue: [queue])
+
+
+def _unhold_group(tx: Transaction, group: Group) -> None:
     allowance = tx.allowances.of(Step.UNHOLD_GROUP)
-    for group in groups:
-        queue, group_id = group
-        limit = GroupLimit(tx, queue)
-        if limit.admits_all or tx.counted(queue).held == 0:
-            continue
-        free = 0 if allowance.used_up else limit.left(group_id, allowance.messages + 1)
-        held = _held(tx, "select_held_of_group", *group, max(free, 0))
-        if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
-            tx.put_back(group)
-        elif free <= 0:
-            limit.note_limited(group_id)
+    queue, group_id = group
+    limit = GroupLimit(tx, queue)
+    if limit.admits_all or tx.counted(queue).held == 0:
+        return
+    free = 0 if allowance.used_up else limit.left(group_id, limits.DUE_BATCH_MAX + 1)
+    held = _held(tx, "select_held_of_group", *group, free) if free > 0 else ()
+    if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
+        tx.put_back(group)
+    elif free <= 0:
+        limit.note_limited(group_id)
+
+
+def _unhold_queue(tx: Transaction, queue: str) -> None:
     allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
-    for queue in tx.queues_unholding():
-        if allowance.used_up:
-            break
-        held = _held(tx, "select_held", queue, tx.unhold_cursor(queue), allowance.messages + 1)
-        ready = _make_ready(tx, queue, held, allowance)
-        tx.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
+    if allowance.used_up:
+        return
+    held = _held(tx, "select_held", queue, tx.unhold_cursor(queue), limits.DUE_BATCH_MAX + 1)
+    ready = _make_ready(tx, queue, held, allowance)
+    tx.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
 
 
 def wake_limited(tx: Transaction) -> None:
     """At the end of a batch: groups with held messages are freed when they have a token, at once if they have one."""
-    for group in tx.limited:
-        queue, group_id = group
-        limit = GroupLimit(tx, queue)
-        if (
-            limit.rate is None
-            or not tx.counted(queue).held
-            or not _held(tx, "select_held_of_group", *group, 1)
-        ):
-            continue
-        if not tokens(tx, group, limit.rate):
-            wake(tx, group, next_token_ms(tx, group, limit.rate))
-        elif limit.left(group_id, 1):
-            wake(tx, group, tx.now_ms)
+    each_rehearsed(tx, sorted(tx.limited), partial(_wake_limited, tx), lambda group: [group])
+
+
+def _wake_limited(tx: Transaction, group: Group) -> None:
+    queue, group_id = group
+    limit = GroupLimit(tx, queue)
+    if limit.rate is None or not tx.counted(queue).held or not _held(tx, "select_held_of_group", *group, 1):
+        return
+    if not tokens(tx, group, limit.rate):
+        wake(tx, group, next_token_ms(tx, group, limit.rate))
+    elif limit.left(group_id, 1):
+        wake(tx, group, tx.now_ms)
 
 
 def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:
-    return [Held(seq, size, (*place,)) for seq, size, *place in tx.query(statement, *bindings)]
+    return _read_held(tx.query(statement, *bindings))
+
+
+def _held_each(tx: Transaction, bindings: Sequence[tuple[Any, ...]]) -> list[list[Held]]:
+    return [_read_held(rows) for rows in tx.query_each("select_held_of_group", bindings)]
+
+
+def _read_held(rows: Sequence[Any]) -> list[Held]:
+    return [Held(seq, size, (*place,)) for seq, size, *place in rows]
 
 
 def _make_ready(tx: Transaction, queue: str, held: Sequence[Held], allowance: Allowance) -> Sequence[Held]:

@@ -1,11 +1,15 @@
 """Round-robin between groups: computes the `position` of a message that is sent (rules.group_position).
 
 A queue becomes grouped with its first message that has a group, and then stays so. Until then it costs
-nothing; from then on a send looks up the position of its group's last message, once for each group of a batch.
+nothing; from then on a send looks up the position of its group's last message, once for each group of a batch; on a
+database over the network those of all groups at once (`look_up_groups`).
 """
 
-from forq_trio.model.messages import Status
+from collections.abc import Iterable, Mapping
+
+from forq_trio.model.messages import NewMessage, Status
 from forq_trio.model.queue_settings import Order
+from forq_trio.storage.relational.cache import Round
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import NO_GROUP, group_position
 
@@ -33,33 +37,92 @@ def position_and_group(
     known_round = tx.round_of(queue, priority)
     next_round = _first_ready(tx, queue, priority) if known_round is None else known_round + 1
     position = group_position(seq, next_round, _last_of_group(tx, queue, group_id, priority))
-    tx.last_of_group[queue, group_id, priority] = position
+    tx.last_of_group[queue][group_id, priority] = position
     if status == Status.READY and known_round is None and (next_round is None or position < next_round):
-        tx.first_ready[queue, priority] = position
+        tx.first_ready.setdefault(queue, {})[priority] = position
     return position, group_id
+
+
+def look_up_groups(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) -> None:
+    """Read at once where the last messages are of the groups of these ones, by queue, and the first ready ones.
+
+    Of a queue that gets its first message with a group now, that is read when it has joined the rounds; before that
+    where these ones all have groups.
+    """
+    fifo: dict[str, bool] = {}
+    groups: dict[tuple[str, str, int], None] = {}
+    without: set[str] = set()
+    for queue, message in messages:
+        if queue not in fifo:
+            fifo[queue] = tx.rules(queue).order is Order.FIFO
+        if not fifo[queue]:
+            continue
+        key = queue, NO_GROUP if message.group is None else message.group, message.priority
+        if tx.grouped(queue):
+            groups[key] = None
+        elif message.group is not None:
+            tx.joining.setdefault(queue, {})[key] = None
+        else:
+            without.add(queue)
+    joining = [
+        queue for queue in tx.joining.keys() & fifo.keys() if queue not in without and tx.counted(queue).total
+    ]
+    for queue, rows in zip(
+        joining, tx.query_each("ready_priorities", [(queue,) for queue in joining]), strict=True
+    ):
+        tx.priorities[queue] = [priority for (priority,) in rows]
+        groups |= tx.joining[queue]
+    if groups:
+        _read_positions(tx, groups, {queue: tx.counted(queue).total > 0 for queue in fifo})
+
+
+def _read_positions(
+    tx: Transaction, groups: Iterable[tuple[str, str, int]], has_messages: Mapping[str, bool]
+) -> None:
+    """Read where the last messages of these groups are, and the first ready ones of their priorities."""
+    last: list[tuple[str, str, int]] = []
+    first: dict[Round, None] = {}
+    for key in groups:
+        queue, group_id, priority = key
+        last_known, first_known = tx.last_of_group.setdefault(queue, {}), tx.first_ready.setdefault(queue, {})
+        if not has_messages[queue]:
+            last_known.setdefault((group_id, priority), None)
+            first_known.setdefault(priority, None)
+            continue
+        if (group_id, priority) not in last_known:
+            last.append(key)
+        if priority not in first_known and tx.round_of(queue, priority) is None:
+            first[queue, priority] = None
+    for (queue, group_id, priority), found in zip(last, tx.query_each("last_of_group", last), strict=True):
+        tx.last_of_group[queue][group_id, priority] = found[0][0]
+    for (queue, priority), found in zip(first, tx.query_each("ready_positions", [*first]), strict=True):
+        tx.first_ready[queue][priority] = found[0][0]
 
 
 def _join_rounds(tx: Transaction, queue: str) -> None:
     """Messages without a group join the rounds from now on, behind the last ready message of their priority."""
+    has_messages = tx.counted(queue).total > 0 or tx.inserts.has_new(queue)  # those are not counted yet
     tx.write_inserts()
-    priorities = tx.query("ready_priorities", queue)
-    tx.run("join_rounds", [(queue, priority) for (priority,) in priorities])
+    if has_messages:
+        known = tx.priorities.pop(queue, None)
+        priorities = [each for (each,) in tx.query("ready_priorities", queue)] if known is None else known
+        tx.run("join_rounds", [(queue, priority) for priority in priorities])
     tx.make_grouped(queue)
+    _read_positions(tx, tx.joining.pop(queue, ()), {queue: has_messages})
 
 
 def _first_ready(tx: Transaction, queue: str, priority: int) -> int | None:
     """The position of the first ready message."""
-    key = queue, priority
-    if key not in tx.first_ready:
-        ((first, _),) = tx.query("ready_positions", queue, priority)
-        tx.first_ready[key] = first
-    return tx.first_ready[key]
+    known = tx.first_ready.setdefault(queue, {})
+    if priority not in known:
+        ((known[priority], _),) = tx.query("ready_positions", queue, priority)
+    return known[priority]
 
 
 def _last_of_group(tx: Transaction, queue: str, group_id: str, priority: int) -> int | None:
     """The highest position of a message of this group, in whatever status."""
-    key = queue, group_id, priority
-    if key not in tx.last_of_group:
-        ((last,),) = tx.query("last_of_group", queue, group_id, priority)
-        tx.last_of_group[key] = last
-    return tx.last_of_group[key]
+    known = tx.last_of_group.setdefault(queue, {})
+    key = group_id, priority
+    if key not in known:
+        ((known[key],),) = tx.query("last_of_group", queue, group_id, priority)
+    return known[key]

@@ -62,7 +62,7 @@ def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     return Removed(len(removed), len(removed) < len(wanted))
 
 
-@operation_on_each(PurgeHistory)
+@operation_on_each(PurgeHistory, changes=lambda _, command: [command.queue])
 def purge_history(tx: Transaction, command: PurgeHistory) -> Purged:
     up_to = tx.history.log.last if command.up_to is None else command.up_to
     bound = limits.HISTORY_STEP_MESSAGES + 1

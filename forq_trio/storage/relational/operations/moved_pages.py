@@ -14,6 +14,7 @@ page that may have a message.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,6 +27,7 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import Line, read_line
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.rehearsal import each_rehearsed
 from forq_trio.storage.relational.row import (
     ATTEMPTS,
     BYTES,
@@ -245,12 +247,23 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
     most = limits.CONSUMER_PUT_BACK_MESSAGES_MAX
     pages = tx.query("moved_by_id", _encode(missing[:most]).decode()) if missing else []
-    for page in pages:
-        if tx.allowances.used_up(Step.PUT_BACK):
-            return found, frozenset([message_id for _, message_id in missing])
-        put_named_back(tx, PageName(*page))
+    if not all(
+        each_rehearsed(tx, [PageName(*page) for page in pages], partial(_put_back_if_allowed, tx), _named)
+    ):
+        return found, frozenset([message_id for _, message_id in missing])
     later = frozenset([message_id for _, message_id in missing[most:]])
     return (rows_of(tx.query("find_by_id", ids)) if pages else found), later
+
+
+def _put_back_if_allowed(tx: Transaction, name: PageName) -> bool:
+    if tx.allowances.used_up(Step.PUT_BACK):
+        return False
+    put_named_back(tx, name)
+    return True
+
+
+def _named(name: PageName) -> list[PageName]:
+    return [name]
 
 
 def id_of_moved(tx: Transaction, queue: str, sequence: int) -> str | None:
@@ -262,7 +275,7 @@ def id_of_moved(tx: Transaction, queue: str, sequence: int) -> str | None:
     return next((each.id for each in _read_messages(rows) if each.seq == sequence), None)
 
 
-@operation_on_each(PutBack)
+@operation_on_each(PutBack, changes=lambda _, command: [command.queue])
 def put_range_back(tx: Transaction, command: PutBack) -> Deferred | None:
     tx.look_at(command.queue)
     while moved := newest_moved(tx, command.queue, command.before, command.above):

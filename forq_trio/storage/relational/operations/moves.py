@@ -1,6 +1,6 @@
 """Commands on single messages by their ids: redrive, delete, cancel, and resubmit a copy."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from json import dumps
 
 from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
@@ -9,6 +9,7 @@ from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Statu
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import (
+    read_all_waiting,
     remove,
     remove_for_user,
     transfer,
@@ -16,15 +17,25 @@ from forq_trio.storage.relational.operations.dead_letters import (
 )
 from forq_trio.storage.relational.operations.moved_pages import find_by_id
 from forq_trio.storage.relational.operations.redrives import refused, take_step
-from forq_trio.storage.relational.operations.send import send
+from forq_trio.storage.relational.operations.send import is_bounded, send
 from forq_trio.storage.relational.operations.table import operation, operation_on_each
-from forq_trio.storage.relational.operations.waiting import give_key_back
+from forq_trio.storage.relational.operations.waiting import give_keys_back
 from forq_trio.storage.relational.row import Row, read_attributes, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import check_unbound
 
 
-@operation_on_each(Redrive)
+def _changes_of_messages(_: Transaction, command: Redrive | Delete) -> Sequence[Hashable]:
+    return command.message_ids
+
+
+def _changes_of_copy(tx: Transaction, command: Resubmit) -> list[Hashable]:
+    """Its message; any message, where a copy may evict others."""
+    may_evict = command.target is None or is_bounded(tx.rules(command.target))
+    return [command.message_id, *["evicted"] * may_evict]
+
+
+@operation_on_each(Redrive, changes=_changes_of_messages)
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError | Deferred:
     allowance = tx.allowances.of(Redrive)
     if allowance.used_up:
@@ -36,6 +47,7 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError |
     found = _named(tx, allowance, command.queue, command.message_ids)
     rows: list[tuple[object, ...]] = []
     keyed: list[tuple[str, str, int]] = []
+    waiting = read_all_waiting(tx, list(found.values()))
     results = []
     for message_id in command.message_ids:
         message = found.get(message_id)
@@ -47,14 +59,13 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError |
             and check_unbound(tx.settings(target)) is None
         )
         if message is not None and moved:
-            (alone,) = without_waiting(tx, [found.pop(message_id)])
+            (alone,) = without_waiting(tx, [found.pop(message_id)], waiting=waiting)
             rows.append(_redriven(tx, alone, str(target)))
             if message.kind is not None:
                 keyed.append((str(target), message.kind, message.seq))
         results.append(moved)
     tx.run("redrive", rows)
-    for each in keyed:
-        give_key_back(tx, *each)
+    give_keys_back(tx, keyed)
     take_step(tx, command.step, len(rows))
     return tuple(results)
 
@@ -65,7 +76,7 @@ def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
     return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
 
 
-@operation_on_each(Delete)
+@operation_on_each(Delete, changes=_changes_of_messages)
 def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | ForqError | Deferred:
     allowance = tx.allowances.of(Delete)
     if allowance.used_up:
@@ -114,7 +125,7 @@ def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Seque
     return found
 
 
-@operation_on_each(Resubmit)
+@operation_on_each(Resubmit, changes=_changes_of_copy)
 def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Deferred | None:
     copying = tx.allowances.of(Resubmit)
     if copying.used_up or tx.allowances.used_up(Step.EVICT):
@@ -140,7 +151,7 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Defer
         dead_letter_queue=original.dead_letter_queue,
         default_max_receives=default_max_receives,
     )
-    stored: list[Produced] = []
+    stored: list[Produced | ForqError] = []
 
     def replace() -> None:
         if command.remove:
@@ -148,15 +159,23 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Defer
             remove_for_user(tx, [original])
         sent = send(tx, target, (copy,))
         assert not isinstance(sent, Deferred)  # the allowance was checked before
-        if isinstance(sent, ForqError):
-            raise sent
         tx.write_inserts()
-        stored.extend(sent)
+        stored.extend([sent] if isinstance(sent, ForqError) else sent)
+        if command.remove and isinstance(sent, ForqError):
+            raise sent
 
+    if not command.remove or (
+        not is_bounded(tx.rules(target)) and tx.admit(target, *_named_by(copy)) is None
+    ):
+        replace()
+        return stored[0]
     # In a savepoint: a copy that is refused undoes the removal, and nothing else of the batch.
     error = tx.attempt(replace)
-    if error is None:
-        return stored[0]
-    if isinstance(error, ForqError):
-        return error
+    if error is None or isinstance(error, ForqError):
+        return error or stored[0]
     raise error
+
+
+def _named_by(message: NewMessageWithDefaultBound) -> tuple[str, ...]:
+    """The dead-letter queue that it names."""
+    return (message.dead_letter_queue,) if message.dead_letter_queue else ()

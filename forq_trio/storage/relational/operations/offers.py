@@ -1,11 +1,11 @@
 """Offers: messages with a key are stored, changed, or left as they are; and the commands that name a key.
 
 One SELECT finds the pending messages of a command's keys; a key that comes again in it is looked up again. In a queue
-with bounds an offer may evict messages, so there each offer is looked up alone. Contents that offers replace, or are
-compared with, are charged to their allowance: the next batch goes on with the others.
+with bounds that drops messages an offer may evict some: there each offer is looked up alone. Contents that offers
+replace, or are compared with, are charged to their allowance: the next batch goes on with the others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from json import dumps
 from typing import NamedTuple
 
@@ -16,15 +16,15 @@ from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, 
 from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
 from forq_trio.model.keys import Offered, Offering, Outcome
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Order, QueueRules
+from forq_trio.model.queue_settings import Order, Overflow, QueueRules
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import drop, resized
 from forq_trio.storage.relational.operations.groups import position_and_group
 from forq_trio.storage.relational.operations.isolation import settle_each
-from forq_trio.storage.relational.operations.send import Key, is_bounded, send
+from forq_trio.storage.relational.operations.send import Key, is_bounded, look_up, send
 from forq_trio.storage.relational.operations.settle import remove_acked
-from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.operations.table import carry_out_each, operation, operation_on_each
 from forq_trio.storage.relational.operations.waiting import store_waiting
 from forq_trio.storage.relational.row import (
     Row,
@@ -58,14 +58,42 @@ class Pending(NamedTuple):
     has_waiting: bool
 
 
-@operation_on_each(OfferMany)
+def _changes_of_offers(tx: Transaction, command: OfferMany) -> list[Hashable]:
+    """Its keys; all of a queue that is full, where an offer may evict the message of another one."""
+    queue = command.queue
+    if _may_evict(tx, queue):
+        return [queue]
+    return [(queue, each.kind, each.key) for each in command.offerings]
+
+
+def _may_evict(tx: Transaction, queue: str) -> bool:
+    rules = tx.rules(queue)
+    return is_bounded(rules) and rules.overflow is not Overflow.REJECT
+
+
+def _changes_of_key(_: Transaction, command: RescheduleKey | AckRevision | DropKey) -> list[Hashable]:
+    return [(command.queue, command.kind, command.key)]
+
+
+def _changes_of_queue(_: Transaction, command: DropKeys) -> list[Hashable]:
+    return [command.queue]
+
+
+@operation(OfferMany)
+def offer_all(
+    tx: Transaction, commands: Sequence[OfferMany]
+) -> list[tuple[Offered | ForqError, ...] | Deferred]:
+    look_up(tx, [(command.queue, each.message) for command in commands for each in command.offerings])
+    return carry_out_each(tx, commands, offer, _changes_of_offers)
+
+
 def offer(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...] | Deferred:
     queue = command.queue
-    bounded = is_bounded(tx.rules(queue))
+    may_evict = _may_evict(tx, queue)
     newest = tx.last_seq
     outcomes: list[Offered | ForqError] = []
     allowance = tx.allowances.of(OfferMany)
-    for run in _runs(command.offerings, 1 if bounded else limits.PRODUCE_BATCH_MAX):
+    for run in _runs(command.offerings, 1 if may_evict else limits.PRODUCE_BATCH_MAX):
         store_waiting(tx)
         offers = _Offers(tx, queue, run, newest)
         for each in run:
@@ -120,6 +148,27 @@ class _Offers:
         self._newest = newest
         self._pending = _find(tx, queue, [(each.kind, each.key) for each in offerings])
         self._new_keys: list[tuple[object, ...]] = []
+        self._look_up(offerings)
+
+    def _look_up(self, offerings: Sequence[Offering]) -> None:
+        """Behind a network: read at once what waits behind these keys, and whether they have these contents."""
+        tx = self._tx
+        self._waiting: dict[int, bytes] = {}
+        self._same: dict[int, bool] = {}
+        pairs = [(each, self._pending.get((each.kind, each.key))) for each in offerings]
+        known = [
+            (each, pending)
+            for each, pending in pairs
+            if pending is not None and not each.mode.startswith("create")
+        ]
+        if len(known) < 2 or not tx.connection.is_distant:
+            return
+        waiting = [(pending.row.seq,) for _, pending in known if pending.has_waiting]
+        for (seq,), ((text,),) in zip(waiting, tx.query_each("read_waiting", waiting), strict=True):
+            self._waiting[seq] = text
+        alike = [(pending.row.seq, each.content) for each, pending in known if _has_options(each, pending)]
+        for (seq, _), ((same,),) in zip(alike, tx.query_each("has_content", alike), strict=True):
+            self._same[seq] = bool(same)
 
     def write(self) -> None:
         self._tx.write_inserts()
@@ -174,7 +223,7 @@ class _Offers:
         if stays_due:
             due = now_ms
         same_time = stays_due or _is_same_time(offering, due, pending.due, now_ms)
-        if not pending.has_waiting and same_time and _is_like(tx, offering, pending):
+        if not pending.has_waiting and same_time and self._is_like(offering, pending):
             return self._ignore(offering, pending)
         size = message_bytes(offering.content, offering.attributes)
         refusal = self._refusal(offering, size - row.bytes)
@@ -230,7 +279,7 @@ class _Offers:
     def _let_wait(self, offering: Offering, pending: Pending) -> Offered | ForqError:
         """Store an offer behind the message in process, in the place of one that waits there already."""
         tx, row, now_ms = self._tx, pending.row, self._tx.now_ms
-        old = _read_waiting(tx, pending)
+        old = self._read_waiting(pending)
         first_offer_at = now_ms if old is None else old.first_offer_at
         due, max_wait_until = _due(tx, offering, self._rules, first_offer_at)
         same = (
@@ -253,6 +302,19 @@ class _Offers:
         _save_waiting(tx, row, new, growth)
         outcome: Outcome = "created" if old is None else "ignored" if same else "updated"
         return Offered(outcome, row.id, row.seq, due, revision, once_more=True)
+
+    def _is_like(self, offering: Offering, pending: Pending) -> bool:
+        """True if the pending message has the content and the options of an offer; the due time is not looked at."""
+        if not _has_options(offering, pending):
+            return False
+        seq = pending.row.seq
+        if seq not in self._same:
+            self._same[seq] = bool(self._tx.query("has_content", seq, offering.content)[0][0])
+        return self._same[seq]
+
+    def _read_waiting(self, pending: Pending) -> Waiting | None:
+        seq = pending.row.seq
+        return read_waiting(self._waiting[seq]) if seq in self._waiting else _read_waiting(self._tx, pending)
 
     def _refusal(self, offering: Offering, growth: int) -> ForqError | None:
         """The error of an offer that makes the queue grow by so many bytes, if it may not be stored."""
@@ -288,8 +350,8 @@ def _content_of(offering: Offering) -> NewMessage:
     )
 
 
-def _is_like(tx: Transaction, offering: Offering, pending: Pending) -> bool:
-    """True if the pending message has the content and the options of an offer; the due time is not looked at."""
+def _has_options(offering: Offering, pending: Pending) -> bool:
+    """True if the pending message has the options of an offer."""
     row = pending.row
     return (
         offering.priority == row.priority
@@ -298,7 +360,6 @@ def _is_like(tx: Transaction, offering: Offering, pending: Pending) -> bool:
         and offering.max_attempts == row.max_attempts
         and offering.dead_letter_queue == row.dead_letter_queue
         and (offering.attributes or None) == read_attributes(pending.attributes)
-        and bool(tx.query("has_content", row.seq, offering.content)[0][0])
     )
 
 
@@ -312,7 +373,7 @@ def _save_waiting(tx: Transaction, row: Row, waiting: Waiting | None, growth: in
     tx.query("save_waiting", size, None if waiting is None else write_waiting(waiting), row.seq)
 
 
-@operation_on_each(RescheduleKey)
+@operation_on_each(RescheduleKey, changes=_changes_of_key)
 def reschedule(tx: Transaction, command: RescheduleKey) -> Offered | MessageInFlight | Deferred | None:
     allowance = tx.allowances.of(RescheduleKey)
     if allowance.used_up:
@@ -344,7 +405,7 @@ def reschedule(tx: Transaction, command: RescheduleKey) -> Offered | MessageInFl
     return Offered("updated", row.id, row.seq, due, revision)
 
 
-@operation_on_each(AckRevision)
+@operation_on_each(AckRevision, changes=_changes_of_key)
 def ack_revision(tx: Transaction, command: AckRevision) -> bool | Deferred:
     allowance = tx.allowances.of(AckRevision)
     if allowance.used_up:
@@ -358,7 +419,7 @@ def ack_revision(tx: Transaction, command: AckRevision) -> bool | Deferred:
     return True
 
 
-@operation_on_each(DropKey)
+@operation_on_each(DropKey, changes=_changes_of_key)
 def drop_key(tx: Transaction, command: DropKey) -> bool | Deferred:
     allowance = tx.allowances.of(DropKey)
     if allowance.used_up:
@@ -374,7 +435,7 @@ def drop_key(tx: Transaction, command: DropKey) -> bool | Deferred:
     return True
 
 
-@operation_on_each(DropKeys)
+@operation_on_each(DropKeys, changes=_changes_of_queue)
 def drop_keys(tx: Transaction, command: DropKeys) -> Purged:
     store_waiting(tx)
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)

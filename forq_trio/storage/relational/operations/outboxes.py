@@ -1,16 +1,25 @@
 """Outboxes: messages and the position of their outbox are stored in one transaction (storage/engine.py's rule 22)."""
 
+from collections.abc import Sequence
+
 from forq_trio.model.commands import RelayMessages
 from forq_trio.model.errors import ForqError
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.outboxes import check_outboxes, check_owner
-from forq_trio.storage.relational.operations.send import send
-from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.operations.send import look_up, send
+from forq_trio.storage.relational.operations.table import carry_out_each, operation
 from forq_trio.storage.relational.transaction import Transaction
 
 
-@operation_on_each(RelayMessages)
+@operation(RelayMessages)
+def relay_all(
+    tx: Transaction, commands: Sequence[RelayMessages]
+) -> list[OutboxPosition | ForqError | Deferred]:
+    look_up(tx, [(each.queue, each.message) for command in commands for each in command.messages])
+    return carry_out_each(tx, commands, relay, lambda _, command: [command.outbox])
+
+
 def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | ForqError | Deferred:
     found = tx.query("find_outbox", command.outbox)
     position, made_by = found[0] if found else (0, command.key.name)

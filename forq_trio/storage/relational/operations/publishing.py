@@ -4,7 +4,7 @@ Publish only numbers its stages. `advance` moves their messages into the queues,
 removes stages that have ended. A part is read, stored and deleted in one transaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 
 import msgspec
@@ -36,7 +36,11 @@ from forq_trio.storage.rules import Space
 _encode = msgspec.json.Encoder().encode
 
 
-@operation_on_each(StagePage)
+def _changes_of_publication(_: Transaction, command: Publish) -> list[Hashable]:
+    return [("app", command.app), *{stage.queue for stage in command.stages}]
+
+
+@operation_on_each(StagePage, changes=lambda _, command: [(command.queue, command.stage)])
 def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     found = tx.query("find_stage", command.queue, command.stage)
     made_by: str = found[0][1] if found else command.key.name
@@ -70,7 +74,7 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     return Staged(messages, size)
 
 
-@operation_on_each(Publish)
+@operation_on_each(Publish, changes=_changes_of_publication)
 def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferred:
     if tx.allowances.used_up(Step.PUBLISH):
         return DEFERRED
@@ -95,9 +99,9 @@ def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferr
         waiting.append((stage_id, made_by))
         before = new.get(stage.queue, Space(0, 0))
         new[stage.queue] = Space(before.messages + messages, before.bytes + size)
-    for queue, space in new.items():
-        on_the_way = Space(*tx.query("on_the_way", queue)[0])
-        refusal = tx.admit(queue) or check_space(tx.counted(queue), on_the_way, space, tx.rules(queue))
+    on_the_way = tx.query_each("on_the_way", [(queue,) for queue in new])
+    for (queue, space), (coming,) in zip(new.items(), on_the_way, strict=True):
+        refusal = tx.admit(queue) or check_space(tx.counted(queue), Space(*coming), space, tx.rules(queue))
         if refusal is not None:
             return refusal
     _queue_stages(tx, waiting, published=True)
@@ -127,7 +131,7 @@ def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, publis
     )
 
 
-@operation_on_each(DiscardStage)
+@operation_on_each(DiscardStage, changes=lambda _, command: [(command.queue, command.stage)])
 def discard(tx: Transaction, command: DiscardStage) -> bool:
     found = tx.query("find_stage", command.queue, command.stage)
     _queue_stages(tx, found, published=False)
@@ -167,13 +171,14 @@ def _set_stage_aside(tx: Transaction, error: Exception) -> None:
 
 
 def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
-    taken = 0
+    tx.begin_step()
+    taken = ended = 0
     while taken < parts_max and (found := tx.query("next_stage")):
         stage_id, queue, published, _, made_by = found[0]
         messages = size = stored = 0
         while parts := tx.query("next_part", stage_id):
             rowid, part_messages, part_bytes, body_bytes = parts[0]
-            if taken == parts_max or not step.takes(part_messages, part_bytes):
+            if taken == parts_max or (taken and tx.waited_out) or not step.takes(part_messages, part_bytes):
                 tx.query("shrink_stage", stage_id, messages, size, stored)
                 break
             if published:
@@ -191,10 +196,8 @@ def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
         if parts:
             break
         tx.query("forget_stage", stage_id)
-        tx.staging = replace(
-            tx.staging,
-            stages=tx.staging.stages - 1,
-            in_progress=tx.staging.in_progress - 1,
-            first_entry=tx.query("first_entry")[0][0],
-        )
+        tx.staging = replace(tx.staging, stages=tx.staging.stages - 1, in_progress=tx.staging.in_progress - 1)
+        ended += 1
+    if ended:
+        tx.staging = replace(tx.staging, first_entry=tx.query("first_entry")[0][0])
     tx.write_inserts()

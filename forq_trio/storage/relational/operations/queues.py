@@ -87,7 +87,7 @@ def bind(tx: Transaction, command: BindTable) -> ForqError | None:
     return refusal
 
 
-@operation_on_each(Purge)
+@operation_on_each(Purge, changes=lambda _, command: [command.queue])
 def purge(tx: Transaction, command: Purge) -> Purged:
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.newest_before if command.up_to is None else command.up_to

@@ -54,8 +54,13 @@ def spend(tx: Transaction, queue: str, rows: Sequence[ReadyRow]) -> None:
     for group_id, number in taken.items():
         _take(tx, (queue, group_id), rate, number)
         tx.limited.add((queue, group_id))
-    if taken:  # two for each new one: so rows do not gather until the sweep
-        tx.query("expire_buckets", tx.now_ms, 2 * len(taken))
+    tx.buckets_taken += len(taken)
+
+
+def expire_buckets(tx: Transaction) -> None:
+    """Drop two buckets for each one that was taken from: so rows do not gather until the sweep."""
+    if tx.buckets_taken:
+        tx.run("expire_some_buckets", [(tx.now_ms, 2 * tx.buckets_taken)])
 
 
 def wake_queue(tx: Transaction, queue: str) -> None:
@@ -85,9 +90,22 @@ def next_wake(tx: Transaction) -> list[int]:
 
 def _full_at(tx: Transaction, bucket: Group, rate: Rate) -> int:
     """When the bucket is full again, in parts of a millisecond; the present if it is full."""
-    found = tx.query("find_bucket", *bucket, rate.count, rate.period_ms) if tx.has_buckets else ()
     now = tx.now_ms * rate.count
-    return max(now, found[0][0]) if found else now
+    if not tx.has_buckets:
+        return now
+    key = (*bucket, rate.count, rate.period_ms)
+    if key not in tx.buckets:
+        found = tx.query("find_bucket", *key)
+        tx.buckets[key] = found[0][0] if found else now
+    return max(now, tx.buckets[key])
+
+
+def look_up_buckets(tx: Transaction, buckets: Sequence[tuple[Group, Rate]]) -> None:
+    """Read at once when these buckets are full again."""
+    keys = [(*bucket, rate.count, rate.period_ms) for bucket, rate in buckets] if tx.has_buckets else []
+    unknown = [key for key in keys if key not in tx.buckets]
+    for key, found in zip(unknown, tx.query_each("find_bucket", unknown), strict=True):
+        tx.buckets[key] = found[0][0] if found else 0
 
 
 def _tokens(full_at: int, rate: Rate, now_ms: int) -> int:
@@ -97,6 +115,7 @@ def _tokens(full_at: int, rate: Rate, now_ms: int) -> int:
 def _take(tx: Transaction, bucket: Group, rate: Rate, number: int) -> None:
     full_at = _full_at(tx, bucket, rate) + number * rate.period_ms
     full_ms = -(-full_at // rate.count)
+    tx.buckets[*bucket, rate.count, rate.period_ms] = full_at
     tx.query("save_bucket", *bucket, rate.count, rate.period_ms, full_at, full_ms)
     tx.has_buckets = True
     if rate.per is RatePer.QUEUE:

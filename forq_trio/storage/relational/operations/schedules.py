@@ -60,7 +60,7 @@ def _told(tx: Transaction, schedule_id: int, stored: StoredSchedule) -> Schedule
     return stored.told(runs[0] if runs else None)
 
 
-@operation_on_each(SaveSchedule)
+@operation_on_each(SaveSchedule, changes=lambda _, command: [command.name])
 def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
     found = _find(tx, command.name)
     if found is not None and command.only_new:
@@ -72,25 +72,27 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
         return refusal
     after = saved(found and found[1], command, tx.now_ms)
     name, _, *members = msgspec.structs.astuple(after)
-    ((schedule_id,),) = tx.query("save_schedule", name, _encode(after.new).decode(), *members)
+    told = after.told(None) if found is None else _told(tx, found[0], after)
+    tx.query("save_schedule", name, _encode(after.new).decode(), *members)
     if found is None:
         tx.schedules = totals_with(tx.schedules, command.by, 1)
     tx.schedules_changed = True
-    return _told(tx, schedule_id, after)
+    return told
 
 
-@operation_on_each(PauseSchedule)
+@operation_on_each(PauseSchedule, changes=lambda _, command: [command.name])
 def pause(tx: Transaction, command: PauseSchedule) -> Schedule | ForqError:
     found = _find(tx, command.name)
     if found is None:
         return ScheduleNotFound()
     schedule_id, before = found
     after = paused(before, command.by, tx.now_ms, pause=command.paused)
+    told = _told(tx, schedule_id, after)
     _change(tx, schedule_id, after)
-    return _told(tx, schedule_id, after)
+    return told
 
 
-@operation_on_each(DeleteSchedule)
+@operation_on_each(DeleteSchedule, changes=lambda _, command: [command.name])
 def delete(tx: Transaction, command: DeleteSchedule) -> bool:
     found = _find(tx, command.name)
     if found is None:
@@ -103,7 +105,7 @@ def delete(tx: Transaction, command: DeleteSchedule) -> bool:
     return True
 
 
-@operation_on_each(RunSchedule)
+@operation_on_each(RunSchedule, changes=lambda _, command: [command.name])
 def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError | Deferred:
     found = _find(tx, command.name)
     if found is None:
@@ -123,8 +125,9 @@ def run_due(tx: Transaction) -> None:
     """
     allowance = tx.allowances.of(Step.RUNS)
     tx.schedules_changed = True
+    tx.begin_step()
     in_turn, waits = False, False
-    while not (allowance.used_up or waits):
+    while not (allowance.used_up or waits or tx.waited_out):
         found = (in_turn and _due_in_turn(tx)) or tx.query("due_schedule", tx.now_ms)
         if not found:
             tx.maker_turn = ""

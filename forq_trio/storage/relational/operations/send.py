@@ -1,4 +1,5 @@
-"""Sends: one INSERT for all messages of all producers in the batch."""
+"""Sends: one INSERT for all messages of all producers in the batch, and one look at what is stored of their
+deduplication ids and groups (`look_up`)."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -11,8 +12,14 @@ from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import Order, QueueRules
 from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
+from forq_trio.storage.relational.operations.dedup import (
+    find_first,
+    look_up_dedup,
+    save_windows,
+    start_window,
+)
 from forq_trio.storage.relational.operations.eviction import evict_for
-from forq_trio.storage.relational.operations.groups import position_and_group
+from forq_trio.storage.relational.operations.groups import look_up_groups, position_and_group
 from forq_trio.storage.relational.operations.table import operation
 from forq_trio.storage.relational.row import write_attributes
 from forq_trio.storage.relational.transaction import Transaction
@@ -28,6 +35,7 @@ _NO_KEY = None, None
 @operation(Produce)
 def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     outcomes: list[Outcome] = []
+    look_up(tx, [(command.queue, command.message) for command in commands])
     for queue, group in groupby(commands, key=attrgetter("queue")):
         outcomes += _send_each(tx, queue, [command.message for command in group])
     tx.leave_inserts()
@@ -39,6 +47,7 @@ def produce_many(
     tx: Transaction, commands: Sequence[ProduceMany]
 ) -> list[tuple[Produced, ...] | ForqError | Deferred]:
     outcomes: list[tuple[Produced, ...] | ForqError | Deferred] = []
+    look_up(tx, [(command.queue, message) for command in commands for message in command.messages])
     for command in commands:
         stored = send(tx, command.queue, command.messages)
         outcomes.append(tuple(stored) if isinstance(stored, list) else stored)
@@ -50,9 +59,17 @@ def produce_many(
 def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
 ) -> list[tuple[Produced | ForqError, ...] | Deferred]:
+    look_up(tx, [each for command in commands for each in command.messages])
     outcomes = [_send_across(tx, command) for command in commands]
     tx.leave_inserts()
     return outcomes
+
+
+def look_up(tx: Transaction, messages: Sequence[tuple[str, NewMessage]]) -> None:
+    """Read at once what is stored of the deduplication ids and groups of messages that are about to be sent."""
+    if len(messages) > 1 and tx.connection.is_distant:
+        look_up_dedup(tx, messages)
+        look_up_groups(tx, messages)
 
 
 def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
@@ -130,8 +147,8 @@ def store(
     for message in messages:
         content = message.content
         dedup_id = message.deduplication_id
-        if dedup_id is not None and (first := tx.query("find_dedup", queue, dedup_id, now_ms)):
-            produced.append(Produced(first[0][0], first[0][1], duplicate=True))
+        if dedup_id is not None and (first := find_first(tx, queue, dedup_id)) is not None:
+            produced.append(Produced(*first, duplicate=True))
             continue
         due_ms = due_time(message, now_ms, rules)
         expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
@@ -164,10 +181,11 @@ def store(
             window_ms = message.deduplication_window_ms
             if window_ms is None:
                 window_ms = rules.deduplication_window_ms
-            tx.query("save_dedup", queue, dedup_id, message_id, seq, now_ms + window_ms)
+            start_window(tx, queue, dedup_id, (message_id, seq), window_ms)
     tx.last_seq = seq
     if messages:
         tx.scans.stir(queue, max(message.priority for message in messages) if in_order else None)
+    save_windows(tx)
     for status, each in arrivals.items():
         tx.transition(PRODUCED, queue, None, status, each.rows, size=each.size, due_ms=each.due_ms)
     return produced

@@ -5,7 +5,7 @@ storage/engine.py's rule 5 and the functions of rules.py; one statement writes t
 there is one writer.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -63,6 +63,10 @@ class _Messages:
         most_bytes = count * max([found.bytes for found in self._found.values()], default=0)
         if tx.isolated or count >= limits.COMMIT_MESSAGES_MAX or most_bytes >= limits.REWRITE_BYTES_MAX:
             self._allowance = tx.allowances.of(kind)
+
+    @property
+    def found(self) -> Collection[Row]:
+        return self._found.values()
 
     @property
     def bounded(self) -> bool:
@@ -267,7 +271,8 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
     messages = _named_by_receipts(tx, commands)
     extended: dict[int, tuple[int, ...]] = {}
     extended_ended: dict[int, tuple[int, ...]] = {}
-    full: set[Group] = set()  # groups known to be at their limit: each is counted once, not for each receipt
+    in_process: dict[Group, int] = {}  # each group is counted once, not for each receipt
+    _count_groups(tx, messages, in_process)
 
     def write() -> None:
         messages.write_returned()
@@ -284,13 +289,13 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         if limit is None or not found.group_id:
             return False
         group = found.queue, found.group_id
-        if group in full:
+        if group not in in_process:
+            write()  # what this batch did so far counts
+            in_process[group] = count_in_process(tx, group, limit)
+        if in_process[group] >= limit:
             return True
-        write()  # what this batch did so far counts
-        if count_in_process(tx, group, limit) < limit:
-            return False
-        full.add(group)
-        return True
+        in_process[group] += 1
+        return False
 
     def settle(command: Extend, receipt: Receipt) -> int | None:
         found = messages.by_receipt(command.queue, receipt)
@@ -303,7 +308,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         had_ended = extended_ended.pop(found.seq, None) is not None or found.status != PROCESSING
         if command.lease_ms == 0:
             _end_lease(tx, messages, found)
-            full.clear()
+            in_process.pop((found.queue, found.group_id or ""), None)
         else:
             tx.transition(EXTENDED, found.queue, found.status, PROCESSING, (found,), due_ms=lease_until)
             if found.status != PROCESSING:
@@ -316,6 +321,20 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
     outcomes = _each_receipt(messages, commands, settle)
     write()
     return outcomes
+
+
+def _count_groups(tx: Transaction, messages: _Messages, in_process: dict[Group, int]) -> None:
+    """Behind a network: count at once the groups of the messages whose leases have ended."""
+    ended = [found for found in messages.found if found.status != PROCESSING and found.group_id]
+    if len(ended) > 1 and tx.connection.is_distant:
+        limits_of = {
+            (each.queue, str(each.group_id)): tx.rules(each.queue).group_in_flight_max for each in ended
+        }
+        counted = [(*group, limit) for group, limit in limits_of.items() if limit is not None]
+        for (queue, group_id, _), ((count,),) in zip(
+            counted, tx.query_each("count_in_process", counted), strict=True
+        ):
+            in_process[queue, group_id] = count
 
 
 def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:

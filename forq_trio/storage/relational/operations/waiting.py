@@ -1,5 +1,7 @@
 """What waits behind a message in process, and becomes a message once that is gone; and dead letters that come back."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from forq_trio.storage.relational.operations.send import store
@@ -22,12 +24,21 @@ def store_waiting(tx: Transaction) -> None:
     tx.run("insert_key", rows)
 
 
-def give_key_back(tx: Transaction, queue: str, kind: str, seq: int) -> None:
-    """A message that had a key comes to a queue: it has its key again if that is free, else none any more."""
+def give_keys_back(tx: Transaction, moved: Sequence[tuple[str, str, int]]) -> None:
+    """Messages that had a key come to queues: each has its key again if that is free, else none any more.
+
+    moved: the queue, the kind of the key, and the sequence of each.
+    """
+    if not moved:
+        return
     store_waiting(tx)
-    ((key,),) = tx.query("own_key", seq)
-    if tx.query("is_pending", queue, kind, key):
-        tx.query("give_key", None, None, seq)
-        tx.query("delete_keys", str([seq]))
-    else:
-        tx.query("give_key", key, kind, seq)
+    own = [key for ((key,),) in tx.query_each("own_key", [(seq,) for _, _, seq in moved])]
+    keys = [(queue, kind, key) for (queue, kind, _), key in zip(moved, own, strict=True)]
+    taken = {key for key, found in zip(keys, tx.query_each("is_pending", keys), strict=True) if found}
+    for name, (_, kind, seq) in zip(keys, moved, strict=True):
+        if name in taken:
+            tx.query("give_key", None, None, seq)
+            tx.query("delete_keys", str([seq]))
+        else:
+            tx.query("give_key", name[2], kind, seq)
+            taken.add(name)

@@ -3,6 +3,8 @@
 Each pair of queue and conditions has a `Scan` (scans.py), the place up to which nothing matches.
 """
 
+from collections.abc import Iterator, Sequence
+
 from forq_trio.model import limits
 from forq_trio.model.where import Where, takes
 from forq_trio.storage.allowance import Allowance, Step
@@ -36,12 +38,22 @@ def matching(
     tx.scans.put(queue, where, scan)
     tx.allowances.of(Step.SCAN).charge(1 + messages - step.messages, size - step.bytes)
     rows: list[ReadyRow] = []
-    for seq in found:
+    for row in rows_drawn(tx, found):
         if bytes_max <= 0:
             break
-        rows += tx.query("select_drawn", seq)
-        bytes_max -= rows[-1][BYTES]
+        rows.append(row)
+        bytes_max -= row[BYTES]
     return rows
+
+
+def rows_drawn(tx: Transaction, sequences: Sequence[int]) -> Iterator[ReadyRow]:
+    """The ready messages with these sequences, in this order; behind a network as many bytes of them as a step has."""
+    if tx.connection.is_distant:
+        for rows in tx.query_each("select_drawn", [(seq,) for seq in sequences]):
+            yield from rows
+    else:
+        for seq in sequences:
+            yield from tx.query("select_drawn", seq)
 
 
 def _walk(

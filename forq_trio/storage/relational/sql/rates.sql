@@ -30,6 +30,11 @@ DELETE FROM rate_buckets WHERE (queue, group_id) IN (
     SELECT queue, group_id FROM rate_buckets WHERE full_ms <= ? AND wake_at IS NULL ORDER BY full_ms LIMIT ?)
 RETURNING 1;
 
+-- name: expire_some_buckets
+-- The same, where nobody asks how many there were.
+DELETE FROM rate_buckets WHERE (queue, group_id) IN (
+    SELECT queue, group_id FROM rate_buckets WHERE full_ms <= ? AND wake_at IS NULL ORDER BY full_ms LIMIT ?);
+
 -- name: has_buckets
 -- Whether there are any.
 SELECT EXISTS (SELECT 1 FROM rate_buckets);

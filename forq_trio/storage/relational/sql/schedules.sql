@@ -43,8 +43,7 @@ SELECT id, $schedule FROM schedules WHERE name = ?;
 INSERT INTO schedules ($schedule) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, updated_at = excluded.updated_at,
     paused_at = excluded.paused_at, paused_by = excluded.paused_by, next_run = excluded.next_run,
-    due_at = excluded.due_at, catching_up = excluded.catching_up
-RETURNING id;
+    due_at = excluded.due_at, catching_up = excluded.catching_up;
 
 -- name: change_schedule
 -- A schedule was paused or resumed, or ran.

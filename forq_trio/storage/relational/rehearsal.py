@@ -1,0 +1,236 @@
+"""Pieces of work that read for themselves, and wait together: each is rehearsed, to learn what it reads.
+
+Behind a network every query is a wait, with the gate held. So where a batch does a piece of work for each of many
+commands, queues or groups, the pieces are tried first: statements that change something are left out, and at a query
+whose rows are not known a piece stops. Those queries are sent together, which is one wait, and the pieces are tried
+again with their rows, until they come to their end. Then all is put back as it was, and done in earnest: what a piece
+reads is known by then. So n pieces wait as often as one, however many they are.
+
+That is right only where no piece changes what another one reads. `changes` names what each piece changes, as the queue
+or the key that it is about; of pieces with a name in common all but the first wait for themselves. Statements whose
+rows depend on more than such a name (all but NAMED) are read anew once a piece has changed one of their tables, as is
+everything that a piece has changed itself, and what is read of a queue to which a message moved. What a rehearsal gets
+wrong costs a wait, never an answer.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar, cast
+
+from forq_trio.storage.relational.connection import Connection, DistantConnection, Rows
+from forq_trio.storage.relational.transaction import Transaction
+
+ItemT = TypeVar("ItemT")
+OutcomeT = TypeVar("OutcomeT")
+Read = tuple[Any, ...]
+"""A statement and its bindings."""
+
+PIECES_MAX = 256
+"""So many are rehearsed together, and then done: their rows are in memory."""
+ROUNDS_MAX = 8
+"""After so many waits for all pieces, each waits for itself."""
+NAMED = frozenset(
+    {
+        "count_in_process",
+        "find_apps",
+        "find_bucket",
+        "find_by_id",
+        "find_by_sequence",
+        "find_consumer_numbers",
+        "find_default_max_receives",
+        "find_leased_page",
+        "find_outbox",
+        "find_pending",
+        "find_schedule",
+        "find_stage",
+        "find_staged_page",
+        "find_stages",
+        "has_content",
+        "last_moved",
+        "newest_moved",
+        "oldest_finished_of_queue",
+        "oldest_moved",
+        "on_the_way",
+        "page_body",
+        "ping",
+        "read_all_waiting",
+        "read_message",
+        "read_waiting",
+        "runs_of_schedule",
+        "select_drawn",
+        "select_held",
+        "select_held_of_group",
+        "select_of_kind",
+        "select_purged",
+        "select_ready_behind",
+        "select_to_match",
+        "select_to_match_at",
+    }
+)
+"""Statements that read what one queue, group, key, message, page, stage, app, outbox or schedule has; they name it."""
+
+
+class _Unknown(BaseException):
+    """A rehearsal cannot go on; none of the work that it tries may take this for an error of its own"""
+
+
+class _Piece:
+    """rows: what is known of its reads. wrote: the tables that it has changed."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Read, list[Any]] = {}
+        self.wrote: set[str] = set()
+
+
+class _Prompter:
+    """The connection while the pieces are done: it answers what is known. See `Connection`.
+
+    piece: the one that is done now. wrote: the tables that pieces have changed. wanted: in a rehearsal, the reads whose
+    rows are not known yet, with the pieces that want them; None in earnest.
+    """
+
+    is_distant = True
+
+    def __init__(self, connection: DistantConnection, pieces: Iterable[_Piece]) -> None:
+        self.connection = connection
+        self.storage_errors = connection.storage_errors
+        self.pieces = pieces
+        self.piece = _Piece()
+        self.wrote: set[str] = set()
+        self.wanted: dict[Read, list[_Piece]] | None = None
+        self._left_out: set[Read] = set()
+
+    @property
+    def waits(self) -> int:
+        return self.connection.waits
+
+    def begin(self, piece: _Piece) -> None:
+        """This piece is done from now on."""
+        self.piece = piece
+        self.piece.wrote.clear()
+
+    def query(self, name: str, *bindings: Any) -> list[Any]:
+        if self.connection.writes(name):
+            self._note_written(name)
+            if self.wanted is None:
+                return self.connection.query(name, *bindings)
+            if self.connection.returns_rows(name):
+                raise _Unknown
+            return []
+        (found,) = self.query_each(name, [bindings])
+        return found
+
+    def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        read = self.connection.reads(name)
+        is_stale = not read.isdisjoint(self.piece.wrote if name in NAMED else self.wrote)
+        known = {} if is_stale else self.piece.rows
+        unknown = [row for row in dict.fromkeys(rows) if (name, *row) not in known]
+        if self.wanted is not None and unknown:
+            for row in () if is_stale else unknown:
+                if (name, *row) not in self._left_out:
+                    self.wanted.setdefault((name, *row), []).append(self.piece)
+            raise _Unknown
+        found = dict(zip(unknown, self.connection.query_each(name, unknown), strict=True)) if unknown else {}
+        return [found[row] if row in found else list(known[name, *row]) for row in rows]
+
+    def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._note_written(name)
+        if self.wanted is None:
+            self.connection.run(name, rows)
+
+    def _note_written(self, name: str) -> None:
+        tables = self.connection.writes(name)
+        self.piece.wrote |= tables
+        self.wrote |= tables
+
+    def rows(self, name: str, *bindings: Any) -> Rows:
+        if self.wanted is not None:
+            raise _Unknown
+        return self.connection.rows(name, *bindings)
+
+    def savepoint(self) -> AbstractContextManager[Any]:
+        return self.connection.savepoint() if self.wanted is None else nullcontext()
+
+    def moved_to(self, queue: str) -> None:
+        """A message came to a queue from another one."""
+        for piece in self.pieces if self.wanted is None else ():
+            piece.rows = {read: rows for read, rows in piece.rows.items() if read[1:2] != (queue,)}
+
+    def fetch(self) -> None:
+        """Read what is wanted, all at once."""
+        assert self.wanted is not None
+        by_name: dict[str, list[Read]] = {}
+        for read in self.wanted:
+            by_name.setdefault(read[0], []).append(read)
+        found = self.connection.query_all(
+            [(name, [read[1:] for read in reads]) for name, reads in by_name.items()]
+        )
+        for reads, each in zip(by_name.values(), found, strict=True):
+            for read, rows in zip(reads, each, strict=True):
+                if rows is None:
+                    self._left_out.add(read)
+                    continue
+                for piece in self.wanted[read]:
+                    piece.rows[read] = rows
+
+
+def each_rehearsed(
+    tx: Transaction,
+    items: Sequence[ItemT],
+    work: Callable[[ItemT], OutcomeT],
+    changes: Callable[[ItemT], Iterable[Hashable]],
+) -> list[OutcomeT]:
+    """`work` of each of these items, in their order. changes: names of what the work of an item changes."""
+    connection: Connection = tx.connection
+    if len(items) < 2 or tx.isolated or not connection.is_distant or isinstance(connection, _Prompter):
+        return [work(item) for item in items]
+    if len(items) > PIECES_MAX:
+        parts = [items[start : start + PIECES_MAX] for start in range(0, len(items), PIECES_MAX)]
+        return [outcome for part in parts for outcome in each_rehearsed(tx, part, work, changes)]
+    if tx.inserts.has_rows:
+        tx.write_inserts()
+    pieces: dict[int, _Piece] = {}
+    named: set[Hashable] = set()
+    for index, item in enumerate(items):
+        names = set(changes(item))
+        if named.isdisjoint(names):
+            pieces[index] = _Piece()
+        named |= names
+    prompter = _Prompter(cast("DistantConnection", connection), pieces.values())
+    tx.connection = prompter
+    try:
+        _rehearse(tx, prompter, [(piece, items[index]) for index, piece in pieces.items()], work)
+        outcomes = []
+        for index, item in enumerate(items):
+            prompter.begin(pieces.get(index) or _Piece())
+            outcomes.append(work(item))
+        return outcomes
+    finally:
+        tx.connection = connection
+
+
+def _rehearse(
+    tx: Transaction, prompter: _Prompter, pieces: Sequence[tuple[_Piece, ItemT]], work: Callable[[ItemT], Any]
+) -> None:
+    """Learn what the pieces read, and read it."""
+    allowances = tx.allowances
+    for _ in range(ROUNDS_MAX):
+        notes = tx.savepoint()
+        tx.allowances = allowances.copy()
+        wanted: dict[Read, list[_Piece]] = {}
+        prompter.wanted = wanted
+        for piece, item in pieces:
+            prompter.begin(piece)
+            prompter.wrote.clear()
+            try:
+                work(item)
+            except (_Unknown, Exception):
+                continue
+        tx.restore(notes)
+        tx.allowances = allowances
+        if wanted:
+            prompter.fetch()
+        prompter.wanted = None
+        if not wanted:
+            break
+    prompter.wrote.clear()

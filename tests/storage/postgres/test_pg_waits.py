@@ -1,0 +1,81 @@
+"""What a batch waits for does not grow with it: every wait is a round trip to the database, with the gate held."""
+
+from contextlib import closing
+
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import COMMANDS
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.postgres.engine import PostgresEngine
+from support import waits_of_messages, waits_of_work
+from support.postgres import empty
+from support.waits_of import CASES, World
+
+MANY = 64
+LOGGED = {"discards", "purges_the_history", "trims_the_history", "trims_events"}
+"""Cases that need the history and events, which others count without."""
+assert waits_of_messages, waits_of_work
+
+
+def waits(url: str, name: str, n: int) -> int:
+    """How often the batch of n waited."""
+    kind, prepare = CASES[name]
+    empty(url)
+    settings = EngineSettings(history=name in LOGGED, events=name in LOGGED)
+    with closing(PostgresEngine(url, settings, "normal")) as engine:
+        world = World(engine)
+        commands = prepare(world, n)
+        assert kind is None or any(type(command) is kind for command in commands)
+        engine._connection.waits = 0
+        world.run_counted(commands)
+        return engine._connection.waits
+
+
+GROWING = {
+    # Each goes on where the one before it has stopped, or changes what the next one reads.
+    "claims_by_attributes",
+    "claims_of_many_queues_under_a_limit_of_groups",
+    "claims_of_many_queues_under_a_rate_of_groups",
+    "claims_that_find_exhausted_messages",
+    "claims_under_a_rate_of_groups",
+    "offers_of_one_key",
+    "offers_that_change",
+    "publications_that_enter_their_queues",
+    "relays_of_new_outboxes",
+    "runs_that_are_due",
+    "sends_that_evict",
+    "sends_that_evict_into_dead_letters",
+    # What it reads is drawn at random.
+    "shuffled_claims_of_many_queues",
+    # A statement returns what it changed, or gives a number: one command of a job or an administrator.
+    "ends_stages",
+    "forgets_consumers",
+    "stages_that_are_new",
+    "takes_what_was_set_aside",
+    "trims_the_history",
+    # Long work, of which a batch has four or five.
+    "leases_messages",
+    "purges_of_moved_messages",
+    "puts_pages_back",
+    "releases_leases",
+}
+"""They wait more often, but no more than WAITS_OF_A_STEP_MAX times: the next batch goes on with the others."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_batch_of_many_waits_as_often_as_one(empty_tables, name):
+    kind = CASES[name][0]
+    weight = 1 if kind is None or not isinstance(kind.traits.weighs, int) else kind.traits.weighs
+    few, many = (waits(empty_tables, name, n) for n in (1, min(MANY, limits.COMMIT_MESSAGES_MAX // weight)))
+    if name in GROWING:
+        assert few + 1 < many <= limits.WAITS_OF_A_STEP_MAX + few
+    else:
+        assert many <= few + 1
+
+
+def test_every_command_is_counted():
+    kinds = {kind for kind, _ in CASES.values()}
+    assert {
+        kind.__name__ for kind in COMMANDS if kind.traits.order is not None and kind not in kinds
+    } == set()

@@ -1,0 +1,114 @@
+"""Batches of n commands of every kind, and with every setting that changes how they work: their waits are counted.
+
+A case is a function of a `World` and of n. It prepares what the batch needs, and returns its commands; what the batch
+needs besides (receivers, the time) it notes in the world. The cases are in `waits_of_messages` and `waits_of_work`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from forq_trio.model.commands import (
+    Claim,
+    Command,
+    Configure,
+    LeaseMessages,
+    OfferMany,
+    OpenConsumer,
+    Produce,
+)
+from forq_trio.model.keys import Offering
+from forq_trio.model.messages import Delivery, NewMessage, Produced
+from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.storage.engine import Batch, BatchResult, Deferred, Receiver
+from support.actors import T0
+
+LEASE_MS = 3_600_000
+
+
+class World:
+    """An engine, and the time. receivers, is_due: of the batch that is counted; is_due: it moves what is staged."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.now_ms = T0
+        self.receivers: dict[str, tuple[Receiver, ...]] = {}
+        self.is_due = False
+
+    def run(self, *commands: Command[Any], is_due: bool = False) -> BatchResult:
+        """Run a batch, and what it leaves to the next one."""
+        result = self._run(commands, is_due=is_due)
+        outcomes = list(result.outcomes)
+        while left := [index for index, outcome in enumerate(outcomes) if isinstance(outcome, Deferred)]:
+            more = self._run([commands[index] for index in left], is_due=is_due)
+            for index, outcome in zip(left, more.outcomes, strict=True):
+                outcomes[index] = outcome
+        return replace(result, outcomes=outcomes)
+
+    def _run(self, commands: "Commands", *, is_due: bool) -> BatchResult:
+        result = self.engine.execute_batch(Batch(commands, self.now_ms, self.receivers, moves_staged=is_due))
+        self.engine.commit()
+        return result
+
+    def run_counted(self, commands: "Commands") -> BatchResult:
+        """Run the batch of a case."""
+        return self._run(commands, is_due=self.is_due)
+
+    def configure(self, queues: Sequence[str], **changes: Any) -> None:
+        self.run(*[Configure(queue, SettingsChange(**changes)) for queue in queues])
+
+    def send(self, queues: Sequence[str], count: int = 1, **members: Any) -> list[Produced]:
+        """Send so many messages to each queue, one after the other."""
+        sends = [
+            Produce(queue, NewMessage(f"x{number}", **members)) for queue in queues for number in range(count)
+        ]
+        return self.run(*sends).outcomes
+
+    def claim(self, queues: Sequence[str], count: int = 1, lease_ms: int = LEASE_MS) -> list[Delivery]:
+        outcomes = self.run(*[Claim(queue, count, lease_ms) for queue in queues]).outcomes
+        return [delivery for deliveries in outcomes for delivery in deliveries]
+
+    def leased(self, count: int, queues: Sequence[str] = ("q",), **members: Any) -> list[Delivery]:
+        """Messages in process: so many of each queue."""
+        self.send(queues, count, **members)
+        return self.claim(queues, count)
+
+
+Commands = Sequence[Command[Any]]
+Case = Callable[[World, int], Commands]
+CASES: dict[str, tuple[type[Command[Any]] | None, Case]] = {}
+"""By name, with the kind of the commands; None for batches without commands."""
+
+
+def case(kind: type[Command[Any]] | None) -> Callable[[Case], Case]:
+    def note(prepare: Case) -> Case:
+        CASES[prepare.__name__] = kind, prepare
+        return prepare
+
+    return note
+
+
+def names(n: int, name: str = "q") -> list[str]:
+    return [f"{name}{number}" for number in range(n)]
+
+
+def offering(key: str, **members: Any) -> Offering:
+    return Offering(key=key, content="x", **members)
+
+
+def offered(world: World, n: int, **members: Any) -> list[Any]:
+    """n pending keys."""
+    return list(
+        world.run(OfferMany("q", tuple(offering(name, **members) for name in names(n, "k")))).outcomes[0]
+    )
+
+
+def moved_pages(world: World, n: int) -> list[Produced]:
+    """A leased message in a page of a consumer, of each of n queues."""
+    sent = world.send(names(n))
+    world.run(*[OpenConsumer(queue, "k") for queue in names(n)])
+    leases = [LeaseMessages(queue, "k", 1, 1, 1, 10_000) for queue in names(n)]
+    for lease in leases:
+        world.run(lease)
+    return sent
