@@ -58,10 +58,10 @@ class Leases:
         bytes_max = limits.CONSUMER_LEASE_BYTES_MAX if max_bytes is None else max_bytes
         check_range("max_bytes", bytes_max, 1, limits.CONSUMER_LEASE_BYTES_MAX)
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        check_made_at("acknowledge_made_at", acknowledge_made_at)
         deadline = _deadline(seconds)
         if acknowledge is not None:
             check_range("acknowledge", acknowledge, 0, number - 1)
-            check_made_at("acknowledge_made_at", acknowledge_made_at)
             of_consumer = queue, name, generation
             consumer = await self._acknowledge(*of_consumer, acknowledge, acknowledge_made_at, deadline)
             if consumer.acknowledged < acknowledge:

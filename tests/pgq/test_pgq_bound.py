@@ -129,33 +129,27 @@ async def test_a_delay_is_a_time_of_the_row(broker, queue, theirs) -> None:
 
 
 async def test_of_several_those_that_are_no_objects_are_refused_alone(broker, queue, rows) -> None:
-    deep = '{"n":' * 1_000 + "4" + "}" * 1_000
     results = await broker.produce_many(
         queue,
-        [
-            NewMessage('{"n": 1}'),
-            NewMessage("[]"),
-            NewMessage('{"n": 2}', group="g"),
-            NewMessage('{"n": 3}'),
-            NewMessage(deep),
-        ],
+        [NewMessage('{"n": 1}'), NewMessage("[]"), NewMessage('{"n": 2}', group="g"), NewMessage('{"n": 3}')],
     )
     assert [type(each).__name__ for each in results] == [
         "Produced",
         "InvalidPayload",
         "InvalidRequest",
         "Produced",
-        "InvalidPayload",
     ]
     assert [row["payload"]["n"] for row in rows.all()] == [1, 3]
     with pytest.raises(InvalidPayload):
         await broker.produce(queue, "text")
-    with pytest.raises(InvalidPayload, match="nested deeper than 100 levels"):
-        await broker.produce(queue, deep)
     for option in ({"priority": 1}, {"ttl_ms": 5}, {"deduplication_id": "d"}, {"max_attempts": 2}):
         with pytest.raises(InvalidRequest, match=next(iter(option))):
             await broker.produce(queue, "{}", **option)
     assert len(rows.all()) == 2
+    results = await broker.produce_many(
+        queue, [NewMessage('{"n":' * 1_000 + "4" + "}" * 1_000), NewMessage("{}")]
+    )
+    assert [type(each).__name__ for each in results] == ["InvalidPayload", "Produced"]
 
 
 async def test_what_a_table_refuses_is_refused_alone(broker, queue, connection, rows) -> None:
