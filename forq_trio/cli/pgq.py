@@ -84,7 +84,7 @@ def connected(db_url: str) -> "Iterator[Connection]":
     try:
         with connections.connected(db_url) as connection:
             yield connection
-    except (errors.InvalidDatabaseUrl, errors.InvalidTableName) as problem:
+    except (errors.InvalidDatabaseUrl, errors.InvalidTableName, errors.DatabaseRefused) as problem:
         raise Failure(str(problem), Exit.USAGE) from None
     except StorageUnavailable as problem:
         raise Failure(str(problem), Exit.UNREACHABLE) from None

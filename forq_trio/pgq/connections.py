@@ -224,7 +224,10 @@ def check_url(database_url: str) -> None:
 
 
 def connect(database_url: str) -> Connection:
-    """A connection whose statements are transactions by themselves and have time-outs. Raises StorageUnavailable."""
+    """A connection whose statements are transactions by themselves and have time-outs.
+
+    Raises StorageUnavailable, and DatabaseRefused for a database whose encoding cannot store every text.
+    """
     given = conninfo.conninfo_to_dict(database_url)
     usual = {
         "connect_timeout": str(limits.PGQ_CONNECT_SECONDS_MAX),
@@ -235,6 +238,12 @@ def connect(database_url: str) -> Connection:
         connection.prepare_threshold = None
     except psycopg.Error as problem:
         raise StorageUnavailable(f"the database cannot be reached: {_words(problem)}") from None
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding not in (None, "UTF8"):
+        connection.close()
+        raise DatabaseRefused(
+            f"the database has the encoding {encoding}, which cannot store every text; use one of UTF8"
+        )
     try:
         ((process,),) = connection.execute(SQL["server_process"])
         connection.pooled = process != connection.info.backend_pid

@@ -23,6 +23,8 @@ from forq_trio.storage.postgres.connection import (
 
 VERSION_MIN = 13
 """PostgreSQL's major version."""
+ENCODING = "UTF8"
+"""Of the database: others refuse texts, or, as SQL_ASCII, store whatever bytes they are given."""
 KNOWN = load("forq_trio.storage.postgres")
 _NO_RIGHTS = "42501"
 _OF_THE_SCHEMA = ("42", "0A")
@@ -153,6 +155,12 @@ def _open_writer(address: Address, *, half_filled: bool = False) -> tuple[PgConn
         if connection.server_version < VERSION_MIN * 10_000:
             found = connection.server_version // 10_000
             raise StorageOpenError(f"{address.name} is PostgreSQL {found}; use {VERSION_MIN} or newer")
+        ((encoding,),) = connection.query("encoding")
+        if encoding != ENCODING:
+            raise StorageOpenError(
+                f"{address.name} has the encoding {encoding}, which cannot store every text; use a database of"
+                f" {ENCODING} (createdb --encoding={ENCODING} --template=template0)"
+            )
         if not half_filled and (MARK,) in connection.query("tables"):
             raise half_filled_by_move(address.name)
         version_found = _migrate(connection, address.name)

@@ -95,6 +95,10 @@ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SELECT (SELECT system_identifier FROM pg_control_system()) || ' ' || oid FROM pg_database
 WHERE datname = current_database();
 
+-- name: encoding
+-- How the database stores texts.
+SELECT current_setting('server_encoding');
+
 -- name: clock
 -- The time of the server (epoch ms).
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
