@@ -111,6 +111,7 @@ class PgSide:
     def begin_move(self, position: Position, tables: Sequence[Table]) -> None:
         with self._transaction():
             self._run("mark")
+            self._run("identify_mark")
             self._save("first_position", position)
             for table in tables:
                 if not table.key:

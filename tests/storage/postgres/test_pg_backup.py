@@ -1,21 +1,33 @@
 """Backups by the database's own tools: what pg_dump wrote is a whole queue again, at another place."""
 
+import re
 import subprocess
 from contextlib import closing
+from pathlib import Path
 
+import psycopg
 import pytest
 
 from forq_trio.model.commands import RunSchedule
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from support.batches import do
-from support.postgres import SYSTEM_USER, programs
+from support.postgres import SYSTEM_USER, USER, programs
 from support.rich import fill
 from support.words import ack, claim, send
 
 
 def opened(url: str) -> Engine:
     return open_engine(url, EngineSettings(history=True, events=True), "normal")
+
+
+def documented(program: str) -> list[str]:
+    """The options of a command on the page about PostgreSQL, but for names of files and databases."""
+    page = (Path(__file__).parents[3] / "docs/postgres.md").read_text(encoding="utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith(f"{program} ")]
+    return [
+        word for word in line.split()[1:] if word.startswith("--") and not re.match("--(file|dbname)=", word)
+    ]
 
 
 def run(postgres, program: str, *arguments: str) -> None:
@@ -26,9 +38,14 @@ def run(postgres, program: str, *arguments: str) -> None:
 
 @pytest.fixture
 def restored(postgres):
+    """A database whose owner is the queue's role, as the page has it made."""
     url = postgres.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE queue_server LOGIN")
+        connection.execute("GRANT CREATE ON DATABASE " + connection.info.dbname + " TO queue_server")  # type: ignore[arg-type]
     yield url
     postgres.drop_database(url)
+    postgres.execute("DROP ROLE queue_server")
 
 
 def test_a_dump_of_a_queue_in_use_is_a_whole_queue_elsewhere(postgres, database, restored):
@@ -36,10 +53,10 @@ def test_a_dump_of_a_queue_in_use_is_a_whole_queue_elsewhere(postgres, database,
     dump = str(postgres.directory / "queue.dump")
     with closing(opened(database)) as engine:
         filled = fill(engine)
-        run(postgres, "pg_dump", "--format=custom", "--schema=forq", f"--file={dump}", f"--dbname={database}")
+        run(postgres, "pg_dump", *documented("pg_dump"), f"--file={dump}", f"--dbname={database}")
         later = do(engine, send("later", queue="later"))
-        run(postgres, "pg_restore", "--no-owner", f"--dbname={restored}", dump)
-        with closing(opened(restored)) as copy:
+        run(postgres, "pg_restore", *documented("pg_restore"), f"--dbname={restored}", dump)
+        with closing(opened(restored.replace(f"//{USER}@", "//queue_server@"))) as copy:
             assert copy.snapshot().counts == {
                 name: counts for name, counts in engine.snapshot().counts.items() if name != "later"
             }

@@ -31,6 +31,10 @@ SELECT (SELECT count(*) FROM sent), (SELECT count(*) FROM sent_set_aside);
 -- Some queues that are bound to tables.
 SELECT queue FROM queues WHERE settings::json ->> 'table' IS NOT NULL ORDER BY queue LIMIT %s;
 
+-- name: identify_mark
+-- The mark may be in a publication for all tables, too.
+ALTER TABLE moving REPLICA IDENTITY FULL;
+
 -- name: copy
 -- Rows.
 COPY {table} ({columns}) FROM STDIN;
