@@ -1,6 +1,6 @@
 """Splits the loop's time between the steps of long work and the calls of others.
 
-A lease of 100,000 messages, a publication, or a large page of an outbox, is many steps, each of which occupies the loop
+A lease of 100,000 messages, a publication, or a large page of a relay, is many steps, each of which occupies the loop
 for a moment. If a batch has other calls, the steps wait for the next batch, but never twice in a row: so a call waits
 for at most one step, and long work makes progress with any number of calls. While others call, steps are short
 (`Batch.shared`), and a batch has one of them. With very many calls, which take longer themselves, a step has its full

@@ -123,7 +123,7 @@ class WriterActor:
         self._inbox = Inbox(inbox_calls_max)
         self.budgets = {"inbox": self._inbox.budget}
         self._postponed: deque[Call[Any]] = deque()
-        self.scheduler = StepScheduler()  # of long work
+        self.steps = StepScheduler()  # of long work
         self._pauses: list[Call[None]] = []
         self._resume = trio.Event()
         self._timer = trio.CancelScope()
@@ -315,7 +315,7 @@ class WriterActor:
         if self.sends_refused:
             calls = without(GROWING if self.leases_refused else SENDING, calls, StorageFull)
         moving = self._store.snapshot().staging.in_progress > 0
-        calls, later = self.scheduler.take(calls, trio.current_time(), moving=moving)
+        calls, later = self.steps.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
         return calls
 
@@ -337,8 +337,8 @@ class WriterActor:
             [call.command for call in calls],
             self._clock.now_ms(),
             self.parked.offer(),
-            moves_staged=not (self.scheduler.put_off or self.sends_refused or self.files_problem),
-            shared=self.scheduler.shared(trio.current_time()),
+            moves_staged=not (self.steps.put_off or self.sends_refused or self.files_problem),
+            shared=self.steps.shared(trio.current_time()),
             put_back_refused=self.put_back_refused,
         )
         self._looking = False
@@ -373,7 +373,7 @@ class WriterActor:
 
     def _answer_batch(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
         """Resolve every call and every served receiver. There was no checkpoint since the commit."""
-        self._next_due_ms = batch.now_ms if self.scheduler.put_off else result.next_due_ms
+        self._next_due_ms = batch.now_ms if self.steps.put_off else result.next_due_ms
         self._retry_at = inf
         self._counters.record_batch(result, batch.now_ms)
         everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]

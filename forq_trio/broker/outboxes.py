@@ -66,7 +66,7 @@ class Outboxes(Sends):
 
     def _part_of(self, messages: Sequence[RelayedMessage]) -> int:
         """How many of these messages are stored in the next commit."""
-        if not self._writer.scheduler.shared(trio.current_time()):
+        if not self._writer.steps.shared(trio.current_time()):
             return len(messages)
         left = limits.OUTBOX_PAGE_BYTES_MAX // limits.STEP_SHARE
         count_max = limits.OUTBOX_PAGE_MAX // limits.STEP_SHARE

@@ -1,6 +1,6 @@
 """From where claims of a table look for due messages: 50,000 that are in process make each claim ten times as long.
 
-Due messages come first, by `scheduled_for`, and no index knows which of them are free: a lock ends by itself. So a
+Due messages come first, by their times, and no index knows which of them are free: a lock ends by itself. So a
 claim that took long is remembered for a second, by where it found the first free message, and the next ones begin
 there. A message before it that becomes free meanwhile waits so long for its turn, if there are others; what this
 process gives back or publishes is looked for at once.

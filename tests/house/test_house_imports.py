@@ -51,7 +51,7 @@ GROUPS = {
         f"pgq.{name}"
         for name in (
             *("claims", "connections", "errors", "layout", "messages"),
-            *("publisher", "receipts", "statements", "tables", "wakes"),
+            *("publisher", "receipts", "statements", "tables", "wakes", "walks"),
         )
     },
     "guests": {"embedded"},
