@@ -142,13 +142,17 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
 _OPTION_NAMES = tuple(name for name in OPTIONS if name not in NO_OPTIONS)
 
 
+COUNTED_IN_PART = "at least so many, the rest was not counted"
+"""At the end of the reason of missed runs, where their number is a bound (RUNS_COUNTED_MAX)."""
+
+
 class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """What became of a run.
 
     nominal: its nominal time, null for a run by hand. runs: 1, or how many missed runs this stands for, of which
-    `nominal` is the last; 100 may be more. at: when that was done; lateMs: how much later than its time with jitter.
-    messageId, sequence: of its message, or of the one that was still pending; null for none. reason: why no message was
-    sent, null for one that was.
+    `nominal` is the last, at least so many where the reason says so. at: when that was done; lateMs: how much later
+    than its time with jitter. messageId, sequence: of its message, or of the one that was still pending; null for none.
+    reason: why no message was sent, null for one that was.
     """
 
     nominal: EpochMs | None

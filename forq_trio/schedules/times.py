@@ -75,6 +75,15 @@ class Runs:
                 break
         return found
 
+    def count(self, first_ms: int, last_ms: int, looked_at: int) -> tuple[int, bool]:
+        """How many runs there are from one of them to another, and whether these are all: of times that have to be
+        computed one by one, only `looked_at` are counted.
+        """
+        if self._every_ms is not None:
+            return (last_ms - first_ms) // self._every_ms + 1, True
+        found = len(self.between(first_ms - 1, last_ms, looked_at + 1))
+        return min(found, looked_at), found <= looked_at
+
     def next(self, at_ms: int, count: int) -> list[NextRun]:
         """The next `count` runs behind an instant, with a note where a change of the clocks concerns them."""
         runs = self._after(at_ms)

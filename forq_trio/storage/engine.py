@@ -78,16 +78,17 @@ The rules of every engine; the conformance suite checks them on each:
    then. Before a claim hands out a message of a group with a rate, or of one that rule 8 left to the next batch, those
    of the group become ready that are held, come before it, and may be handed out now, too. When the rate was changed,
    the queue counts as woken and held messages become ready, as by rule 8.
-19. A schedule has at most one run for each nominal time: the run, its message and the next nominal time are one
-   commit, and the next one lies behind the last one whatever the clock says. A run is due at its nominal time and its
-   jitter; those that are due are carried out in the order of `due_at`, then of names, in each batch that may store
-   something, before its commands; as far as the allowance goes, to which each counts with the content of its message.
-   Every second one is that of the next maker in turn, the tokens by name and then the secret, where one of its
-   schedules is due. A run that is RUN_GRACE_MS late was missed. `missed` says which of these are sent: none; the last
-   one, if no later run is due; or each, of more than RUNS_CAUGHT_UP_MAX the last. The others are noted as one run,
-   which counts RUNS_COUNTED_MAX of them at the most. After a run that is refused the next one comes at its time. A
-   paused schedule has no runs, and when it is resumed none from before. The latest RUNS_KEPT_MAX runs of a schedule
-   are kept. A schedule that cannot be read is tried again after SET_ASIDE_RETRY_MS.
+19. A schedule has at most one run for each nominal time: the run, its message and the next nominal time are one commit,
+   and the next one lies behind the last one whatever the clock says. A run is due at its nominal time and its jitter;
+   those that are due are carried out in the order of `due_at`, then of names, in each batch that may store something,
+   before its commands; as far as the allowance goes, to which each counts with the content of its message. Every second
+   one is that of the next maker in turn, the tokens by name and then the secret, where one of its schedules is due. A
+   run that is RUN_GRACE_MS late was missed. `missed` says which of these are sent: none; the last one, if no later run
+   is due; or each, of more than RUNS_CAUGHT_UP_MAX the last. The others are noted as one run, with their number; where
+   times are computed one by one, RUNS_COUNTED_MAX are counted, and the reason says if that is not all. After a run that
+   is refused the next one comes at its time. A paused schedule has no runs, and when it is resumed none from before.
+   The latest RUNS_KEPT_MAX runs of a schedule are kept. A schedule that cannot be read is tried again after
+   SET_ASIDE_RETRY_MS.
 20. A key is unique in its queue and kind while its message is pending: stored, and not a dead letter. An offer whose
    content, options and due time are those of the pending message changes nothing, nor does it end a lease; the due time
    is the one that was offered, whatever nacks made of it, and one without a time is due like one that is due already.

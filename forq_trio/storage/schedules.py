@@ -14,7 +14,7 @@ from forq_trio.model.commands import SaveSchedule
 from forq_trio.model.durations import in_words
 from forq_trio.model.errors import ForqError, TooManySchedules
 from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule, ScheduleTotals, Timing
+from forq_trio.model.schedules import COUNTED_IN_PART, NewSchedule, SavedRun, Schedule, ScheduleTotals, Timing
 from forq_trio.model.values import seen
 from forq_trio.schedules.times import Runs, jitter_of
 
@@ -157,16 +157,17 @@ def advance(stored: StoredSchedule, now_ms: int) -> Advance:
             missed, cost = runs.latest(begin - 1), limits.RUNS_COUNTED_MAX
     note = None
     if missed is not None and missed >= nominal:
-        count = len(runs.between(nominal - 1, missed, limits.RUNS_COUNTED_MAX))
+        count, all_counted = runs.count(nominal, missed, limits.RUNS_COUNTED_MAX)
+        late = f"more than {in_words(limits.RUN_GRACE_MS)} late"
         note = SavedRun(
             nominal=missed,
             result="missed",
             runs=count,
             at=now_ms,
             late_ms=now_ms - missed,
-            reason=f"more than {in_words(limits.RUN_GRACE_MS)} late",
+            reason=late if all_counted else f"{late}; {COUNTED_IN_PART}",
         )
-        cost = max(cost, count // 10)
+        cost = max(cost, min(count, limits.RUNS_COUNTED_MAX) // 10)
     if first is None:
         after = replace(_with_next(stored, runs, runs.after(last)), last_nominal=last)
         return Advance(note, None, 0, after, cost)

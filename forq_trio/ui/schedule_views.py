@@ -14,7 +14,7 @@ from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.schedules import SavedRun, Schedule
+from forq_trio.model.schedules import COUNTED_IN_PART, SavedRun, Schedule
 from forq_trio.schedules.times import Runs
 from forq_trio.schedules.words import in_words
 from forq_trio.schedules.zones import local_of, zone_of
@@ -102,15 +102,16 @@ def _missed(runs: Sequence[SavedRun]) -> str | None:
     missed = before.runs if before is not None and before.result == "missed" else 0
     if not sent and not missed:
         return None
+    least = "at least " if missed and before is not None and COUNTED_IN_PART in (before.reason or "") else ""
     if not sent:
-        return f"Missed {format.whole(missed)} while stopped, sent none"
+        return f"Missed {least}{format.whole(missed)} while stopped, sent none"
     which = {
         (True, True): "the last",
         (True, False): f"the last {sent}",
         (False, True): "it late",
         (False, False): "all",
     }
-    return f"Missed {format.whole(missed + sent)} while stopped, sent {which[missed > 0, sent == 1]}"
+    return f"Missed {least}{format.whole(missed + sent)} while stopped, sent {which[missed > 0, sent == 1]}"
 
 
 def days_in(zone: ZoneInfo, now_ms: int) -> Callable[[int], str]:

@@ -171,8 +171,23 @@ def test_missed_runs_are_not_sent_where_a_later_one_is_due(engine, reader):
     now = T0 + HOUR_MS
     assert until(engine, now, now) == 6
     first = now - limits.RUN_GRACE_MS + 10_000
-    assert results(reader)[:2] == [("missed", first - 10_000, 100), ("sent", first, 1)]
+    assert results(reader)[:2] == [("missed", first - 10_000, 354), ("sent", first, 1)]
     assert results(reader)[-1] == ("sent", now, 1)
+
+
+@pytest.mark.parametrize(
+    ("timing", "count", "part"),
+    [({"every": "1h"}, n, "") for n in (500, 20_000)]
+    + [({"cron": "0 * * * *"}, n, "") for n in (99, 100)]
+    + [({"cron": "0 * * * *"}, n, "; at least so many, the rest was not counted") for n in (101, 500)],
+)
+def test_missed_runs_are_counted_or_said_to_be_more(engine, reader, timing, count, part):
+    saved = save(engine, missed="skip", **timing)
+    last = saved.next_run + (count - 1) * HOUR_MS
+    assert tick(engine, last + MINUTE_MS) == 0
+    (run,) = reader.schedule("s", 50)[1]
+    assert (run.result, run.nominal, run.runs) == ("missed", last, 100 if part else count)
+    assert run.reason == f"more than 1 min late{part}"
 
 
 def test_each_missed_run_is_sent(engine, reader):

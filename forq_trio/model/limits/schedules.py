@@ -22,7 +22,7 @@ NEXT_RUNS_DEFAULT = 5
 NEXT_RUNS_MAX = 100
 
 # Runs. GRACE: a run that is later was missed. CAUGHT_UP: of the missed runs that are sent, at most. COUNTED: of those
-# that are not. STEP: what one batch does for schedules that are due.
+# that are not, where times are computed one by one. STEP: what one batch does for schedules that are due.
 RUN_GRACE_MS = MINUTE_MS
 RUNS_CAUGHT_UP_MAX = 1_000
 RUNS_COUNTED_MAX = 100

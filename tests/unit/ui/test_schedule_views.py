@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.schedules import SavedRun, Schedule
+from forq_trio.model.schedules import COUNTED_IN_PART, SavedRun, Schedule
 from forq_trio.ui import schedule_form
 from forq_trio.ui.schedule_views import MARKS_MAX, lateness, needs_runs, next_day, row, verdict
 
@@ -33,6 +33,11 @@ BY_HAND = replace(run("by_hand"), nominal=None)
         ([JUST_IN_TIME, run("missed")], "fine", "Sent"),
         ([BY_HAND, run("missed")], "fine", "Sent"),
         ([run("missed", runs=3)], "attention", "Missed 3 while stopped, sent none"),
+        (
+            [run("missed", runs=100, reason=f"late; {COUNTED_IN_PART}")],
+            "attention",
+            "Missed at least 100 while stopped, sent none",
+        ),
         ([LATE, run("missed", runs=2), SENT], "attention", "Missed 3 while stopped, sent the last"),
         ([LATE, LATE, run("missed", runs=2)], "attention", "Missed 4 while stopped, sent the last 2"),
         ([LATE, SENT], "attention", "Missed 1 while stopped, sent it late"),
