@@ -13,9 +13,9 @@ from collections import ChainMap
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource
 
 from forq_trio.config.errors import ConfigError
@@ -23,6 +23,9 @@ from forq_trio.config.settings import SETTINGS, Config
 from forq_trio.config.sources import Source, read_environment, read_file, read_options
 from forq_trio.config.values import shown
 from forq_trio.model import limits
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 DEFAULT = "default"
 _BOUNDS = ("greater_than_equal", "less_than_equal")
@@ -121,7 +124,7 @@ def _take_out_wrong_values(source: Source) -> list[str]:
     return [problems[name] for name in source.origins if name in problems]
 
 
-def _reason(error: ErrorDetails) -> str:
+def _reason(error: "ErrorDetails") -> str:
     """The problem of a value, worded to follow its origin."""
     if error["type"] in _BOUNDS:
         return f"{int(error['input'])} is out of range"

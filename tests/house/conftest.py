@@ -1,9 +1,11 @@
 """The source of the project, as the house's rules look at it."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from support.source import parsed
 
@@ -37,3 +39,11 @@ def python_files() -> list[Path]:
         for path in (ROOT / folder).rglob("*.py")
         if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
     )
+
+
+@pytest.fixture(scope="session")
+def declared(root) -> dict[str, list[Requirement]]:
+    """What pyproject.toml says that each extra requires, and the base, whose name is ""."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lists = {"": project["dependencies"], **project["optional-dependencies"]}
+    return {extra: [Requirement(text) for text in texts] for extra, texts in lists.items()}

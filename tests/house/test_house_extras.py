@@ -4,7 +4,6 @@ import ast
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -31,14 +30,6 @@ class Hidden(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hidden())
 """
-
-
-@pytest.fixture(scope="module")
-def declared(root) -> dict[str, list[Requirement]]:
-    """What pyproject.toml says that each extra requires, and the base, whose name is ""."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lists = {"": project["dependencies"], **project["optional-dependencies"]}
-    return {extra: [Requirement(text) for text in texts] for extra, texts in lists.items()}
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +61,17 @@ def installed(declared: dict[str, list[Requirement]], extras: Iterable[str]) -> 
         for each in map(Requirement, texts):
             if each.marker is None or any(map(each.marker.evaluate, contexts)):
                 waiting.append(each)
+
+
+def named(declared: dict[str, list[Requirement]], extra: str) -> set[str]:
+    """The packages that pyproject.toml itself names for this extra, for the base, and for extras of ours in it."""
+    found = set()
+    for each in (*declared[""], *declared[extra]):
+        if canonicalize_name(each.name) == OWN:
+            found |= {name for inner in each.extras for name in named(declared, inner)}
+        else:
+            found.add(canonicalize_name(each.name))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +157,13 @@ def test_an_extra_brings_what_its_part_imports(extra, packages, imports) -> None
     wanted = libraries(entries(extra, imports), imports)
     assert wanted, "nothing was found"
     assert wanted <= packages[extra], f"{extra or 'the base'} lacks {wanted - packages[extra]}"
+
+
+@pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "postgres", "server", "spark"])
+def test_an_extra_names_what_its_part_imports(extra, declared, imports) -> None:
+    """What another library brings may be any version of it, and is gone when that library needs it no more."""
+    unnamed = libraries(entries(extra, imports), imports) - named(declared, extra)
+    assert not unnamed, f"{extra or 'the base'} has {unnamed} only because other libraries need them"
 
 
 @pytest.mark.parametrize("extra", ["", "cli", "embed", "metrics", "otel", "postgres", "server"])
