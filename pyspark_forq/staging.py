@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pyspark_forq.columns import LEASE
+from pyspark_forq.pipelines.stores import literal
 
 STAGING_SECONDS = 86_400
 LOOK_SECONDS = 3_600
@@ -37,7 +38,7 @@ def remove_staging(spark: SparkSession, path: str) -> None:
     table = jvm.org.apache.hadoop.fs.Path(path)
     files = table.getFileSystem(spark._jsc.hadoopConfiguration())
     before_ms = (time.time() - STAGING_SECONDS) * 1_000
-    for found in files.globStatus(jvm.org.apache.hadoop.fs.Path(table, ".spark-staging-*")):
+    for found in files.globStatus(jvm.org.apache.hadoop.fs.Path(f"{literal(path)}/.spark-staging-*")) or ():
         if _is_left(files, found, before_ms):
             files.delete(found.getPath(), True)
 

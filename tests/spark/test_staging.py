@@ -33,7 +33,7 @@ def test_old_staging_of_leases_alone_is_removed(spark, tmp_path, monkeypatch) ->
         left(table, "1", f"lease={LEASE}/part-0.parquet", age=old),
         left(table, "2", "lease=lake-8-1/part-0.parquet", "lease=o.t-9-0/part-1.parquet", age=old),
     ]
-    fresh = left(table, "3", f"lease={LEASE}/part-0.parquet", age=STAGING_SECONDS - 60)
+    fresh = left(table, "3", f"lease={LEASE}/part-0.parquet", age=STAGING_SECONDS / 2)
     at_work = left(table, "4", f"lease={LEASE}/part-0.parquet", age=old)
     (at_work / f"lease={LEASE}" / "part-1.parquet").touch()
     others = [
