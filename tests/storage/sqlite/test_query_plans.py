@@ -103,6 +103,7 @@ EXPECTED = {
     "take_wakes": "rate_buckets USING COVERING INDEX rate_buckets_wake (wake_at<?)",
     "next_wake": "rate_buckets USING COVERING INDEX rate_buckets_wake",
     "expire_buckets": "rate_buckets USING INDEX rate_buckets_full (full_ms<?)",
+    "expire_some_buckets": "rate_buckets USING INDEX rate_buckets_full (full_ms<?)",
     "has_buckets": "SCAN rate_buckets",
     "select_ready": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "select_ready_but": "SEARCH messages USING INDEX messages_claim (queue=?)",
