@@ -15,7 +15,6 @@ import select
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from struct import Struct
 from time import monotonic
 from typing import Any
 
@@ -24,7 +23,8 @@ from psycopg.adapt import AdaptersMap, Transformer
 from psycopg.types.numeric import IntLoader
 from psycopg.types.string import TextLoader
 
-from forq_trio.model.errors import StorageFull, StorageUnavailable, ZeroCharacter
+from forq_trio.model.errors import StorageFull, StorageUnavailable
+from forq_trio.storage.postgres.bindings import array, encoded
 from forq_trio.storage.postgres.connecting import NotConnected, cancel, connect
 from forq_trio.storage.postgres.dialect import (
     ADDING,
@@ -254,7 +254,7 @@ class PgConnection:
         self._syncs += 1
 
     def _put(self, name: str, bindings: Sequence[Any]) -> None:
-        values = [None if each is None else _encoded(each) for each in bindings]
+        values = [None if each is None else encoded(each) for each in bindings]
         formats = [type(each) is bytes for each in bindings]  # bytes are in the binary format already
         try:
             if self.pooled:
@@ -487,46 +487,8 @@ def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def _encoded(value: Any) -> bytes:
-    """A binding: bytes as they are, another one in the text format."""
-    if isinstance(value, str):
-        if "\0" in value:
-            raise ZeroCharacter
-        return value.encode()
-    if isinstance(value, bytes):
-        return value
-    return b"%d" % value
-
-
 def _differ(values: Sequence[Any]) -> bool:
     return len(set(values)) == len(values)
-
-
-def array(values: Sequence[Any]) -> bytes | str:
-    """An array of numbers or texts: in the binary format, where it says of what it is."""
-    kinds = {type(value) for value in values} - {type(None)}
-    if not kinds:
-        return "{" + ",".join(["NULL"] * len(values)) + "}"
-    if kinds == {str}:
-        element, parts = _TEXT, [_NULL if value is None else _element(value) for value in values]
-    else:
-        element, parts = _INT8, [_NULL if value is None else _number(8, value) for value in values]
-    return _array(1, _NULL in parts, element, len(values), 1) + b"".join(parts)
-
-
-def _element(value: str) -> bytes:
-    if "\0" in value:
-        raise ZeroCharacter
-    text = value.encode()
-    return _length(len(text)) + text
-
-
-_array = Struct(">5i").pack
-"""How many dimensions; whether there is a NULL; of what it is; how many; from what on they are counted."""
-_INT8, _TEXT = 20, 25
-"""The types of elements, by number."""
-_length, _number = Struct(">i").pack, Struct(">iq").pack
-_NULL = _length(-1)
 
 
 def _error(result: pq.abc.PGresult) -> Exception:

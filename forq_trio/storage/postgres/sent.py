@@ -30,7 +30,7 @@ from forq_trio.model.errors import CommandRefused, ForqError, ServiceError, TooM
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.engine import Deferred
-from forq_trio.storage.postgres.connection import array
+from forq_trio.storage.postgres.bindings import array
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.transaction import Transaction
 
