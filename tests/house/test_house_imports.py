@@ -12,7 +12,7 @@ GROUPS = {
     "model": {"model"},
     "telemetry": {"telemetry"},
     "config": {"config"},
-    "seam": {"storage.engine", "storage.reader", "storage.write_ahead_log"},
+    "seam": {"storage.engine", "storage.reader", "storage.write_ahead_log", "storage.on_disk"},
     "schedules": {"schedules"},
     "storage": {"storage"},
     "statements": {"storage.relational.statements"},
