@@ -37,7 +37,6 @@ from forq_trio.storage.relational.operations import (
 )
 from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.relational.operations.group_limit import unhold, wake_limited
-from forq_trio.storage.relational.operations.rate_limit import expire_buckets
 from forq_trio.storage.relational.operations.waiting import store_waiting
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -175,7 +174,6 @@ class SqlEngine(ABC):
         store_waiting(tx)
         _unhold(tx)
         served: Served = []
-        tx.begin_step()
         if claims or batch.receivers:
             deal = _claim_isolated if isolated else claim
             deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
@@ -186,7 +184,6 @@ class SqlEngine(ABC):
             store_waiting(tx)
         if tx.limited:
             wake_limited(tx)
-        expire_buckets(tx)
         tx.save()
         if tx.schedules_changed:
             tx.schedules = replace(tx.schedules, due_at=schedules.next_due(tx))

@@ -52,6 +52,7 @@ def claim(
     tx: Transaction, claims: Sequence[Claim], receivers: Receivers
 ) -> tuple[list[Deliveries | Deferred], list[tuple[int, Deliveries]]]:
     """Serve, queue by queue, the receivers that wait where something became ready, then the batch's own claims."""
+    tx.begin_step()
     outcomes: list[Deliveries | Deferred] = [()] * len(claims)
     served: list[tuple[int, Deliveries]] = []
     own: dict[str, list[int]] = {}

@@ -13,7 +13,13 @@ from forq_trio.model import limits
 from forq_trio.model.messages import Status
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.relational.cache import Group
-from forq_trio.storage.relational.operations.rate_limit import look_up_buckets, next_token_ms, tokens, wake
+from forq_trio.storage.relational.operations.rate_limit import (
+    expire_buckets,
+    look_up_buckets,
+    next_token_ms,
+    tokens,
+    wake,
+)
 from forq_trio.storage.relational.rehearsal import each_rehearsed
 from forq_trio.storage.relational.row import GROUP_ID, POSITION, PRIORITY, SEQ, Place, ReadyRow
 from forq_trio.storage.relational.transaction import Transaction
@@ -198,6 +204,7 @@ def _unhold_queue(tx: Transaction, queue: str) -> None:
 def wake_limited(tx: Transaction) -> None:
     """At the end of a batch: groups with held messages are freed when they have a token, at once if they have one."""
     each_rehearsed(tx, sorted(tx.limited), partial(_wake_limited, tx), lambda group: [group])
+    expire_buckets(tx)
 
 
 def _wake_limited(tx: Transaction, group: Group) -> None:
