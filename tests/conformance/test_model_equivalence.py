@@ -37,7 +37,7 @@ from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Engine, Engine
 from forq_trio.storage.logs import event_bytes
 from forq_trio.storage.postgres.connection import DatabaseFailed
 from forq_trio.storage.postgres.engine import PostgresEngine
-from forq_trio.storage.relational.heads import Heads
+from forq_trio.storage.relational.parts.heads import Heads
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
 from support.aside import ReaderAside

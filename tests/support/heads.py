@@ -22,14 +22,15 @@ def check_heads(engines: Iterable[PostgresEngine], url: str) -> int:
             ready.setdefault(queue, set()).add(tuple(place))
         for engine in engines:
             engine._look()
-            cache = engine._cache
-            assert cache.heads is not None
-            found += len(cache.heads)
-            for queue, head in cache.heads.items():
+            tx = engine._tx
+            assert tx.heads is not None
+            heads = tx.heads.committed
+            found += len(heads)
+            for queue, head in heads.items():
                 true = {p for p in ready.get(queue, ()) if p <= head.frontier}
                 assert set(head.ready.values()) == true, (queue, head, sorted(ready.get(queue, ())))
-            ((first,),) = connection.execute(FIRST_DUE, (list(cache.set_aside),))
-            assert first is None or cache.due_from_ms <= first
+            ((first,),) = connection.execute(FIRST_DUE, (list(tx.set_aside._committed),))
+            assert first is None or tx.due.from_ms() <= first
     return found
 
 

@@ -46,13 +46,13 @@ class Rough(Dealt):
                 return
             cut_one(self._url, engine)
             self.seen["cut"] += 1
-            changed = engine._open_transaction is not None and engine._connection.wrote
+            changed = engine._is_open and engine._connection.wrote
             engine.commit()
             assert not changed, "the connection was cut before the COMMIT"
 
     def commit(self) -> bool:
         engine, draw = self.latest, self._random.random()
-        if engine._open_transaction is not None:
+        if engine._is_open:
             if draw < ISOLATED:
                 engine._connection.send("save_batch", None, engine._name, b"")  # nobody waits for it
                 self.seen["isolated"] += 1

@@ -44,12 +44,10 @@ from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
-from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, take_over, unpack
+from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, unpack
 from forq_trio.storage.postgres.zero_character import cannot_be_stored, check_texts
 from forq_trio.storage.relational import operations
-from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.engine import SqlEngine
-from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import Operations, operation_on_each
 from forq_trio.storage.relational.operations.claim import first_ready
 from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
@@ -128,7 +126,7 @@ class PostgresEngine(SqlEngine):
         self._lag_seconds: float | None = None
         self._clock = AheadClock()
         self._reads: tuple[Any, ...] = ()
-        super().__init__(self._connection, Cache(settings), OPERATIONS)
+        super().__init__(self._connection, Transaction.new(settings, heads=True), OPERATIONS)
         self._settlements = [kind for kind in self._order if kind in SETTLEMENTS]
         self._replica: Replica | None = None
         try:
@@ -179,10 +177,9 @@ class PostgresEngine(SqlEngine):
         result.lag_seconds, self._lag_seconds = self._lag_seconds, None
         if self._elsewhere.tokens or self._elsewhere.woken or self._elsewhere.logged:
             result.elsewhere = (self._elsewhere,)
-        tx = self._open_transaction
-        if self._moved.more or (tx is not None and self._full.changed(tx)):
+        if self._moved.more or (self._is_open and self._full.changed(self._tx)):
             result.next_due_ms = batch.now_ms
-        if self._open_transaction is None:
+        if not self._is_open:
             self._elsewhere = _nothing()
         return result
 
@@ -194,7 +191,7 @@ class PostgresEngine(SqlEngine):
 
     def commit(self) -> bool:
         """See storage/engine.py."""
-        if self._open_transaction is None:
+        if not self._is_open:
             return False
         try:
             self._commit()
@@ -212,11 +209,10 @@ class PostgresEngine(SqlEngine):
                 raise self._unavailable(error) from error
         self._tell()
         self._unflushed = False
-        tx, self._open_transaction = self._open_transaction, None
-        assert tx is not None
+        self._is_open = False
         if self._connection.wrote:
             self._last = (self._last[0] + 1, self._own)
-        tx.adopt()
+        self._tx.adopt()
         self._elsewhere = _nothing()
         return self._connection.wrote
 
@@ -338,14 +334,18 @@ class PostgresEngine(SqlEngine):
         self._is_known = False
         has_run = self._last[0] > 0
         self._last = next(iter(self._connection.query("last_batch")), (0, ""))
-        known = self._cache
-        vars(known).update(vars(load(self._connection.query, self._settings, self._address.name)))
+        tx = Transaction.new(self._settings, heads=True)
+        tx.load(self._connection.query, self._address.name)
+        self._tx = self._cache.parts = tx
         version = max(self._last[0] - BATCHES_READ_MAX + 1, 0) if has_run else self._last[0] - 1
         batches = self._connection.query("batches_since", version, BATCHES_READ_MAX) if self._last[0] else ()
-        known.heads = heads_after(batches) if has_run else {}
-        take_left(batches, self._last[0], known)
+        assert tx.heads is not None
+        if has_run:
+            tx.heads.committed = heads_after(batches)
+        take_left(batches, self._last[0], tx)
         self._is_known = self._unflushed = True
-        self._elsewhere = Elsewhere(set(known.counts), set(known.counts), tokens=True)  # it is not known what
+        queues = tx.counts.committed
+        self._elsewhere = Elsewhere(set(queues), set(queues), tokens=True)  # it is not known what
 
     def _look(self) -> None:
         """Take over what others did, without waiting for the gate."""
@@ -378,22 +378,23 @@ class PostgresEngine(SqlEngine):
                 shipped = unpack(changes)
             except msgspec.MsgspecError:
                 return False
-            take_over(Transaction(self._connection, self._cache, shipped.now_ms, self._ids), shipped)
+            shipped.take_over(self._tx)
             self._last = version, made_by
             lag_seconds = max(0, self._clock.now_ms() - shipped.now_ms) / 1_000
             self._lag_seconds = max(lag_seconds, self._lag_seconds or 0.0)
-            self._elsewhere.woken |= set(shipped.woken)
-            self._elsewhere.logged |= set(shipped.logged)
-            self._elsewhere.tokens |= bool(shipped.tokens)
+            self._elsewhere.woken |= self._tx.wakes.woken
+            self._elsewhere.logged |= shipped.logged
+            self._elsewhere.tokens |= bool(self._tx.tokens.changed)
+            self._tx.adopt()
         return True
 
     # A batch
 
     def _begin(self) -> None:
         self._ensure_connected()
-        if self._cache.last_seq >= self._plan_at:
+        if self._tx.sequence.last >= self._plan_at:
             self._connection.plan_anew()
-            self._plan_at = 2 * self._cache.last_seq + PLANNED_MESSAGES
+            self._plan_at = 2 * self._tx.sequence.last + PLANNED_MESSAGES
         asked_at = time.monotonic()
         try:
             news = self._enter()
@@ -404,7 +405,7 @@ class PostgresEngine(SqlEngine):
         self._gate_seconds = time.monotonic() - asked_at
         if not self._take_over(news):
             self._reload()
-        self._woken_elsewhere = self._elsewhere.woken
+        self._tx.wakes.elsewhere = self._elsewhere.woken
 
     def _enter(self) -> list[tuple[int, str, bytes]]:
         """Begin a transaction behind the gate; returns `_news`."""
@@ -426,27 +427,25 @@ class PostgresEngine(SqlEngine):
         self._moved = move_sent(tx, self._full) if self._sent else Moved()
 
     def _end(self, tx: Transaction) -> None:
-        if not self._connection.wrote and not (tx.wake_next or self._cache.wake_next or tx.claim_first_next):
+        if not self._connection.wrote and not (
+            tx.wakes.next or tx.wakes.committed_next or tx.wakes.claim_first_next
+        ):
             if tx.heads is not None:
                 tx.heads.discard()
             return
         version = self._last[0] + 1
-        changes = pack(tx, whole=version % HEADS_WHOLE_EVERY == 0)
+        assert tx.heads is not None
+        tx.heads.ships_whole = version % HEADS_WHOLE_EVERY == 0
+        changes = pack(tx)
         self._own = f"{self._name}-{next(self._numbers)}"
         self._connection.query("save_batch", version, self._own, changes)
         if version % BATCHES_FORGOTTEN == 0:
             self._connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
-        woken = [queue for queue in tx.woken if tx.ready(queue)]
-        told = self._logins_changed(tx)
+        woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
+        # Its next request may go to another process.
+        told = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
         if woken or told:
             self._untold = (None if told else woken,)
-
-    def _logins_changed(self, tx: Transaction) -> bool:
-        """Whether a token or a session begins or ends: its next request may go to another process."""
-        changed = ((tx.tokens.changed, self._cache.tokens), (tx.sessions.changed, self._cache.sessions))
-        return any(
-            now is None or name not in known for changes, known in changed for name, now in changes.items()
-        )
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
         self._untold = None
@@ -465,11 +464,10 @@ class PostgresEngine(SqlEngine):
         if first is not None:
             return named_by([command for command in batch.commands if type(command) is first])[:2]
         if kinds == {Claim}:
-            return first_ready(self._cache, [each for each in batch.commands if isinstance(each, Claim)])
+            return first_ready(self._tx, [each for each in batch.commands if isinstance(each, Claim)])
         return ()
 
-    def _rollback(self) -> None:
-        self._open_transaction = None
+    def _rollback_statements(self) -> None:
         if self._connection.lost:
             return
         try:

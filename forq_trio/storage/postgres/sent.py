@@ -71,7 +71,7 @@ class FullQueues:
         return len(self._states)
 
     def add(self, tx: Transaction, queue: str) -> None:
-        self._states[queue] = _State(tx.counted(queue), tx.rules(queue), tx.now_ms)
+        self._states[queue] = _State(tx.counts.of(queue), tx.rules(queue), tx.now_ms)
 
     def changed(self, tx: Transaction) -> list[str]:
         """Those that may take a message now."""
@@ -79,7 +79,7 @@ class FullQueues:
             queue
             for queue, state in self._states.items()
             if tx.now_ms >= state.refused_at + limits.DUE_RETRY_MS
-            or (tx.counted(queue), tx.rules(queue)) != (state.counts, state.rules)
+            or (tx.counts.of(queue), tx.rules(queue)) != (state.counts, state.rules)
         ]
 
     def forget_changed(self, tx: Transaction) -> None:
@@ -108,7 +108,7 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     page, was_last = _next_queues(tx, full, bounds) if is_turn else (tx.query("sent_page", *bounds), False)
     if is_turn and not page and not full:
         is_turn, page = False, tx.query("sent_page", *bounds)
-    newest = tx.last_seq
+    newest = tx.sequence.last
     moved: list[int] = []
     served: set[str] = set()
     is_cut = False
@@ -167,7 +167,7 @@ def take_set_aside(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:
     """Remove messages that were set aside, and send them again if asked; returns which."""
     taken = tx.query("take_set_aside", array(command.ids), limits.OUTBOX_PAGE_BYTES_MAX, int(command.again))
     if command.again:
-        tx.wake_next.update(queue for _, queue in taken)  # so the next batch, which moves them, runs at once
+        tx.wakes.next.update(queue for _, queue in taken)  # so the next batch, which moves them, runs at once
     return tuple(id for id, _ in taken)
 
 

@@ -5,12 +5,12 @@ whole transaction is rolled back and the batch runs again with every command in 
 faulty one fails; the usual batch pays nothing for that. Errors of the database itself (full, unreadable, locked) fail
 the batch as a whole.
 
-The counts, the last sequence number and the next due time are in the cache, too (cache.py): where there is no other
+The counts, the last sequence number and the next due time are in memory, too (parts/parts.py): where there is no other
 process, a claim on a queue without ready messages, or a batch without work, runs no SQL.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from forq_trio.model.commands import Claim, Command, Ping, in_order
 from forq_trio.model.errors import CommandRefused, ForqError, StorageUnavailable
 from forq_trio.model.messages import Delivery
 from forq_trio.storage.allowance import Step
-from forq_trio.storage.engine import Batch, BatchResult, Listener, SetAside, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, Listener, Snapshot
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.connection import Connection
 from forq_trio.storage.relational.ids import MessageIds
@@ -49,16 +49,16 @@ def _ping(tx: Transaction, _: Ping) -> None:
 
 
 class SqlEngine(ABC):
-    """Runs batches on a connection that an engine brings, with its operations, and a cache of what is stored."""
+    """Runs batches on a connection that an engine brings, with its operations, and the parts of its memory."""
 
-    def __init__(self, writer: Connection, cache: Cache, operations: Operations) -> None:
+    def __init__(self, writer: Connection, tx: Transaction, operations: Operations) -> None:
         self._writer = writer
-        self._cache = cache
+        self._tx = tx
+        self._cache = Cache(tx)
         self._operations = operations
         self._order = in_order(operations)
         self._ids = MessageIds()
-        self._woken_elsewhere: Set[str] = frozenset()
-        self._open_transaction: Transaction | None = None
+        self._is_open = False  # a batch has run that is to be committed
 
     @abstractmethod
     def _begin(self) -> None:
@@ -74,9 +74,15 @@ class SqlEngine(ABC):
     def _end(self, tx: Transaction) -> None:  # noqa: B027 - most engines have no more statements
         """The batch has run: its last statements, before the commit."""
 
-    @abstractmethod
     def _rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
+        self._is_open = False
+        self._tx.discard()
+        self._rollback_statements()
+
+    @abstractmethod
+    def _rollback_statements(self) -> None:
+        """Roll back what the open transaction wrote."""
 
     @abstractmethod
     def _unavailable(self, error: Exception) -> StorageUnavailable:
@@ -85,7 +91,7 @@ class SqlEngine(ABC):
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See storage/engine.py. Leaves a transaction open only if there is something to commit."""
         if not self._has_work(batch):
-            return BatchResult([()] * len(batch.commands), [], self._cache.next_due_ms, [])
+            return BatchResult([()] * len(batch.commands), [], self._tx.due.committed_next_ms, [])
         storage_errors = self._writer.storage_errors
         try:
             try:
@@ -119,7 +125,7 @@ class SqlEngine(ABC):
         return SystemClock()
 
     def _has_work(self, batch: Batch) -> bool:
-        if self._is_due(batch.now_ms) or self._cache.unfinished:
+        if self._is_due(batch.now_ms) or self._tx.has_more:
             return True
         for command in batch.commands:
             if type(command) is not Claim:
@@ -130,27 +136,26 @@ class SqlEngine(ABC):
         return False
 
     def _is_due(self, now_ms: int) -> bool:
-        return _has_come(self._cache.next_due_ms, now_ms)
+        return _has_come(self._tx.due.committed_next_ms, now_ms)
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
         """Run the batch in a new transaction and leave it open."""
         self._begin()
-        tx = Transaction(
+        tx = self._tx
+        tx.begin(
             self._writer,
-            self._cache,
-            batch.now_ms,
             self._ids,
+            batch.now_ms,
             isolated=isolated,
             shared=batch.shared,
             put_back_refused=batch.put_back_refused,
         )
-        tx.woken_elsewhere = self._woken_elsewhere
-        self._open_transaction = tx
+        self._is_open = True
         if self._is_due(batch.now_ms):
             due.settle_due(tx)
-        if batch.moves_staged and tx.staging.in_progress:
+        if batch.moves_staged and tx.stages.totals.in_progress:
             publishing.advance(tx)
-        if batch.moves_staged and _has_come(tx.schedules.due_at, batch.now_ms):
+        if batch.moves_staged and _has_come(tx.schedules.totals.due_at, batch.now_ms):
             schedules.run_due(tx)
         if batch.moves_staged:
             self._move_sent(tx)
@@ -179,42 +184,42 @@ class SqlEngine(ABC):
             deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
             for index, outcome in zip(claims, deliveries, strict=True):
                 outcomes[index] = outcome
-        if tx.waiting:  # behind messages that claims moved or removed
-            tx.wake_next.update(queue for queue, _, _ in tx.waiting)
+        if tx.leftovers.offers:  # behind messages that claims moved or removed
+            tx.wakes.next.update(queue for queue, _, _ in tx.leftovers.offers)
             store_waiting(tx)
-        if tx.limited:
+        if tx.rates.limited:
             wake_limited(tx)
         tx.save()
-        if tx.schedules_changed:
-            tx.schedules = replace(tx.schedules, due_at=schedules.next_due(tx))
-        tx.next_due_ms = self._find_next_due(tx, batch)
-        assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed
+        if tx.schedules.changed:
+            tx.schedules.totals = replace(tx.schedules.totals, due_at=schedules.next_due(tx))
+        tx.due.next_ms = self._find_next_due(tx, batch)
+        assert tx.figures.changes <= limits.COMMIT_CHANGES_MAX, tx.figures.changes
         self._end(tx)
         return BatchResult(
             outcomes,
             served,
-            tx.next_due_ms,
-            tx.events(),
-            tx.failed_queued,
-            tx.woken,
-            tx.durations,
-            tx.set_aside,
-            tx.logged(),
-            tx.runs,
+            tx.due.next_ms,
+            tx.figures.events(),
+            tx.leftovers.failed_left,
+            tx.wakes.woken,
+            tx.figures.durations,
+            tx.set_aside.messages,
+            tx.events.queues(),
+            tx.schedules.runs,
         )
 
     def _find_next_due(self, tx: Transaction, batch: Batch) -> int | None:
         """The next due time: from the index after due messages were settled, else the cached or an earlier one."""
-        if tx.retry_later:
+        if tx.set_aside.retry_later:
             return tx.now_ms + limits.DUE_RETRY_MS
-        times = [due.next_due(tx)] if tx.due_settled else [self._cache.next_due_ms, tx.due_ms]
+        times = [due.next_due(tx)] if tx.due.settled else [tx.due.committed_next_ms, tx.due.first_ms]
         if tx.unfinished():
             times.append(
                 tx.now_ms
             )  # not instead of an earlier one, which would be forgotten if the clock is set back
-        if tx.staging.in_progress:
+        if tx.stages.totals.in_progress:
             times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
-        next_run = tx.schedules.due_at
+        next_run = tx.schedules.totals.due_at
         if not batch.moves_staged and _has_come(next_run, tx.now_ms):
             next_run = tx.now_ms + limits.DUE_RETRY_MS
         times.append(next_run)
@@ -243,14 +248,14 @@ def _run_isolated(tx: Transaction, operation: Operation, commands: Sequence[Any]
 
 def _unhold(tx: Transaction) -> None:
     """Run `unhold`; in an isolated batch an error is reported as set aside, and tried again later."""
-    groups = tx.take_groups(limits.DUE_BATCH_MAX)
-    if not groups and not tx.queues_unholding():
+    groups = tx.freed.take(limits.DUE_BATCH_MAX)
+    if not groups and not tx.grouped.queues_unholding():
         return
     if tx.isolated:
         error = tx.attempt(partial(unhold, tx, groups))
         if error is not None:
-            tx.set_aside.append(SetAside("", 0, f"held messages: {type(error).__name__}: {error}"))
-            tx.retry_later = True
+            tx.set_aside.note("held messages", error)
+            tx.set_aside.retry_later = True
     else:
         unhold(tx, groups)
 

@@ -215,7 +215,7 @@ def _rehearse(
     """Learn what the pieces read, and read it."""
     allowances = tx.allowances
     for _ in range(ROUNDS_MAX):
-        notes = tx.savepoint()
+        notes = tx.copy()
         tx.allowances = allowances.copy()
         wanted: dict[Read, list[_Piece]] = {}
         prompter.wanted = wanted

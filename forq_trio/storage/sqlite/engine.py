@@ -7,7 +7,6 @@ from forq_trio.model.commands import Optimize, TakeSetAside
 from forq_trio.model.errors import StorageLost, StorageUnavailable
 from forq_trio.storage.engine import EngineFacts, EngineSettings
 from forq_trio.storage.relational.engine import SqlEngine
-from forq_trio.storage.relational.load import load
 from forq_trio.storage.relational.operations import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.sqlite.compaction import OPERATIONS
@@ -53,8 +52,9 @@ class SqliteEngine(SqlEngine):
         writer = SqliteConnection(self._connection)
         try:
             with refusing(path):
-                cache = load(writer.query, settings, path)
-            super().__init__(writer, cache, OPERATIONS)
+                tx = Transaction.new(settings, heads=False)
+                tx.load(writer.query, path)
+            super().__init__(writer, tx, OPERATIONS)
             self.log = SqliteLog(self._database)
         except BaseException:
             self._database.close()
@@ -62,8 +62,7 @@ class SqliteEngine(SqlEngine):
 
     def commit(self) -> bool:
         """See storage/engine.py. files/faults.py explains what is on disk after a failure."""
-        tx = self._open_transaction
-        if tx is None:
+        if not self._is_open:
             return False
         try:
             self._writer.query("commit")
@@ -73,8 +72,8 @@ class SqliteEngine(SqlEngine):
             refusal = self._unavailable(error)
             self._rollback()
             raise refusal from error
-        self._open_transaction = None
-        tx.adopt()
+        self._is_open = False
+        self._tx.adopt()
         return True
 
     def facts(self) -> EngineFacts:
@@ -113,9 +112,8 @@ class SqliteEngine(SqlEngine):
     def _begin(self) -> None:
         self._writer.query("begin")
 
-    def _rollback(self) -> None:
+    def _rollback_statements(self) -> None:
         """SQLite may have done it by itself."""
-        self._open_transaction = None
         if not self._connection.get_autocommit():
             self._writer.query("rollback")
 

@@ -47,8 +47,7 @@ def newer(tmp_path) -> Callable[[str], dict[str, str]]:
         postgres = package / "storage/postgres"
         number = len(list((postgres / "migrations").glob("*.sql"))) + 1
         (postgres / f"migrations/{number:04}_later.sql").write_text(script, encoding="utf-8")
-        changed(postgres / "shipped.py", r"^(    consumers: .* = \{\})$", r"\1\n    later: str = ''")
-        changed(postgres / "shipped.py", r"^( +)tx\.consumers\.changed,$", r"\g<0>\n\1'later',")
+        changed(postgres / "shipped.py", r"^(    return _encode\(\(tx)", r"    changes['later'] = 1\n\1")
         if script == FENCES:
             for name in ("sql/connection.sql", "sql/move.sql"):
                 changed(postgres / name, r"\b(FROM|INTO) batches\b", r"\1 batches_2")

@@ -10,7 +10,7 @@ from forq_trio.model.commands import Configure, Extend, Purge
 from forq_trio.model.messages import Delivery
 from forq_trio.model.queue_settings import Order, SettingsChange
 from forq_trio.storage.engine import Batch
-from forq_trio.storage.relational.heads import Heads
+from forq_trio.storage.relational.parts.heads import Heads
 from support.actors import T0
 from support.batches import do, run
 from support.effort import EFFORT
@@ -138,5 +138,5 @@ def test_a_head_that_is_too_long_ends_earlier(open_one, empty_tables, monkeypatc
     deliveries = do(a, claim(most=10))
     do(a, nack(*deliveries, delay_ms=0))
     check_heads([a, b], empty_tables)
-    assert len(a._cache.heads["q"].ready) == 2
+    assert len(a._tx.heads.committed["q"].ready) == 2
     assert contents(do(b, claim(most=10))) == [str(number) for number in range(10)]

@@ -23,8 +23,7 @@ from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.model.searches import ListedState, MessageFilter
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.relational.cache import Cache
-from forq_trio.storage.relational.counts import Counts
+from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.reader import SqliteReader
 from support.batches import do, run
@@ -242,10 +241,10 @@ class _Token(str):
 
 
 def _compared_by_names(count: int) -> int:
-    counts = Counts(Cache(EngineSettings()))
+    tx = Transaction.new(EngineSettings(), heads=False)
     _Token.compared = 0
     for number in range(count):
-        assert counts.name(f"q{number}", _Token("narrow")) is None
+        assert tx.name(f"q{number}", _Token("narrow")) is None
     return _Token.compared
 
 

@@ -71,7 +71,7 @@ def test_a_held_group_is_woken_after_a_restart(tmp_path):
     assert contents(do(engine, claim(most=9))) == ["g1"]
     engine.close()
     engine = open_engine(tmp_path)
-    assert engine.snapshot().next_due_ms == T0 + 10
+    assert engine._tx.due.committed_next_ms == T0 + 10
     assert do(engine, claim(most=9), T0 + 9) == ()
     assert contents(do(engine, claim(most=9), T0 + 10)) == ["g2"]
     engine.close()
@@ -91,7 +91,7 @@ def test_only_buckets_that_lack_tokens_are_stored(engine):
 def test_a_queue_without_a_rate_stores_nothing(engine):
     run(engine, send("x", group="g"))
     do(engine, claim(most=9))
-    assert not engine.snapshot().has_buckets
+    assert not engine._tx.rates.has_buckets
     assert stored(engine) == []
 
 

@@ -21,8 +21,6 @@ from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
 from forq_trio.model.where import Where
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
-from forq_trio.storage.relational.cache import Cache
-from forq_trio.storage.relational.heads import Heads
 from forq_trio.storage.relational.operations.claim_filter import (
     Terms,
     attempts_of,
@@ -63,7 +61,7 @@ def claim(
     def serve(queue: str) -> _Dealt:
         return _serve(tx, queue, claims, own.get(queue, ()), receivers.get(queue, ()))
 
-    if all(tx.inserts.holds_all(queue, tx.ready(queue)) for queue in queues):
+    if all(tx.inserts.holds_all(queue, tx.counts.ready(queue)) for queue in queues):
         dealt = [serve(queue) for queue in queues]
     else:
         dealt = each_rehearsed(tx, queues, serve, lambda queue: [queue])
@@ -83,8 +81,8 @@ def _serve(
     if not ready:
         wake_queue(tx, queue)
         return [], []
-    if not tx.claim_first_next and (tx.waited_out or any(map(used_up, (*_CLAIM_STEPS, Step.SCAN)))):
-        tx.claim_first_next = queue
+    if not tx.wakes.claim_first_next and (tx.waited_out or any(map(used_up, (*_CLAIM_STEPS, Step.SCAN)))):
+        tx.wakes.claim_first_next = queue
     waiting = receivers[:ready]
     picks = any(receiver.claim.where for receiver in waiting)
     if picks:
@@ -101,7 +99,7 @@ def _serve(
     is_full_round = len(found) == limits.RECEIVERS_OFFERED_MAX
     is_full_offer = len(waiting) >= limits.RECEIVERS_OFFERED_MAX // 2
     if cut_short or (left and (is_full_round or (found and is_full_offer and picks))):
-        tx.wake_next.add(queue)
+        tx.wakes.next.add(queue)
     if not all(shares) or len(waiting) < len(receivers) or is_full_round:
         wake_queue(tx, queue)
     return found, [
@@ -114,9 +112,9 @@ def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receive
     """The queues with claims, or with parked receivers and new ready messages, in their order."""
     queues = {command.queue for command in claims}
     if receivers:
-        queues.update(queue for queue in tx.woken if queue in receivers)
-        queues.update(queue for queue in tx.woken_elsewhere if queue in receivers)
-    return beginning_with(sorted(queues), tx.claim_first)
+        queues.update(queue for queue in tx.wakes.woken if queue in receivers)
+        queues.update(queue for queue in tx.wakes.elsewhere if queue in receivers)
+    return beginning_with(sorted(queues), tx.wakes.claim_first)
 
 
 def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:
@@ -173,10 +171,10 @@ def _scan_steps(tx: Transaction, claims: Sequence[Claim]) -> dict[Where, Allowan
     return {where: Allowance(most if index < look else 0, bytes_max) for index, where in enumerate(wheres)}
 
 
-def first_ready(cache: Cache, claims: Sequence[Claim]) -> tuple[Any, ...]:
+def first_ready(tx: Transaction, claims: Sequence[Claim]) -> tuple[Any, ...]:
     """The statement, with its bindings, by which a batch of these claims reads messages; none where that depends."""
     first = claims[0]
-    rules, counts = cache.rules(first.queue), cache.counts.get(first.queue)
+    rules, counts = tx.rules(first.queue), tx.counts.committed.get(first.queue)
     terms = Terms(*_terms(first), where=first.where)
     alike = all(each.queue == first.queue and _terms(each) == _terms(first) for each in claims)
     if counts is None or not alike or not terms.takes_anything:
@@ -184,7 +182,8 @@ def first_ready(cache: Cache, claims: Sequence[Claim]) -> tuple[Any, ...]:
     count = min(counts.ready, sum([command.max_messages for command in claims]))
     if not count or rules.in_flight_max is not None or rules.rate is not None:
         return ()
-    heads = Heads(cache.heads or {})
+    heads = tx.heads
+    assert heads is not None
     return behind_head(heads, first.queue, heads.first(first.queue, count, frozenset()), count)
 
 
@@ -253,10 +252,10 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         return []
     now_ms = tx.now_ms
     lease_until = now_ms + lease_ms
-    grouped = tx.grouped(queue)
+    grouped = queue in tx.grouped
     deliveries = []
     leases = []
-    waits = tx.measured(WAIT, queue)
+    waits = tx.figures.measured(WAIT, queue)
     for (
         seq,
         message_id,
@@ -281,7 +280,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         leases.append((attempts, first_received_at, now_ms, now_ms, lease_until, token, seq))
         waits.append(waited_ms(process_after, received_at, now_ms))
         if grouped:
-            tx.reach_round(queue, priority, position)
+            tx.rounds.reach(queue, priority, position)
         delivery = Delivery(
             message_id,
             content,

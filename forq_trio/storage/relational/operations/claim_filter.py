@@ -15,11 +15,11 @@ from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.model.where import Where
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP
-from forq_trio.storage.relational.heads import Heads
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove, target_of
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
 from forq_trio.storage.relational.operations.shuffle import draw
 from forq_trio.storage.relational.operations.where import matching, rows_drawn
+from forq_trio.storage.relational.parts.heads import Heads
 from forq_trio.storage.relational.row import ATTEMPTS, BYTES, GROUP_ID, SEQ, ReadyRow, Row, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
@@ -98,14 +98,14 @@ def _candidates(
         return matching(tx, queue, terms.where, count, bytes_max, scan)
     if not terms.shuffle:
         return select_ready(tx, queue, count, bytes_max)
-    aside = set(tx.sequences_set_aside())
-    drawn = draw(tx.query, queue, tx.ready(queue), count)
+    aside = set(tx.set_aside.sequences())
+    drawn = draw(tx.query, queue, tx.counts.ready(queue), count)
     return _up_to(rows_drawn(tx, [seq for seq in drawn if seq not in aside]), bytes_max)
 
 
 def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:
     """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
-    if just_sent := tx.inserts.first(queue, count, tx.ready(queue)):
+    if just_sent := tx.inserts.first(queue, count, tx.counts.ready(queue)):
         if tx.heads is not None:
             tx.heads.read(queue, just_sent)
         return _up_to(just_sent, bytes_max)
@@ -119,7 +119,7 @@ def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> lis
 
 def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> list[ReadyRow]:
     """The same by the head of the queue. One that cannot be right, since somebody changed the tables, is forgotten."""
-    aside = set(tx.sequences_set_aside())
+    aside = set(tx.set_aside.sequences())
     found: list[ReadyRow] = []
     first = heads.first(queue, count, aside)
     while True:
@@ -133,7 +133,7 @@ def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> 
         if len(allowed) == len(rows) or len(found) == count:
             break
         first = []
-    if not found and tx.ready(queue) > len(aside) and heads.mistaken(queue):
+    if not found and tx.counts.ready(queue) > len(aside) and heads.mistaken(queue):
         return _read_behind_head(tx, heads, queue, count)
     return found
 
@@ -198,10 +198,10 @@ def _dead_letter(tx: Transaction, message: Row, away: Exhausted) -> None:
         remove(tx, [message], CLEANED_UP, away.reason)
     else:
         dead_letter_or_delete(tx, [message], away.reason, REASON_MAX_ATTEMPTS, away.target)
-        tx.wake_next.add(away.target)
+        tx.wakes.next.add(away.target)
 
 
 def _takes(tx: Transaction, queue: str, messages_max: int | None) -> bool:
     if tx.admit(queue) is not None:
         return False
-    return messages_max is None or tx.counted(queue).total < messages_max
+    return messages_max is None or tx.counts.of(queue).total < messages_max

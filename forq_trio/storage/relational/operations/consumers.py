@@ -58,7 +58,6 @@ Leased = tuple[ReadyRow, Line]
 CommandT = TypeVar("CommandT")
 OutcomeT = TypeVar("OutcomeT")
 
-read_consumer = msgspec.json.Decoder(Consumer).decode
 _encode = msgspec.json.Encoder().encode
 _NOTHING: tuple[Sequence[ReadyRow], bytes] = (), b""
 
@@ -82,7 +81,7 @@ def _refusing(
 @operation_on_each(OpenConsumer, changes=lambda _, command: [command.queue])
 def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
     return _save(
-        tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_numbers_of, tx))
+        tx, rules.opened(tx.consumers, tx.consumers.totals, command, tx.now_ms, partial(_numbers_of, tx))
     )
 
 
@@ -116,7 +115,7 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     if filling is None:
         return tx.consumers[consumer_key(queue, command.name)]
     made_by = tx.consumers[consumer_key(queue, command.name)].made_by
-    sharing = rules.sharing_full_bound(tx.consumers, tx.consumer_totals, made_by)
+    sharing = rules.sharing_full_bound(tx.consumers, tx.consumers.totals, made_by)
     if sharing:
         evicting = rules.evicting(sharing)
         if evicting is not None:
@@ -172,11 +171,11 @@ def _mark_leased(tx: Transaction, name: PageName, rows: Sequence[ReadyRow], toke
     lease_until = now_ms + limits.CONSUMER_LEASE_MS
     if not rows:
         return
-    waits = tx.measured(WAIT, queue)
+    waits = tx.figures.measured(WAIT, queue)
     waits += [waited_ms(row[PROCESS_AFTER], row[RECEIVED_AT], now_ms) for row in rows]
-    if tx.grouped(queue):
+    if queue in tx.grouped:
         for row in rows:
-            tx.reach_round(queue, row[PRIORITY], row[POSITION])
+            tx.rounds.reach(queue, row[PRIORITY], row[POSITION])
     if in_place := move(tx, name, token, lease_until, rows):
         tx.query("lease_page", now_ms, lease_until, token, str([row[SEQ] for row in in_place]))
     tx.transition(CONSUMED, queue, READY, PROCESSING, rows, due_ms=lease_until)
@@ -303,7 +302,7 @@ def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     if consumer.leased:
         tx.query("save_consumer_numbers", consumer.key, consumer.leased, consumer.acknowledged)
     dropped = [number for (number,) in tx.query("drop_consumer_numbers", limits.CONSUMER_NUMBERS_MAX)]
-    totals = tx.consumer_totals = rules.with_forgotten(tx.consumer_totals, consumer, dropped)
+    totals = tx.consumers.totals = rules.with_forgotten(tx.consumers.totals, consumer, dropped)
     tx.query("save_forgotten_consumers", totals.forgotten_generation, totals.forgotten_number)
     return None
 
@@ -329,9 +328,9 @@ def _save(tx: Transaction, consumer: Consumer) -> Consumer:
     if known != consumer:
         tx.query("save_consumer", consumer.queue, consumer.name, _encode(consumer).decode())
         tx.consumers[consumer.key] = consumer
-        totals = tx.consumer_totals
+        totals = tx.consumers.totals
         size, leased = (0, 0) if known is None else (known.stored_bytes, known.leased_bytes)
-        tx.consumer_totals = msgspec.structs.replace(
+        tx.consumers.totals = msgspec.structs.replace(
             totals,
             pages_bytes=totals.pages_bytes + consumer.stored_bytes - size,
             leased_bytes=totals.leased_bytes + consumer.leased_bytes - leased,

@@ -109,7 +109,7 @@ def without_waiting(
         if message.seq in found:
             key, behind = found[message.seq]
             if goes_on:
-                tx.waiting.append((message.queue, (str(message.kind), key), behind))
+                tx.leftovers.offers.append((message.queue, (str(message.kind), key), behind))
             message = resized(tx, message, -behind.size)
             tx.query("save_waiting", 0, None, message.seq)
         alone.append(message)
@@ -118,7 +118,7 @@ def without_waiting(
 
 def resized(tx: Transaction, message: Row, size: int) -> Row:
     """The message with so many bytes more waiting behind it; less than 0: fewer."""
-    tx.resize(message.queue, size)
+    tx.counts.resize(message.queue, size)
     tx.query("resize_message", message.bytes + size, message.seq)
     return replace(message, bytes=message.bytes + size)
 

@@ -18,30 +18,32 @@ def look_up_dedup(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) -
         if message.deduplication_id is not None
     }
     unknown = [
-        (queue, dedup_id, tx.now_ms) for queue, dedup_id in wanted if (queue, dedup_id) not in tx.dedup
+        (queue, dedup_id, tx.now_ms)
+        for queue, dedup_id in wanted
+        if (queue, dedup_id) not in tx.lookups.dedup
     ]
     for (queue, dedup_id, _), found in zip(unknown, tx.query_each("find_dedup", unknown), strict=True):
-        tx.dedup[queue, dedup_id] = found[0] if found else None
+        tx.lookups.dedup[queue, dedup_id] = found[0] if found else None
 
 
 def find_first(tx: Transaction, queue: str, dedup_id: str) -> tuple[str, int] | None:
     """Id and sequence of the first message with this id, while its window lasts."""
     key = queue, dedup_id
-    if key not in tx.dedup:
+    if key not in tx.lookups.dedup:
         found = tx.query("find_dedup", *key, tx.now_ms)
-        tx.dedup[key] = found[0] if found else None
-    return tx.dedup[key]
+        tx.lookups.dedup[key] = found[0] if found else None
+    return tx.lookups.dedup[key]
 
 
 def start_window(tx: Transaction, queue: str, dedup_id: str, first: tuple[str, int], window_ms: int) -> None:
     """This message is the first with the id from now on; `save_windows` stores it."""
     key = queue, dedup_id
-    tx.dedup[key] = first if window_ms > 0 else None
-    tx.windows[key] = (*key, *first, tx.now_ms + window_ms)
+    tx.lookups.dedup[key] = first if window_ms > 0 else None
+    tx.lookups.windows[key] = (*key, *first, tx.now_ms + window_ms)
 
 
 def save_windows(tx: Transaction) -> None:
     """Store the windows that a send started."""
-    if tx.windows:
-        tx.run("save_dedup", list(tx.windows.values()))
-        tx.windows.clear()
+    if tx.lookups.windows:
+        tx.run("save_dedup", list(tx.lookups.windows.values()))
+        tx.lookups.windows.clear()

@@ -29,23 +29,23 @@ def settle_due(tx: Transaction) -> None:
     while not allowance.used_up and (due := _select_due(tx, allowance.messages)):
         settle_each(tx, within(allowance, due), _settle)
     settle_wakes(tx)
-    tx.due_settled = True
+    tx.due.settled = tx.set_aside.due_settled = True
 
 
 def _select_due(tx: Transaction, limit: int) -> list[Row]:
     return rows_of(
-        tx.query_but_set_aside("select_due", "select_due_but", tx.due_from(), tx.now_ms, limit=limit)
+        tx.query_but_set_aside("select_due", "select_due_but", tx.due.from_ms(), tx.now_ms, limit=limit)
     )
 
 
 def next_due(tx: Transaction) -> int | None:
     """The next due time, or when a message that is set aside is tried again; the earlier one, None for neither."""
-    first = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", tx.due_from(), limit=1)]
+    first = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", tx.due.from_ms(), limit=1)]
     times = first + next_wake(tx)
-    if tx.sequences_set_aside():
-        times.append(tx.next_retry_ms())
+    if tx.set_aside.sequences():
+        times.append(tx.set_aside.next_retry_ms())
     else:
-        tx.found_due(first)
+        tx.due.found(first[0] if first else None)
     return min(times, default=None)
 
 
@@ -81,17 +81,19 @@ def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
 
 def settle_failed(tx: Transaction) -> None:
     """Move or delete messages that failed in this batch, as the allowance lets; a sweep takes those that are left."""
-    if not tx.failed:
+    if not tx.leftovers.failed:
         return
-    found = {row.seq: row for row in rows_of(tx.query("find_by_sequence", str(tx.failed)))}
-    failed = [found[seq] for seq in tx.failed if seq in found and found[seq].status == Status.FAILED]
+    found = {row.seq: row for row in rows_of(tx.query("find_by_sequence", str(tx.leftovers.failed)))}
+    failed = [
+        found[seq] for seq in tx.leftovers.failed if seq in found and found[seq].status == Status.FAILED
+    ]
     taken = within(tx.allowances.of(Step.FAILED), failed)
-    tx.failed_queued = settle_each(tx, taken, _dead_letter_failed) < len(failed)
+    tx.leftovers.failed_left = settle_each(tx, taken, _dead_letter_failed) < len(failed)
 
 
 @operation_on_each(Sweep)
 def sweep(tx: Transaction, command: Sweep) -> Removed:
-    tx.due_settled = True
+    tx.due.settled = tx.set_aside.due_settled = True
     kind, bound = command.kind, limits.SWEEP_BATCH_MAX
     settle: Callable[[Transaction, Sequence[Row]], None] = _settle
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
@@ -101,7 +103,7 @@ def sweep(tx: Transaction, command: Sweep) -> Removed:
         found = _select_due_of(tx, kind, bound)
     swept = within(Allowance(bound), found)
     settled = settle_each(tx, swept, settle)
-    more = (len(found) == bound or len(swept) < len(found)) and not tx.retry_later
+    more = (len(found) == bound or len(swept) < len(found)) and not tx.set_aside.retry_later
     if kind is SweepKind.EXPIRED:
         for statement in ("expire_dedup", "expire_buckets"):
             more = len(tx.query(statement, tx.now_ms, bound)) == bound or more

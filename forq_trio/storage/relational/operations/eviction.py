@@ -41,7 +41,7 @@ def evict_for(
     if not unknown:
         return None
     new = Space(len(unknown), sum(message_bytes(message.content, message.attributes) for message in unknown))
-    counts = tx.counted(queue)
+    counts = tx.counts.of(queue)
     stored = Space(counts.total, counts.bytes)
     own_max = rules.max_messages
     if messages_max is not None and own_max is None and stored.messages + new.messages > messages_max:

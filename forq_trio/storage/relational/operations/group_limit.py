@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from forq_trio.model import limits
 from forq_trio.model.messages import Status
 from forq_trio.storage.allowance import Allowance, Step, within
-from forq_trio.storage.relational.cache import Group
 from forq_trio.storage.relational.operations.rate_limit import (
     expire_buckets,
     look_up_buckets,
@@ -20,6 +19,7 @@ from forq_trio.storage.relational.operations.rate_limit import (
     tokens,
     wake,
 )
+from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.rehearsal import each_rehearsed
 from forq_trio.storage.relational.row import GROUP_ID, POSITION, PRIORITY, SEQ, Place, ReadyRow
 from forq_trio.storage.relational.transaction import Transaction
@@ -46,7 +46,7 @@ class GroupLimit:
         self.in_flight_max = rules.group_in_flight_max
         self.rate = rules.group_rate
         self._tx = tx
-        self._is_unholding = tx.unhold_cursor(queue) is not None
+        self._is_unholding = tx.grouped.unhold_cursor(queue) is not None
         self._left: dict[str, int] = {}
         self._held: dict[str, tuple[int, Sequence[Held]]] = {}  # how many were read, and those that there are
 
@@ -86,7 +86,7 @@ class GroupLimit:
         look_up_groups(tx, [(self.queue, group_id) for group_id in new])
         for group_id in new:
             self._left_now(group_id)
-        if self.rate is not None and tx.counted(self.queue).held:
+        if self.rate is not None and tx.counts.of(self.queue).held:
             most = {group_id: min(self._left[group_id], count) for group_id in new if self._left[group_id]}
             bindings = [(self.queue, group_id, left) for group_id, left in most.items()]
             for (group_id, left), held in zip(most.items(), _held_each(tx, bindings), strict=True):
@@ -99,9 +99,9 @@ class GroupLimit:
         Nor do all held messages become ready in the batch in which their group is freed or the limit is changed.
         """
         group_id = row[GROUP_ID]
-        if not group_id or not self._tx.counted(self.queue).held:
+        if not group_id or not self._tx.counts.of(self.queue).held:
             return ()
-        is_behind = self._is_unholding or self._tx.is_left((self.queue, group_id))
+        is_behind = self._is_unholding or self._tx.freed.is_left((self.queue, group_id))
         if self.rate is None and not is_behind:
             return ()
         left = min(self._left_now(group_id), most)
@@ -118,7 +118,7 @@ class GroupLimit:
 
     def bring_forward(self, held: Sequence[Held], allowance: Allowance) -> None:
         """Make the messages that `held_before` found ready, as the allowance lets; the next batch goes on."""
-        self._tx.wake_next.add(self.queue)
+        self._tx.wakes.next.add(self.queue)
         _make_ready(self._tx, self.queue, held, allowance)
         self._held.clear()
 
@@ -126,7 +126,7 @@ class GroupLimit:
         """How many messages of a group may be handed out now, if it is not more than `most`."""
         group = self.queue, group_id
         if self.in_flight_max is not None:
-            known = self._tx.in_process.pop(group, None)
+            known = self._tx.lookups.in_process.pop(group, None)
             count = count_in_process(self._tx, group, self.in_flight_max) if known is None else known
             most = min(most, self.in_flight_max - count)
         return most if self.rate is None else min(most, tokens(self._tx, group, self.rate))
@@ -134,7 +134,7 @@ class GroupLimit:
     def set_aside(self, row: ReadyRow, error: Exception) -> None:
         """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
         allowance = self._tx.allowances.of(Step.SET_ASIDE)
-        allowance.charge(1 if self._tx.put_aside(self.queue, row[SEQ], error) else allowance.messages, 0)
+        allowance.charge(1 if self._tx.set_aside.add(self.queue, row[SEQ], error) else allowance.messages, 0)
         if row[GROUP_ID]:
             self._tx.freed.add((self.queue, row[GROUP_ID]))
 
@@ -150,7 +150,7 @@ class GroupLimit:
     def note_limited(self, *group_ids: str | None) -> None:
         """Messages of these groups may be held for want of a token."""
         if self.rate is not None:
-            self._tx.limited.update((self.queue, group_id) for group_id in group_ids if group_id)
+            self._tx.rates.limited.update((self.queue, group_id) for group_id in group_ids if group_id)
 
 
 def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
@@ -166,7 +166,7 @@ def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
         (*group, limit) for group in groups if (limit := rules[group[0]].group_in_flight_max) is not None
     ]
     for bindings, ((count,),) in zip(counted, tx.query_each("count_in_process", counted), strict=True):
-        tx.in_process[bindings[0], bindings[1]] = count
+        tx.lookups.in_process[bindings[0], bindings[1]] = count
     look_up_buckets(
         tx, [(group, rate) for group in groups if (rate := rules[group[0]].group_rate) is not None]
     )
@@ -175,19 +175,19 @@ def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
 def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
     """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
     each_rehearsed(tx, groups, partial(_unhold_group, tx), lambda group: [group])
-    each_rehearsed(tx, tx.queues_unholding(), partial(_unhold_queue, tx), lambda queue: [queue])
+    each_rehearsed(tx, tx.grouped.queues_unholding(), partial(_unhold_queue, tx), lambda queue: [queue])
 
 
 def _unhold_group(tx: Transaction, group: Group) -> None:
     allowance = tx.allowances.of(Step.UNHOLD_GROUP)
     queue, group_id = group
     limit = GroupLimit(tx, queue)
-    if limit.admits_all or tx.counted(queue).held == 0:
+    if limit.admits_all or tx.counts.of(queue).held == 0:
         return
     free = 0 if allowance.used_up else limit.left(group_id, limits.DUE_BATCH_MAX + 1)
     held = _held(tx, "select_held_of_group", *group, free) if free > 0 else ()
     if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
-        tx.put_back(group)
+        tx.freed.leave(group)
     elif free <= 0:
         limit.note_limited(group_id)
 
@@ -196,21 +196,21 @@ def _unhold_queue(tx: Transaction, queue: str) -> None:
     allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
     if allowance.used_up:
         return
-    held = _held(tx, "select_held", queue, tx.unhold_cursor(queue), limits.DUE_BATCH_MAX + 1)
+    held = _held(tx, "select_held", queue, tx.grouped.unhold_cursor(queue), limits.DUE_BATCH_MAX + 1)
     ready = _make_ready(tx, queue, held, allowance)
-    tx.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
+    tx.grouped.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
 
 
 def wake_limited(tx: Transaction) -> None:
     """At the end of a batch: groups with held messages are freed when they have a token, at once if they have one."""
-    each_rehearsed(tx, sorted(tx.limited), partial(_wake_limited, tx), lambda group: [group])
+    each_rehearsed(tx, sorted(tx.rates.limited), partial(_wake_limited, tx), lambda group: [group])
     expire_buckets(tx)
 
 
 def _wake_limited(tx: Transaction, group: Group) -> None:
     queue, group_id = group
     limit = GroupLimit(tx, queue)
-    if limit.rate is None or not tx.counted(queue).held or not _held(tx, "select_held_of_group", *group, 1):
+    if limit.rate is None or not tx.counts.of(queue).held or not _held(tx, "select_held_of_group", *group, 1):
         return
     if not tokens(tx, group, limit.rate):
         wake(tx, group, next_token_ms(tx, group, limit.rate))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from forq_trio.model.messages import NewMessage, Status
 from forq_trio.model.queue_settings import Order
-from forq_trio.storage.relational.cache import Round
+from forq_trio.storage.relational.parts.groups import Round
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import NO_GROUP, group_position
 
@@ -29,17 +29,17 @@ def position_and_group(
         return -seq, group
     if order is Order.DUE:
         return due_ms, group
-    if not tx.grouped(queue):
+    if queue not in tx.grouped:
         if group is None:
             return seq, None
         _join_rounds(tx, queue)
     group_id = NO_GROUP if group is None else group
-    known_round = tx.round_of(queue, priority)
+    known_round = tx.rounds.of(queue, priority)
     next_round = _first_ready(tx, queue, priority) if known_round is None else known_round + 1
     position = group_position(seq, next_round, _last_of_group(tx, queue, group_id, priority))
-    tx.last_of_group[queue][group_id, priority] = position
+    tx.lookups.last_of_group[queue][group_id, priority] = position
     if status == Status.READY and known_round is None and (next_round is None or position < next_round):
-        tx.first_ready.setdefault(queue, {})[priority] = position
+        tx.lookups.first_ready.setdefault(queue, {})[priority] = position
     return position, group_id
 
 
@@ -58,22 +58,24 @@ def look_up_groups(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) 
         if not fifo[queue]:
             continue
         key = queue, NO_GROUP if message.group is None else message.group, message.priority
-        if tx.grouped(queue):
+        if queue in tx.grouped:
             groups[key] = None
         elif message.group is not None:
-            tx.joining.setdefault(queue, {})[key] = None
+            tx.lookups.joining.setdefault(queue, {})[key] = None
         else:
             without.add(queue)
     joining = [
-        queue for queue in tx.joining.keys() & fifo.keys() if queue not in without and tx.counted(queue).total
+        queue
+        for queue in tx.lookups.joining.keys() & fifo.keys()
+        if queue not in without and tx.counts.of(queue).total
     ]
     for queue, rows in zip(
         joining, tx.query_each("ready_priorities", [(queue,) for queue in joining]), strict=True
     ):
-        tx.priorities[queue] = [priority for (priority,) in rows]
-        groups |= tx.joining[queue]
+        tx.lookups.priorities[queue] = [priority for (priority,) in rows]
+        groups |= tx.lookups.joining[queue]
     if groups:
-        _read_positions(tx, groups, {queue: tx.counted(queue).total > 0 for queue in fifo})
+        _read_positions(tx, groups, {queue: tx.counts.of(queue).total > 0 for queue in fifo})
 
 
 def _read_positions(
@@ -84,36 +86,39 @@ def _read_positions(
     first: dict[Round, None] = {}
     for key in groups:
         queue, group_id, priority = key
-        last_known, first_known = tx.last_of_group.setdefault(queue, {}), tx.first_ready.setdefault(queue, {})
+        last_known, first_known = (
+            tx.lookups.last_of_group.setdefault(queue, {}),
+            tx.lookups.first_ready.setdefault(queue, {}),
+        )
         if not has_messages[queue]:
             last_known.setdefault((group_id, priority), None)
             first_known.setdefault(priority, None)
             continue
         if (group_id, priority) not in last_known:
             last.append(key)
-        if priority not in first_known and tx.round_of(queue, priority) is None:
+        if priority not in first_known and tx.rounds.of(queue, priority) is None:
             first[queue, priority] = None
     for (queue, group_id, priority), found in zip(last, tx.query_each("last_of_group", last), strict=True):
-        tx.last_of_group[queue][group_id, priority] = found[0][0]
+        tx.lookups.last_of_group[queue][group_id, priority] = found[0][0]
     for (queue, priority), found in zip(first, tx.query_each("ready_positions", [*first]), strict=True):
-        tx.first_ready[queue][priority] = found[0][0]
+        tx.lookups.first_ready[queue][priority] = found[0][0]
 
 
 def _join_rounds(tx: Transaction, queue: str) -> None:
     """Messages without a group join the rounds from now on, behind the last ready message of their priority."""
-    has_messages = tx.counted(queue).total > 0 or tx.inserts.has_new(queue)  # those are not counted yet
+    has_messages = tx.counts.of(queue).total > 0 or tx.inserts.has_new(queue)  # those are not counted yet
     tx.write_inserts()
     if has_messages:
-        known = tx.priorities.pop(queue, None)
+        known = tx.lookups.priorities.pop(queue, None)
         priorities = [each for (each,) in tx.query("ready_priorities", queue)] if known is None else known
         tx.run("join_rounds", [(queue, priority) for priority in priorities])
-    tx.make_grouped(queue)
-    _read_positions(tx, tx.joining.pop(queue, ()), {queue: has_messages})
+    tx.grouped.add(queue)
+    _read_positions(tx, tx.lookups.joining.pop(queue, ()), {queue: has_messages})
 
 
 def _first_ready(tx: Transaction, queue: str, priority: int) -> int | None:
     """The position of the first ready message."""
-    known = tx.first_ready.setdefault(queue, {})
+    known = tx.lookups.first_ready.setdefault(queue, {})
     if priority not in known:
         ((known[priority], _),) = tx.query("ready_positions", queue, priority)
     return known[priority]
@@ -121,7 +126,7 @@ def _first_ready(tx: Transaction, queue: str, priority: int) -> int | None:
 
 def _last_of_group(tx: Transaction, queue: str, group_id: str, priority: int) -> int | None:
     """The highest position of a message of this group, in whatever status."""
-    known = tx.last_of_group.setdefault(queue, {})
+    known = tx.lookups.last_of_group.setdefault(queue, {})
     key = group_id, priority
     if key not in known:
         ((known[key],),) = tx.query("last_of_group", queue, group_id, priority)

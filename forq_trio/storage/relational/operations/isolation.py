@@ -20,5 +20,5 @@ def settle_each(
         if error is None:
             settled += 1
         else:
-            tx.put_aside(message.queue, message.seq, error)
+            tx.set_aside.add(message.queue, message.seq, error)
     return settled

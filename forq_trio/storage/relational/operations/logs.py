@@ -33,7 +33,7 @@ def keep(tx: Transaction, messages: Sequence[Row], change: str, event_reason: st
 @operation_on_each(TrimEvents)
 def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
     """The newest event stays."""
-    log = tx.event_log
+    log = tx.events.log
     if log.first >= log.last:
         return Removed(0, more=False)
     bound = limits.EVENTS_TRIMMED_MAX * retention_steps(log.bytes, command.bytes_max)
@@ -45,7 +45,7 @@ def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
         return Removed(0, more=False)
     tx.query("delete_events", first)
     ((first, before_first),) = tx.query("first_event")
-    tx.event_log = log._replace(first=first, bytes_before_first=before_first)
+    tx.events.log = log._replace(first=first, bytes_before_first=before_first)
     return Removed(first - log.first, more=not kept)
 
 

@@ -138,12 +138,12 @@ def move(
     That is all of them in an isolated batch, with a history or groups, after a look, or out of the order of the pages.
     """
     queue = name.queue
-    if tx.isolated or tx.history.log.enabled or tx.grouped(queue) or tx.looked_at(queue):
+    if tx.isolated or tx.history.log.enabled or queue in tx.grouped or tx.leased_pages.are_looked_at(queue):
         return rows
     seqs, ids = [row[SEQ] for row in rows], [row[ID] for row in rows]
-    if queue not in tx.last_moved:
-        tx.last_moved[queue] = next(iter(tx.query("last_moved", queue)), (0, ""))
-    last_seq, last_id = tx.last_moved[queue]
+    if queue not in tx.leased_pages.last:
+        tx.leased_pages.last[queue] = next(iter(tx.query("last_moved", queue)), (0, ""))
+    last_seq, last_id = tx.leased_pages.last[queue]
     if seqs != sorted(seqs) or ids != sorted(ids) or seqs[0] <= last_seq or ids[0] <= last_id:
         return rows
     expires_after = dict(_remove_plain(tx, seqs))
@@ -168,7 +168,7 @@ def move(
     ]
     leased = (receipt, tx.now_ms, lease_until, len(moved), size, _encode(moved).decode())
     first, last = plain[0], plain[-1]
-    tx.last_moved[queue] = last[SEQ], last[ID]
+    tx.leased_pages.last[queue] = last[SEQ], last[ID]
     tx.query("insert_moved", queue, first[SEQ], last[SEQ], first[ID], last[ID], *name[1:], *leased)
     return [row for row in rows if row[SEQ] not in expires_after]
 
@@ -193,7 +193,7 @@ def put_back(tx: Transaction, moved: MovedPage) -> None:
     is_dlq = is_dead_letter_queue(name.queue)
     tx.run("put_back", [_restored(moved, is_dlq, each, lines[each.seq]) for each in moved.messages])
     tx.query("drop_moved", *name)
-    tx.may_be_due(moved.lease_until)
+    tx.due.note(moved.lease_until)
 
 
 def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: Line) -> tuple[Any, ...]:
@@ -277,7 +277,7 @@ def id_of_moved(tx: Transaction, queue: str, sequence: int) -> str | None:
 
 @operation_on_each(PutBack, changes=lambda _, command: [command.queue])
 def put_range_back(tx: Transaction, command: PutBack) -> Deferred | None:
-    tx.look_at(command.queue)
+    tx.leased_pages.look_at(command.queue)
     while moved := newest_moved(tx, command.queue, command.before, command.above):
         if tx.allowances.used_up(Step.PUT_BACK):
             return DEFERRED

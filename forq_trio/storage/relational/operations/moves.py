@@ -56,7 +56,7 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError |
             message is not None
             and target is not None
             and target != message.queue
-            and check_unbound(tx.settings(target)) is None
+            and check_unbound(tx.settings.of(target)) is None
         )
         if message is not None and moved:
             (alone,) = without_waiting(tx, [found.pop(message_id)], waiting=waiting)

@@ -90,7 +90,7 @@ def offer_all(
 def offer(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...] | Deferred:
     queue = command.queue
     may_evict = _may_evict(tx, queue)
-    newest = tx.last_seq
+    newest = tx.sequence.last
     outcomes: list[Offered | ForqError] = []
     allowance = tx.allowances.of(OfferMany)
     for run in _runs(command.offerings, 1 if may_evict else limits.PRODUCE_BATCH_MAX):
@@ -102,7 +102,7 @@ def offer(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...
                 offers.write()
                 return Deferred(tuple(outcomes))
             if isinstance(outcome, Offered):
-                tx.note_offer(queue, outcome.outcome)
+                tx.figures.count_offer(queue, outcome.outcome)
             outcomes.append(outcome)
         offers.write()
     return tuple(outcomes)
@@ -229,7 +229,7 @@ class _Offers:
         refusal = self._refusal(offering, size - row.bytes)
         if refusal is not None:
             return refusal
-        revision = tx.next_revision()
+        revision = tx.sequence.next_revision()
         self._write_update(offering, pending, due, size)
         tx.query("update_key", offering.mode, due, revision, now_ms, max_wait_until, row.seq)
         return Offered("updated", row.id, row.seq, due, revision)
@@ -247,9 +247,9 @@ class _Offers:
                 tx, self._queue, rules.order, offering.group, row.seq, due, offering.priority, status
             )
         if offering.dead_letter_queue:
-            tx.make_known(offering.dead_letter_queue)
+            tx.counts.make_known(offering.dead_letter_queue)
         clock_ms = expires_after if status == READY else min(due, expires_after)
-        tx.resize(self._queue, size - row.bytes)
+        tx.counts.resize(self._queue, size - row.bytes)
         changed = replace(
             row, bytes=size, received_at=tx.now_ms, priority=offering.priority, position=position
         )
@@ -295,8 +295,8 @@ class _Offers:
         if refusal is not None:
             return refusal
         if offering.dead_letter_queue:
-            tx.make_known(offering.dead_letter_queue)
-        revision = old.revision if old is not None and same else tx.next_revision()
+            tx.counts.make_known(offering.dead_letter_queue)
+        revision = old.revision if old is not None and same else tx.sequence.next_revision()
         offers = 1 if old is None else old.offers + 1
         new = Waiting(offering, due, revision, size, offers, first_offer_at, now_ms, max_wait_until)
         _save_waiting(tx, row, new, growth)
@@ -322,7 +322,7 @@ class _Offers:
         named = offering.dead_letter_queue
         if named and (refusal := tx.admit(named)):
             return refusal
-        counts = tx.counted(self._queue)
+        counts = tx.counts.of(self._queue)
         grown = Space(counts.total, counts.bytes + growth)
         return QueueFull() if growth > 0 and above(grown, self._rules).bytes > 0 else None
 
@@ -387,7 +387,7 @@ def reschedule(tx: Transaction, command: RescheduleKey) -> Offered | MessageInFl
         waiting = _read_waiting(tx, pending)
         if waiting is None:
             return None
-        waiting = replace(waiting, due=due, revision=tx.next_revision())
+        waiting = replace(waiting, due=due, revision=tx.sequence.next_revision())
         _save_waiting(tx, row, waiting, 0)
         return Offered("updated", row.id, row.seq, due, waiting.revision, once_more=True)
     if row.status in (PROCESSING, FAILED):
@@ -400,7 +400,7 @@ def reschedule(tx: Transaction, command: RescheduleKey) -> Offered | MessageInFl
     clock_ms = min(due, expires_after) if status == DELAYED else expires_after
     tx.transition(UPDATED, command.queue, row.status, status, (row,), due_ms=clock_ms)
     tx.query("reschedule_message", status, due, tx.now_ms, expires_after, row.position, row.seq)
-    revision = tx.next_revision()
+    revision = tx.sequence.next_revision()
     tx.query("reschedule_key", due, revision, row.seq)
     return Offered("updated", row.id, row.seq, due, revision)
 
@@ -439,7 +439,7 @@ def drop_key(tx: Transaction, command: DropKey) -> bool | Deferred:
 def drop_keys(tx: Transaction, command: DropKeys) -> Purged:
     store_waiting(tx)
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
-    up_to = tx.newest_before if command.up_to is None else command.up_to
+    up_to = tx.sequence.before if command.up_to is None else command.up_to
     found = rows_of(tx.query("select_of_kind", command.queue, command.kind, up_to, bound + 1))
     dropped = within(Allowance(bound), found)
     removed = settle_each(tx, dropped, drop)

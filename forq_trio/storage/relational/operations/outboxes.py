@@ -33,7 +33,7 @@ def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | ForqError
         refusal = check_outboxes(count, of_key, command.key)
         if refusal is not None:
             return refusal
-    newest = tx.last_seq
+    newest = tx.sequence.last
     refused = None
     for each in command.messages:
         stored = send(tx, each.queue, (each.message,), newest)

@@ -48,9 +48,9 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
         parts, messages, size = tx.query("find_staged_page", found[0][0], command.page)[0]
         if parts:
             return Staged(messages, size)
-    if not found and share_of(tx.staging, made_by).stages >= limits.STAGES_A_KEY_MAX:
+    if not found and share_of(tx.stages.totals, made_by).stages >= limits.STAGES_A_KEY_MAX:
         _queue_stages(tx, tx.query("oldest_empty_stage", made_by), published=False)
-    refusal = check_staging(tx.staging, command, made_by, is_new=not found)
+    refusal = check_staging(tx.stages.totals, command, made_by, is_new=not found)
     if refusal is not None:
         return refusal
     expires_at = tx.now_ms + limits.STAGE_LIFE_MS
@@ -64,8 +64,8 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     size = sum(part.bytes for part in command.parts)
     stored = stored_bytes(command)
     tx.query("grow_stage", stage_id, page, messages, size, expires_at, stored)
-    staging = tx.staging
-    tx.staging = replace(
+    staging = tx.stages.totals
+    tx.stages.totals = replace(
         staging,
         stages=staging.stages + (not found),
         bytes=staging.bytes + stored,
@@ -82,7 +82,7 @@ def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferr
     if isinstance(matching, ForqError):
         return matching
     if any(app.version >= command.version for app in matching.values()):
-        return Published(False, 0, tx.staging.last_entry)
+        return Published(False, 0, tx.stages.totals.last_entry)
     waiting = []
     new: dict[str, Space] = {}
     twice = repeated(command.stages)
@@ -101,17 +101,17 @@ def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferr
         new[stage.queue] = Space(before.messages + messages, before.bytes + size)
     on_the_way = tx.query_each("on_the_way", [(queue,) for queue in new])
     for (queue, space), (coming,) in zip(new.items(), on_the_way, strict=True):
-        refusal = tx.admit(queue) or check_space(tx.counted(queue), Space(*coming), space, tx.rules(queue))
+        refusal = tx.admit(queue) or check_space(tx.counts.of(queue), Space(*coming), space, tx.rules(queue))
         if refusal is not None:
             return refusal
     _queue_stages(tx, waiting, published=True)
     note_version(tx, command, matching)
-    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_entry)
+    return Published(True, sum(space.messages for space in new.values()), tx.stages.totals.last_entry)
 
 
 def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, published: bool) -> None:
     """Number these stages, each with the key that made it, behind all others: they enter in this order."""
-    staging, count = tx.staging, len(waiting)
+    staging, count = tx.stages.totals, len(waiting)
     numbered = enumerate(waiting, staging.last_entry + 1)
     tx.run("queue_stage", [(stage_id, entry, published) for entry, (stage_id, _) in numbered])
     shares = staging.shares
@@ -122,7 +122,7 @@ def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, publis
         if published and waiting and staging.first_entry is None
         else staging.first_entry
     )
-    tx.staging = replace(
+    tx.stages.totals = replace(
         staging,
         last_entry=staging.last_entry + count,
         in_progress=staging.in_progress + count,
@@ -155,7 +155,7 @@ def advance(tx: Transaction) -> None:
         _take_parts(tx, step, parts_max)
         return
     for _ in range(parts_max):
-        if step.is_full or not tx.staging.in_progress:
+        if step.is_full or not tx.stages.totals.in_progress:
             return
         error = tx.attempt(lambda: _take_parts(tx, step, 1))
         if error is not None:
@@ -165,9 +165,9 @@ def advance(tx: Transaction) -> None:
 def _set_stage_aside(tx: Transaction, error: Exception) -> None:
     stage_id, queue, _, size, _ = tx.query("next_stage")[0]
     tx.query("set_stage_aside", stage_id)
-    in_progress, first = tx.staging.in_progress - 1, tx.query("first_entry")[0][0]
-    tx.staging = replace(tx.staging, in_progress=in_progress, first_entry=first)
-    tx.set_aside.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
+    in_progress, first = tx.stages.totals.in_progress - 1, tx.query("first_entry")[0][0]
+    tx.stages.totals = replace(tx.stages.totals, in_progress=in_progress, first_entry=first)
+    tx.set_aside.messages.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
 
 
 def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
@@ -183,7 +183,7 @@ def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
                 break
             if published:
                 part = read_part(tx.query("part_body", rowid)[0][0])
-                tx.make_known(queue)
+                tx.counts.make_known(queue)
                 part = admitted(part, partial(tx.name, made_by=made_by))
                 store(tx, queue, part, tx.rules(queue))
             tx.query("remove_part", rowid)
@@ -191,13 +191,15 @@ def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
             messages += part_messages
             size += part_bytes
             stored += body_bytes
-        shares = shares_with(tx.staging.shares, made_by, size=-stored)
-        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - stored, shares=shares)
+        shares = shares_with(tx.stages.totals.shares, made_by, size=-stored)
+        tx.stages.totals = replace(tx.stages.totals, bytes=tx.stages.totals.bytes - stored, shares=shares)
         if parts:
             break
         tx.query("forget_stage", stage_id)
-        tx.staging = replace(tx.staging, stages=tx.staging.stages - 1, in_progress=tx.staging.in_progress - 1)
+        tx.stages.totals = replace(
+            tx.stages.totals, stages=tx.stages.totals.stages - 1, in_progress=tx.stages.totals.in_progress - 1
+        )
         ended += 1
     if ended:
-        tx.staging = replace(tx.staging, first_entry=tx.query("first_entry")[0][0])
+        tx.stages.totals = replace(tx.stages.totals, first_entry=tx.query("first_entry")[0][0])
     tx.write_inserts()

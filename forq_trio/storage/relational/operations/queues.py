@@ -11,26 +11,38 @@ from forq_trio.storage.relational.operations.dead_letters import drop
 from forq_trio.storage.relational.operations.isolation import settle_each
 from forq_trio.storage.relational.operations.moved_pages import put_first_back
 from forq_trio.storage.relational.operations.table import operation_on_each
-from forq_trio.storage.relational.row import rows_of
+from forq_trio.storage.relational.row import rows_of, write_settings
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import check_dead_letters_end, check_settings_of_table, check_table
+
+
+def set_settings(tx: Transaction, queue: str, settings: QueueSettings) -> None:
+    """Set the settings of a queue, in the table too. A queue without settings has no row."""
+    if settings == QueueSettings():
+        tx.query("forget_settings", queue)
+    else:
+        tx.query("save_settings", queue, write_settings(settings), tx.now_ms)
+    tx.settings.set(queue, settings)
+    tx.scans.forget(queue)  # its order may be another one
 
 
 @operation_on_each(Configure)
 def configure(tx: Transaction, command: Configure) -> QueueSettings | ForqError:
     queue = command.queue
-    old = tx.settings(queue)
+    old = tx.settings.of(queue)
     new = old.reset() if command.change is None else old.changed(command.change)
     refusal = check_settings_of_table(new) or _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
     if refusal is not None:
         return refusal
-    if (new.group_in_flight_max, new.rate) != (old.group_in_flight_max, old.rate) and tx.counted(queue).held:
-        tx.move_unhold_cursor(queue, 0)
+    if (new.group_in_flight_max, new.rate) != (old.group_in_flight_max, old.rate) and tx.counts.of(
+        queue
+    ).held:
+        tx.grouped.move_unhold_cursor(queue, 0)
     if (new.in_flight_max, new.rate) != (old.in_flight_max, old.rate):
-        tx.woken.add(queue)
+        tx.wakes.woken.add(queue)
     if new.rate != old.rate:
-        tx.rates_full_at[queue] = 0
-    tx.set(queue, new)
+        tx.rates.full_at[queue] = 0
+    set_settings(tx, queue, new)
     return new
 
 
@@ -45,7 +57,7 @@ def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) 
 
 def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> InvalidSetting | None:
     """InvalidSetting if dead letters would go round in a circle with these settings, else None."""
-    rules = tx.rules_with(queue, settings)
+    rules = tx.settings.rules_with(queue, settings)
     try:
         check_dead_letters_end(
             queue, lambda name: (rules if name == queue else tx.rules(name)).dead_letter_queue
@@ -63,34 +75,34 @@ def name(tx: Transaction, command: NameQueues) -> tuple[ForqError | None, ...]:
 @operation_on_each(Pause)
 def pause(tx: Transaction, command: Pause) -> Overloaded | None:
     queue, paused = command.queue, command.paused
-    settings = tx.settings(queue)
+    settings = tx.settings.of(queue)
     if settings.paused == paused:
         return None
     refusal = tx.admit_settings(queue) if paused else None
     if refusal is None:
-        tx.set(queue, replace(settings, paused=paused))
+        set_settings(tx, queue, replace(settings, paused=paused))
         if not paused:
-            tx.woken.add(queue)
+            tx.wakes.woken.add(queue)
     return refusal
 
 
 @operation_on_each(BindTable)
 def bind(tx: Transaction, command: BindTable) -> ForqError | None:
     queue, table = command.queue, command.table
-    refusal = check_table(queue, table, tx.counted(queue).total, tx.all_settings())
+    refusal = check_table(queue, table, tx.counts.of(queue).total, tx.settings.all())
     if refusal is None and table is not None:
-        refusal = tx.admit(queue) if tx.settings(queue).table is None else None
+        refusal = tx.admit(queue) if tx.settings.of(queue).table is None else None
         refusal = refusal or tx.admit_settings(queue)
     if refusal is None:
-        tx.set(queue, replace(tx.settings(queue), table=table))
-        tx.make_known(queue)
+        set_settings(tx, queue, replace(tx.settings.of(queue), table=table))
+        tx.counts.make_known(queue)
     return refusal
 
 
 @operation_on_each(Purge, changes=lambda _, command: [command.queue])
 def purge(tx: Transaction, command: Purge) -> Purged:
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
-    up_to = tx.newest_before if command.up_to is None else command.up_to
+    up_to = tx.sequence.before if command.up_to is None else command.up_to
     stored_to = put_first_back(tx, command.queue, up_to)
     found = rows_of(tx.query("select_purged", command.queue, stored_to, bound + 1))
     purged = within(Allowance(bound), found)
@@ -102,10 +114,14 @@ def purge(tx: Transaction, command: Purge) -> Purged:
 @operation_on_each(ForgetQueue)
 def forget(tx: Transaction, command: ForgetQueue) -> bool | InvalidSetting:
     queue = command.queue
-    if tx.counted(queue).total:
+    if tx.counts.of(queue).total:
         return False
     circle = _find_circle(tx, queue, QueueSettings())
     if circle is not None:
         return circle
-    tx.forget(queue)
+    tx.counts.forget(queue)
+    tx.grouped.forget(queue)
+    if tx.heads is not None:
+        tx.heads.forget(queue)
+    set_settings(tx, queue, QueueSettings())
     return True

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from forq_trio.model import limits
 from forq_trio.model.queue_settings import Rate, RatePer
-from forq_trio.storage.relational.cache import Group
+from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.row import GROUP_ID, ReadyRow
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -19,7 +19,7 @@ _WHOLE_QUEUE = ""
 
 def claimable(tx: Transaction, queue: str) -> int:
     """How many messages of a queue could be delivered now, if their groups' limits permit."""
-    ready = tx.ready(queue)
+    ready = tx.counts.ready(queue)
     if ready <= 0:
         return 0
     rules = tx.rules(queue)
@@ -34,7 +34,7 @@ def claimable(tx: Transaction, queue: str) -> int:
 
 def in_flight_left(tx: Transaction, queue: str, in_flight_max: int) -> int:
     """How many more messages of a queue may be processing at once."""
-    return max(0, in_flight_max - tx.counted(queue).processing)
+    return max(0, in_flight_max - tx.counts.of(queue).processing)
 
 
 def tokens(tx: Transaction, bucket: Group, rate: Rate) -> int:
@@ -53,21 +53,21 @@ def spend(tx: Transaction, queue: str, rows: Sequence[ReadyRow]) -> None:
     taken = Counter([row[GROUP_ID] for row in rows if row[GROUP_ID]])
     for group_id, number in taken.items():
         _take(tx, (queue, group_id), rate, number)
-        tx.limited.add((queue, group_id))
-    tx.buckets_taken += len(taken)
+        tx.rates.limited.add((queue, group_id))
+    tx.lookups.buckets_taken += len(taken)
 
 
 def expire_buckets(tx: Transaction) -> None:
     """Drop two buckets for each one that was taken from: so rows do not gather until the sweep."""
-    if tx.buckets_taken:
-        tx.run("expire_some_buckets", [(tx.now_ms, 2 * tx.buckets_taken)])
+    if tx.lookups.buckets_taken:
+        tx.run("expire_some_buckets", [(tx.now_ms, 2 * tx.lookups.buckets_taken)])
 
 
 def wake_queue(tx: Transaction, queue: str) -> None:
     """A claim waits for messages of a queue: if tokens are missing, wake the queue when the next one comes."""
     rules = tx.rules(queue)
     rate = rules.queue_rate
-    if rate is None or rules.paused or tx.ready(queue) <= 0:
+    if rate is None or rules.paused or tx.counts.ready(queue) <= 0:
         return
     bucket = queue, _WHOLE_QUEUE
     if not tokens(tx, bucket, rate):
@@ -76,36 +76,38 @@ def wake_queue(tx: Transaction, queue: str) -> None:
 
 def settle_wakes(tx: Transaction) -> None:
     """Wake the queues, and free the groups, whose awaited tokens have come."""
-    for queue, group_id in tx.query("take_wakes", tx.now_ms, limits.DUE_BATCH_MAX) if tx.has_buckets else ():
+    for queue, group_id in (
+        tx.query("take_wakes", tx.now_ms, limits.DUE_BATCH_MAX) if tx.rates.has_buckets else ()
+    ):
         if group_id == _WHOLE_QUEUE:
-            tx.woken.add(queue)
+            tx.wakes.woken.add(queue)
         else:
             tx.freed.add((queue, group_id))
 
 
 def next_wake(tx: Transaction) -> list[int]:
     """When the next awaited token comes; no rows for never."""
-    return [at for (at,) in tx.query("next_wake")] if tx.has_buckets else []
+    return [at for (at,) in tx.query("next_wake")] if tx.rates.has_buckets else []
 
 
 def _full_at(tx: Transaction, bucket: Group, rate: Rate) -> int:
     """When the bucket is full again, in parts of a millisecond; the present if it is full."""
     now = tx.now_ms * rate.count
-    if not tx.has_buckets:
+    if not tx.rates.has_buckets:
         return now
     key = (*bucket, rate.count, rate.period_ms)
-    if key not in tx.buckets:
+    if key not in tx.lookups.buckets:
         found = tx.query("find_bucket", *key)
-        tx.buckets[key] = found[0][0] if found else now
-    return max(now, tx.buckets[key])
+        tx.lookups.buckets[key] = found[0][0] if found else now
+    return max(now, tx.lookups.buckets[key])
 
 
 def look_up_buckets(tx: Transaction, buckets: Sequence[tuple[Group, Rate]]) -> None:
     """Read at once when these buckets are full again."""
-    keys = [(*bucket, rate.count, rate.period_ms) for bucket, rate in buckets] if tx.has_buckets else []
-    unknown = [key for key in keys if key not in tx.buckets]
+    keys = [(*bucket, rate.count, rate.period_ms) for bucket, rate in buckets] if tx.rates.has_buckets else []
+    unknown = [key for key in keys if key not in tx.lookups.buckets]
     for key, found in zip(unknown, tx.query_each("find_bucket", unknown), strict=True):
-        tx.buckets[key] = found[0][0] if found else 0
+        tx.lookups.buckets[key] = found[0][0] if found else 0
 
 
 def _tokens(full_at: int, rate: Rate, now_ms: int) -> int:
@@ -115,11 +117,11 @@ def _tokens(full_at: int, rate: Rate, now_ms: int) -> int:
 def _take(tx: Transaction, bucket: Group, rate: Rate, number: int) -> None:
     full_at = _full_at(tx, bucket, rate) + number * rate.period_ms
     full_ms = -(-full_at // rate.count)
-    tx.buckets[*bucket, rate.count, rate.period_ms] = full_at
+    tx.lookups.buckets[*bucket, rate.count, rate.period_ms] = full_at
     tx.query("save_bucket", *bucket, rate.count, rate.period_ms, full_at, full_ms)
-    tx.has_buckets = True
+    tx.rates.has_buckets = True
     if rate.per is RatePer.QUEUE:
-        tx.rates_full_at[bucket[0]] = full_ms
+        tx.rates.full_at[bucket[0]] = full_ms
 
 
 def next_token_ms(tx: Transaction, bucket: Group, rate: Rate) -> int:
@@ -131,5 +133,4 @@ def next_token_ms(tx: Transaction, bucket: Group, rate: Rate) -> int:
 def wake(tx: Transaction, bucket: Group, at_ms: int) -> None:
     """Wake the queue, or free the group, of this bucket at this time."""
     tx.query("save_wake", *bucket, at_ms)
-    if tx.due_ms is None or at_ms < tx.due_ms:
-        tx.due_ms = at_ms
+    tx.due.note(at_ms)

@@ -9,14 +9,13 @@ from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import after_change, check_all_unbound, redrive_to_forget, step_refused
 
-read_task = msgspec.json.Decoder(RedriveTask).decode
 _encode = msgspec.json.Encoder().encode
 
 
 @operation_on_each(SaveRedrive)
 def save(tx: Transaction, command: SaveRedrive) -> ForqError | None:
     task = command.task
-    if (refusal := check_all_unbound((task.target,), tx.settings)) is not None:
+    if (refusal := check_all_unbound((task.target,), tx.settings.of)) is not None:
         return refusal
     if task.id not in tx.redrives:
         forgotten = redrive_to_forget(tx.redrives.values(), task.started_by)

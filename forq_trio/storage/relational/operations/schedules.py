@@ -15,7 +15,7 @@ from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule
 from forq_trio.storage.allowance import Allowance, Step
-from forq_trio.storage.engine import Deferred, SetAside
+from forq_trio.storage.engine import Deferred
 from forq_trio.storage.relational.operations.moved_pages import id_of_moved
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.operations.table import operation_on_each
@@ -65,9 +65,9 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
     found = _find(tx, command.name)
     if found is not None and command.only_new:
         return ScheduleExists()
-    refusal: ForqError | None = check_all_unbound(command.new.queues, tx.settings)
+    refusal: ForqError | None = check_all_unbound(command.new.queues, tx.settings.of)
     if refusal is None and found is None:
-        refusal = check_share(tx.schedules, command.by)
+        refusal = check_share(tx.schedules.totals, command.by)
     if refusal is not None:
         return refusal
     after = saved(found and found[1], command, tx.now_ms)
@@ -75,8 +75,8 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
     told = after.told(None) if found is None else _told(tx, found[0], after)
     tx.query("save_schedule", name, _encode(after.new).decode(), *members)
     if found is None:
-        tx.schedules = totals_with(tx.schedules, command.by, 1)
-    tx.schedules_changed = True
+        tx.schedules.totals = totals_with(tx.schedules.totals, command.by, 1)
+    tx.schedules.changed = True
     return told
 
 
@@ -100,8 +100,8 @@ def delete(tx: Transaction, command: DeleteSchedule) -> bool:
     schedule_id, stored = found
     tx.query("forget_runs", schedule_id, stored.runs)
     tx.query("delete_schedule", schedule_id)
-    tx.schedules = totals_with(tx.schedules, stored.made_by, -1)
-    tx.schedules_changed = True
+    tx.schedules.totals = totals_with(tx.schedules.totals, stored.made_by, -1)
+    tx.schedules.changed = True
     return True
 
 
@@ -124,13 +124,13 @@ def run_due(tx: Transaction) -> None:
     In an isolated batch a schedule that cannot be read, or run, is tried again later, and the others run.
     """
     allowance = tx.allowances.of(Step.RUNS)
-    tx.schedules_changed = True
+    tx.schedules.changed = True
     tx.begin_step()
     in_turn, waits = False, False
     while not (allowance.used_up or waits or tx.waited_out):
         found = (in_turn and _due_in_turn(tx)) or tx.query("due_schedule", tx.now_ms)
         if not found:
-            tx.maker_turn = ""
+            tx.schedules.last_maker = ""
             return
         in_turn = not in_turn
         schedule_id, name = found[0]
@@ -143,15 +143,15 @@ def run_due(tx: Transaction) -> None:
             waits = not did[0]
         else:
             tx.query("retry_schedule", tx.now_ms + limits.SET_ASIDE_RETRY_MS, schedule_id)
-            tx.set_aside.append(SetAside("", 0, f"schedule {name}: {type(error).__name__}: {error}"))
+            tx.set_aside.note(f"schedule {name}", error)
             allowance.charge(1, 0)
 
 
 def _due_in_turn(tx: Transaction) -> list[Any]:
     """The schedule of the next maker that is due for the longest time; after the last token comes the secret."""
-    found = tx.query("next_maker", tx.maker_turn)
-    tx.maker_turn = found[0][0] if found else ""
-    return tx.query("due_schedule_of", tx.maker_turn or None, tx.now_ms)
+    found = tx.query("next_maker", tx.schedules.last_maker)
+    tx.schedules.last_maker = found[0][0] if found else ""
+    return tx.query("due_schedule_of", tx.schedules.last_maker or None, tx.now_ms)
 
 
 def _run(tx: Transaction, schedule_id: int, allowance: Allowance) -> bool:
@@ -174,7 +174,7 @@ def _run(tx: Transaction, schedule_id: int, allowance: Allowance) -> bool:
             else:
                 results.append(refused(*at, outcome))
     _note(tx, schedule_id, after, *results)
-    tx.runs += results
+    tx.schedules.runs += results
     allowance.charge(step.cost, message_bytes(stored.new.content, stored.new.attributes))
     return True
 
@@ -190,7 +190,7 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
     """Send the message of a schedule; its queues count for the token that made it, unless one is bound to a table."""
     new = stored.new
-    if (bound := check_all_unbound(new.queues, tx.settings)) is not None:
+    if (bound := check_all_unbound(new.queues, tx.settings.of)) is not None:
         return bound
     for queue in new.queues:
         if (refusal := tx.name(queue, stored.made_by or "")) is not None:
@@ -223,7 +223,7 @@ def _change(tx: Transaction, schedule_id: int, after: StoredSchedule) -> None:
         after.runs,
         schedule_id,
     )
-    tx.schedules_changed = True
+    tx.schedules.changed = True
 
 
 def next_due(tx: Transaction) -> int | None:

@@ -74,7 +74,7 @@ def look_up(tx: Transaction, messages: Sequence[tuple[str, NewMessage]]) -> None
 
 def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
     """Store these messages, each alone. One that would have to wait is refused if others do not."""
-    newest = tx.last_seq
+    newest = tx.sequence.last
     results: list[Produced | ForqError] = []
     for queue, message in command.messages:
         stored = send(tx, queue, (message,), newest, command.messages_max)
@@ -113,7 +113,7 @@ def send(
         return refusal
     rules = tx.rules(queue)
     if messages_max is not None or is_bounded(rules):
-        newest = tx.last_seq if newest is None else newest
+        newest = tx.sequence.last if newest is None else newest
         refusal = evict_for(tx, queue, messages, rules, newest, messages_max)
         if refusal is not None:
             return refusal
@@ -138,10 +138,10 @@ def store(
     key: of the one message, None for none.
     """
     now_ms = tx.now_ms
-    in_order = rules.order is Order.FIFO and not tx.grouped(queue)
+    in_order = rules.order is Order.FIFO and queue not in tx.grouped
     is_dlq = is_dead_letter_queue(queue)
     next_id = tx.ids.next
-    seq = tx.last_seq
+    seq = tx.sequence.last
     arrivals: dict[int, _Arrivals] = {}
     produced = []
     for message in messages:
@@ -171,7 +171,7 @@ def store(
             row = (*arrival, expires_after, message.priority, position, *_own(message, group_id, key))
             tx.inserts.others.append(row)
             if message.dead_letter_queue:
-                tx.make_known(message.dead_letter_queue)
+                tx.counts.make_known(message.dead_letter_queue)
         if status not in arrivals:
             arrivals[status] = _Arrivals()
         clock_ms = expires_after if status == READY else min(due_ms, expires_after)
@@ -182,7 +182,7 @@ def store(
             if window_ms is None:
                 window_ms = rules.deduplication_window_ms
             start_window(tx, queue, dedup_id, (message_id, seq), window_ms)
-    tx.last_seq = seq
+    tx.sequence.last = seq
     if messages:
         tx.scans.stir(queue, max(message.priority for message in messages) if in_order else None)
     save_windows(tx)

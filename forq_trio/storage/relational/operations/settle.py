@@ -29,13 +29,13 @@ from forq_trio.storage.engine import (
     Deferred,
 )
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
-from forq_trio.storage.relational.cache import Group
 from forq_trio.storage.relational.operations.dead_letters import remove
 from forq_trio.storage.relational.operations.group_limit import count_in_process
 from forq_trio.storage.relational.operations.moved_pages import MovedPage, find_by_id
 from forq_trio.storage.relational.operations.rate_limit import in_flight_left
 from forq_trio.storage.relational.operations.returned import give_back
 from forq_trio.storage.relational.operations.table import operation
+from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.row import Row, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import after_lease_end, after_nack, after_release, uncounted
@@ -194,10 +194,10 @@ def remove_acked_page(tx: Transaction, moved: MovedPage) -> None:
 def _measure(tx: Transaction, queue: str, handled: Sequence[tuple[int, int | None]]) -> None:
     """Note how long acknowledged messages took. handled: when each was received, and when its handling began."""
     now_ms = tx.now_ms
-    tx.measured(END_TO_END, queue).extend([max(now_ms - at, 0) for at, _ in handled])
+    tx.figures.measured(END_TO_END, queue).extend([max(now_ms - at, 0) for at, _ in handled])
     started = [max(now_ms - at, 0) for _, at in handled if at is not None]
     if started:
-        tx.measured(HANDLING, queue).extend(started)
+        tx.figures.measured(HANDLING, queue).extend(started)
 
 
 @operation(Discard)

@@ -1,25 +1,13 @@
 """Access tokens: few, all in the cache, so that a request is checked without reading the file."""
 
-from typing import Any
-
 import msgspec
 from msgspec.structs import astuple, replace
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
 from forq_trio.model.errors import CallerError, TokenExists, TooManyTokens
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
-
-_SCOPES = msgspec.json.Decoder(tuple[Scope, ...])
-
-
-def read_token(row: tuple[Any, ...]) -> AccessToken:
-    """The token of a row of `load_tokens`."""
-    name, scopes, queues, created_at, expires_at, last_used_at, digest = row
-    scopes = _SCOPES.decode(scopes)
-    return AccessToken(name, scopes, queues, created_at, expires_at, last_used_at, Digest(digest))
 
 
 @operation_on_each(SaveToken)

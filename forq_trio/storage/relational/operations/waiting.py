@@ -10,7 +10,7 @@ from forq_trio.storage.relational.transaction import Transaction
 
 def store_waiting(tx: Transaction) -> None:
     """Make messages of the offers that waited behind messages that are gone. The bounds of queues are not checked."""
-    waiting = tx.waiting
+    waiting = tx.leftovers.offers
     if not waiting:
         return
     rows = []

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from forq_trio.model import limits
 from forq_trio.model.where import Where, takes
 from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.relational.parts.scans import Scan, ScanPlace
 from forq_trio.storage.relational.row import BYTES, ReadyRow, read_attributes
-from forq_trio.storage.relational.scans import Scan, ScanPlace
 from forq_trio.storage.relational.transaction import Transaction
 
 _FIRST_PRIORITY = 2**62
@@ -60,7 +60,7 @@ def _walk(
     tx: Transaction, queue: str, where: Where, scan: Scan, count: int, step: Allowance
 ) -> tuple[list[int], Scan]:
     """The sequences that match from a place on, and the scan then: before the first one that matches."""
-    aside = set(tx.sequences_set_aside())
+    aside = set(tx.set_aside.sequences())
     found: list[int] = []
     place = scan.place
     at: ScanPlace | None = place

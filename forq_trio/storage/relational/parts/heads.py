@@ -11,18 +11,19 @@ what it leases leaves it. A message that becomes ready joins the head if its pla
 was nacked, whose lease or delay ended, that is no longer held, or of a higher priority. `Transaction.transition` says
 all of this, so it holds whatever a batch does.
 
-Several processes agree, because each batch ships what it changed (storage/postgres/shipped.py), in the order of the
+Several processes agree, because each batch ships what it changed (parts/part.py), in the order of the
 batches. A process may not know the head of a queue: it was started, or forgot it. What its batch makes ready it tells
 by the least place, and who knows a head whose frontier is not before that place forgets it; so does everybody if it
 took messages away. Then the next claim begins at the first entry, which makes a new head, for all. A head that is
 shipped whole replaces any other one. A claim that does not find what the head says forgets it, too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from heapq import nsmallest
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from forq_trio.model import limits
+from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.row import POSITION, PRIORITY, SEQ, Place, ReadyRow
 
 START: Place = (-(2**62), 0, 0)
@@ -30,41 +31,35 @@ START: Place = (-(2**62), 0, 0)
 
 
 class Head(NamedTuple):
-    """ready: the places of the ready messages up to the frontier, by sequence."""
+    """The head of one queue."""
 
     frontier: Place
-    ready: dict[int, Place]
+    ready: dict[int, Place]  # the places of the ready messages up to the frontier, by sequence
 
 
 class HeadChange(NamedTuple):
-    """What a batch made of a head. whole: `joined` is all of it; else those in `left` are no longer in it."""
+    """What a batch made of a head."""
 
     frontier: Place
     joined: Sequence[Place]
-    left: Sequence[int]
-    whole: bool
+    left: Sequence[int]  # the sequences of those that are no longer in it
+    whole: bool  # `joined` is all of it
 
 
-class Heads:
-    """The heads as one batch sees them; `adopt` moves its changes to those that were committed.
+Shipped = tuple[dict[str, HeadChange | None], dict[str, Place]]
 
-    changed: None for a head that is forgotten. least: of queues without a head, the least place that became ready, or
-    START if a message is no longer ready.
-    """
 
-    def __init__(self, committed: dict[str, Head]) -> None:
-        self._committed = committed
-        self.changed: dict[str, Head | None] = {}
+class Heads(Part):
+    """The heads of queues."""
+
+    shipped = Shipped
+
+    def __init__(self) -> None:
+        self.committed: dict[str, Head] = {}
+        self.changed: dict[str, Head | None] = {}  # by this batch; None for a head that is forgotten
         self.least: dict[str, Place] = {}
-
-    def copy(self) -> Self:
-        """The same as it is now, for a savepoint."""
-        same = type(self)(self._committed)
-        same.changed = {
-            queue: head and Head(head.frontier, head.ready.copy()) for queue, head in self.changed.items()
-        }
-        same.least = self.least.copy()
-        return same
+        """Of queues without a head, the least place that became ready, or START if a message is no longer ready."""
+        self.ships_whole = False  # what is shipped are whole heads, for processes that do not know them
 
     def frontier(self, queue: str) -> Place:
         """Where a claim reads on."""
@@ -120,39 +115,53 @@ class Heads:
         self.forget(queue)
         return is_known
 
-    def discard(self) -> None:
-        """Nobody is told of this batch, so this process forgets what it changed, too."""
-        self.changed.clear()
-        self.least.clear()
+    def copy(self) -> Any:
+        changed = {
+            queue: head and Head(head.frontier, head.ready.copy()) for queue, head in self.changed.items()
+        }
+        return changed, self.least.copy()
+
+    def restore(self, copied: Any) -> None:
+        self.changed, self.least = copied
 
     def adopt(self) -> None:
-        """The batch was committed."""
         for queue, head in self.changed.items():
-            self._committed.pop(queue, None)
+            self.committed.pop(queue, None)
             if head is not None:
-                self._committed[queue] = head
-        while len(self._committed) > limits.HEADS_MAX:
-            del self._committed[next(iter(self._committed))]
+                self.committed[queue] = head
+        while len(self.committed) > limits.HEADS_MAX:
+            del self.committed[next(iter(self.committed))]
+        self.discard()
+
+    def discard(self) -> None:
+        """Also where nobody is told of the batch: this process forgets what it changed, too."""
+        if self.changed:
+            self.changed = {}
+        if self.least:
+            self.least = {}
 
     # Between processes
 
-    def ship(self, *, whole: bool) -> dict[str, HeadChange | None]:
+    def ship(self) -> Shipped | None:
         """What this batch changed, for the other processes. A head that is too long ends with its first half."""
+        if not self.changed and not self.least:
+            return None
         for queue, head in self.changed.items():
             if head is not None and len(head.ready) > limits.HEAD_MESSAGES_MAX:
                 first = nsmallest(limits.HEAD_MESSAGES_MAX // 2, head.ready.values())
                 self.changed[queue] = Head(first[-1], {place[2]: place for place in first})
-        return {queue: head and self._change(queue, head, whole) for queue, head in self.changed.items()}
+        changes = {queue: head and self._change(queue, head) for queue, head in self.changed.items()}
+        return changes, self.least
 
-    def _change(self, queue: str, head: Head, whole: bool) -> HeadChange:
-        known = None if whole else self._committed.get(queue)
+    def _change(self, queue: str, head: Head) -> HeadChange:
+        known = None if self.ships_whole else self.committed.get(queue)
         if known is None:
             return HeadChange(head.frontier, list(head.ready.values()), (), whole=True)
         joined = [place for seq, place in head.ready.items() if known.ready.get(seq) != place]
         return HeadChange(head.frontier, joined, [*(known.ready.keys() - head.ready.keys())], whole=False)
 
-    def take_over(self, changes: Mapping[str, HeadChange | None], least: Mapping[str, Place]) -> None:
-        """What a batch of another process changed."""
+    def take_over(self, shipped: Shipped) -> None:
+        changes, least = shipped
         for queue, change in changes.items():
             if change is None or change.whole:
                 self.changed[queue] = change and Head(
@@ -168,12 +177,12 @@ class Heads:
                 self.forget(queue)
 
     def _of(self, queue: str) -> Head | None:
-        return self.changed[queue] if queue in self.changed else self._committed.get(queue)
+        return self.changed[queue] if queue in self.changed else self.committed.get(queue)
 
     def _own(self, queue: str) -> Head | None:
         """The head, to be changed by this batch."""
         if queue not in self.changed:
-            head = self._committed.get(queue)
+            head = self.committed.get(queue)
             if head is None:
                 return None
             self.changed[queue] = Head(head.frontier, head.ready.copy())

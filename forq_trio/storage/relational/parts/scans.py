@@ -1,9 +1,10 @@
 """How far the claims by attributes have looked: in memory, as of the last commit and through the changes of a batch."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.where import Where
+from forq_trio.storage.relational.parts.part import Part
 
 ScanPlace = tuple[int, int, int]
 """Priority, position and sequence of a message. The priority is no negative, unlike that of `row.Place`."""
@@ -12,34 +13,26 @@ Scanned = dict[str, dict[Where, "Scan"]]
 
 
 class Scan(NamedTuple):
-    """How far a claim has looked. place: nothing up to it matches; None before the first.
+    """How far a claim has looked. A dirty one begins again after its end, or at once unless it was cut: so it always
+    comes to an end."""
 
-    cut: the batch's step ended it. dirty: messages became ready that may be before the place; it begins again after its
-    end, or at once unless it was cut, so it always comes to an end.
-    """
-
-    place: ScanPlace | None = None
-    cut: bool = False
-    dirty: bool = False
+    place: ScanPlace | None = None  # nothing up to it matches; None before the first
+    cut: bool = False  # the batch's step ended it
+    dirty: bool = False  # messages became ready that may be before the place
 
 
-class Scans:
-    """The scans through the changes of one batch. What was committed changes by `adopt` alone.
+Shipped = list[tuple[str, list[tuple[Where, Scan]]]]
 
-    cut: queues whose claims go on in the next batch.
-    """
 
-    def __init__(self, committed: Scanned) -> None:
-        self._committed = committed
+class Scans(Part):
+    """How far the claims by attributes of each queue have looked."""
+
+    shipped = Shipped
+
+    def __init__(self) -> None:
+        self._committed: Scanned = {}
         self._changed: Scanned = {}
-        self.cut: set[str] = set()
-
-    def copy(self) -> Self:
-        """The same as it is now, for a savepoint."""
-        same = type(self)(self._committed)
-        same._changed = {queue: scans.copy() for queue, scans in self._changed.items()}
-        same.cut = self.cut.copy()
-        return same
+        self.cut: set[str] = set()  # queues whose claims go on in the next batch
 
     def of(self, queue: str, where: Where) -> Scan:
         return self._of_queue(queue).get(where, Scan())
@@ -69,17 +62,34 @@ class Scans:
         if self._of_queue(queue):
             self._changed[queue] = {}
 
+    def copy(self) -> Any:
+        return {queue: scans.copy() for queue, scans in self._changed.items()}, self.cut.copy()
+
+    def restore(self, copied: Any) -> None:
+        self._changed, self.cut = copied
+
     def adopt(self) -> None:
-        """The batch was committed."""
-        if not self._changed:
-            return
-        for queue, scans in self._changed.items():
-            self._committed.pop(queue, None)
-            if scans:
-                self._committed[queue] = scans
-        total = sum(map(len, self._committed.values()))
-        while total > limits.CLAIM_SCANS_MAX:
-            total -= len(self._committed.pop(next(iter(self._committed))))
+        if self._changed:
+            for queue, scans in self._changed.items():
+                self._committed.pop(queue, None)
+                if scans:
+                    self._committed[queue] = scans
+            total = sum(map(len, self._committed.values()))
+            while total > limits.CLAIM_SCANS_MAX:
+                total -= len(self._committed.pop(next(iter(self._committed))))
+        self.discard()
+
+    def discard(self) -> None:
+        if self._changed:
+            self._changed = {}
+        if self.cut:
+            self.cut = set()
+
+    def ship(self) -> Shipped | None:
+        return [(queue, list(scans.items())) for queue, scans in self._changed.items()] or None
+
+    def take_over(self, shipped: Shipped) -> None:
+        self._changed = {queue: dict(scans) for queue, scans in shipped}
 
     def _of_queue(self, queue: str) -> dict[Where, Scan]:
         changed = self._changed.get(queue)

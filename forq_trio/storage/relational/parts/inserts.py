@@ -7,8 +7,9 @@ leased, by one statement instead of three. Before anything else is read or chang
 
 from collections.abc import Callable, Sequence
 from heapq import nsmallest
-from typing import Any, Self
+from typing import Any
 
+from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.row import ReadyRow
 from forq_trio.storage.transitions import READY
 
@@ -17,24 +18,28 @@ _SEQ, _QUEUE, _STATUS, _PRIORITY = 0, 2, 3, 7
 """Places in the bindings of `insert_plain`."""
 
 
-class Inserts:
-    """plain, others: the bindings of `insert_plain` and `insert_message`. waiting: they wait for what needs them."""
+class Inserts(Part):
+    """The bindings of rows, by the statement that writes them."""
 
     def __init__(self) -> None:
-        self.plain: list[Bindings] = []
-        self.others: list[Bindings] = []
-        self.waiting = False
+        self.plain: list[Bindings] = []  # of `insert_plain`
+        self.others: list[Bindings] = []  # of `insert_message`
+        self.waiting = False  # they wait for what needs them
         self._ready: dict[str, dict[int, Bindings]] = {}
         """Those of `insert_plain` that may be claimed before they are written, by queue and sequence."""
-        self._leased: list[Bindings] = []
+        self._leased: list[Bindings] = []  # of `insert_leased`
 
-    def copy(self) -> Self:
-        """The same as it is now, for a savepoint."""
-        same = type(self)()
-        same.plain, same.others, same._leased = self.plain.copy(), self.others.copy(), self._leased.copy()
-        same.waiting = self.waiting
-        same._ready = {queue: rows.copy() for queue, rows in self._ready.items()}
-        return same
+    def copy(self) -> Any:
+        ready = {queue: rows.copy() for queue, rows in self._ready.items()}
+        return self.plain.copy(), self.others.copy(), self.waiting, ready, self._leased.copy()
+
+    def restore(self, copied: Any) -> None:
+        self.plain, self.others, self.waiting, self._ready, self._leased = copied
+
+    def discard(self) -> None:
+        if self.plain or self.others or self._ready or self._leased:
+            self.plain, self.others, self._ready, self._leased = [], [], {}, []
+        self.waiting = False
 
     @property
     def has_rows(self) -> bool:

@@ -1,0 +1,50 @@
+"""What a batch counts and measures, for the metrics."""
+
+from typing import Any
+
+from forq_trio.storage.engine import OFFERED, Event
+from forq_trio.storage.relational.parts.part import Part
+
+
+class Figures(Part):
+    """Changes of messages by kind, and how long messages waited and were handled."""
+
+    def __init__(self) -> None:
+        self.changes = 0  # how many changes of messages the batch made
+        self.durations: dict[tuple[str, str], list[int]] = {}  # by kind and queue; see BatchResult
+        self._counted: dict[tuple[str, str, str], int] = {}  # by kind, queue and reason
+
+    def count(self, kind: str, queue: str, reason: str, number: int) -> None:
+        key = (kind, queue, reason)
+        self._counted[key] = self._counted.get(key, 0) + number
+
+    def count_offer(self, queue: str, outcome: str) -> None:
+        self.count(OFFERED, queue, outcome, 1)
+
+    def measured(self, kind: str, queue: str) -> list[int]:
+        """The list of durations (ms) of a kind and queue, to append to."""
+        key = (kind, queue)
+        durations = self.durations.get(key)
+        if durations is None:
+            durations = self.durations[key] = []
+        return durations
+
+    def events(self) -> list[Event]:
+        """All that was counted, by kind and queue."""
+        return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._counted.items())]
+
+    def copy(self) -> Any:
+        return self.changes, {key: each.copy() for key, each in self.durations.items()}, self._counted.copy()
+
+    def restore(self, copied: Any) -> None:
+        self.changes, self.durations, self._counted = copied
+
+    def adopt(self) -> None:
+        self.discard()
+
+    def discard(self) -> None:
+        self.changes = 0
+        if self.durations:
+            self.durations = {}
+        if self._counted:
+            self._counted = {}

@@ -1,0 +1,111 @@
+"""What is kept of the history: of each queue, and which ids.
+
+An entry of a queue has how many messages of it ended so far and their bytes, as in its newest row, and how much of that
+is kept. A queue of which nothing is kept has none, and counts from zero again.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from forq_trio.model.history import HistoryCounts
+from forq_trio.model.logs import Log
+from forq_trio.storage.relational.parts.part import Part
+from forq_trio.storage.relational.row import Row, clamped
+from forq_trio.storage.relational.statements import Query
+
+
+class QueueHistory(NamedTuple):
+    """The history of one queue."""
+
+    number: int  # of messages of the queue that ended so far
+    total: int  # their bytes
+    kept: HistoryCounts  # those that are still there
+
+
+_NOTHING = QueueHistory(0, 0, HistoryCounts())
+
+Shipped = tuple[dict[str, QueueHistory | None], Log]
+
+
+class History(Part):
+    """The history by queue, and as a whole."""
+
+    shipped = Shipped
+
+    def __init__(self, *, enabled: bool) -> None:
+        self.committed: dict[str, QueueHistory] = {}  # by queue
+        self.committed_log = Log(enabled)
+        self.log = Log(enabled)  # the whole history, as of the last command
+        self._changed: dict[
+            str, QueueHistory | None
+        ] = {}  # by this batch; None where nothing is kept any more
+
+    def committed_of(self, queue: str | None) -> HistoryCounts:
+        """How much is kept of a queue as of the last commit; None: of all. Callable from any thread."""
+        if queue is None:
+            messages = sum([each.kept.messages for each in list(self.committed.values())])
+            return HistoryCounts(messages, self.committed_log.bytes)
+        found = self.committed.get(queue)
+        return HistoryCounts() if found is None else found.kept
+
+    def add(self, messages: Sequence[Row]) -> list[tuple[int, int, int]]:
+        """Note messages that ended; returns the id of each, and its `number` and `total` in its queue."""
+        noted = []
+        _, _, last, _, added = self.log
+        for message in messages:
+            size = message.bytes
+            number, total, kept = self._of(message.queue) or _NOTHING
+            total = clamped(total + size)
+            number, last, added = number + 1, last + 1, added + size
+            counts = HistoryCounts(kept.messages + 1, kept.bytes + size)
+            self._changed[message.queue] = QueueHistory(number, total, counts)
+            noted.append((last, number, total))
+        self.log = self.log._replace(last=last, bytes_to_last=added)
+        return noted
+
+    def remove(self, queue: str, size: int) -> None:
+        """Note that the oldest message of a queue is removed."""
+        found = self._of(queue)
+        if found is None:
+            raise KeyError(queue)
+        number, total, kept = found
+        counts = HistoryCounts(kept.messages - 1, kept.bytes - size)
+        self._changed[queue] = QueueHistory(number, total, counts) if kept.messages > 1 else None
+
+    def _of(self, queue: str) -> QueueHistory | None:
+        return self._changed[queue] if queue in self._changed else self.committed.get(queue)
+
+    def load(self, query: Query, path: str) -> None:
+        for queue, number, total, *kept in query("load_history"):
+            self._changed[queue] = QueueHistory(number, total, HistoryCounts(*kept))
+        ((gone, last),) = query("load_history_ends")
+        size = sum(each.kept.bytes for each in self._changed.values() if each is not None)
+        self.log = Log(self.log.enabled, gone + 1, last, 0, size)
+        self.adopt()
+
+    def copy(self) -> Any:
+        return self._changed.copy(), self.log
+
+    def restore(self, copied: Any) -> None:
+        self._changed, self.log = copied
+
+    def adopt(self) -> None:
+        self.committed_log = self.log
+        for queue, now in self._changed.items():
+            if now is None:
+                self.committed.pop(queue, None)
+            else:
+                self.committed[queue] = now
+        self.discard()
+
+    def discard(self) -> None:
+        self.log = self.committed_log
+        if self._changed:
+            self._changed = {}
+
+    def ship(self) -> Shipped | None:
+        return None if self.log is self.committed_log and not self._changed else (self._changed, self.log)
+
+    def take_over(self, shipped: Shipped) -> None:
+        self._changed, log = shipped
+        self.log = log._replace(enabled=self.log.enabled)  # each process has its own setting

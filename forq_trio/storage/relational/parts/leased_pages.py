@@ -1,0 +1,54 @@
+"""What is known of leased messages that are in a page only, without a query (operations/moved_pages.py)."""
+
+from typing import Any
+
+from forq_trio.model import limits
+from forq_trio.storage.relational.parts.part import Part
+
+Shipped = tuple[int, dict[str, int]]
+"""Epoch ms, and the queues that were looked at, each with the end of that."""
+
+
+class LeasedPages(Part):
+    """Queues whose leased messages stay in the table for a while, because somebody looked at some."""
+
+    shipped = Shipped
+
+    def __init__(self) -> None:
+        self.at_ms = 0  # the time of this batch
+        self._committed: dict[str, int] = {}  # by queue, until when (epoch ms)
+        self._looked: dict[str, int] = {}  # the same, by this batch
+        self.last: dict[str, tuple[int, str]] = {}
+        """By queue, sequence and id of the last message that is in a page only, once that was read."""
+
+    def are_looked_at(self, queue: str) -> bool:
+        """True while leased messages of a queue stay in the table."""
+        return queue in self._looked or self._committed.get(queue, 0) > self.at_ms
+
+    def look_at(self, queue: str) -> None:
+        """Somebody looks at leased messages of a queue."""
+        self._looked[queue] = self.at_ms + limits.CONSUMER_LOOKED_MS
+
+    def copy(self) -> Any:
+        return self._looked.copy(), self.last.copy()
+
+    def restore(self, copied: Any) -> None:
+        self._looked, self.last = copied
+
+    def adopt(self) -> None:
+        if self._looked:
+            self._committed = {queue: until for queue, until in self._committed.items() if until > self.at_ms}
+            self._committed.update(self._looked)
+        self.discard()
+
+    def discard(self) -> None:
+        if self._looked:
+            self._looked = {}
+        if self.last:
+            self.last = {}
+
+    def ship(self) -> Shipped | None:
+        return (self.at_ms, self._looked) if self._looked else None
+
+    def take_over(self, shipped: Shipped) -> None:
+        self.at_ms, self._looked = shipped

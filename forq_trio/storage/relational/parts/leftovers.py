@@ -1,0 +1,30 @@
+"""What the commands of a batch leave to its last steps: messages that failed, and offers that waited."""
+
+from typing import Any
+
+from forq_trio.storage.relational.parts.part import Part
+from forq_trio.storage.relational.row import Waiting
+
+
+class Leftovers(Part):
+    """Noted by the commands, done after them (`due.settle_failed`, `waiting.store_waiting`)."""
+
+    def __init__(self) -> None:
+        self.failed: list[int] = []  # messages that failed, by sequence
+        self.failed_left = False  # some of them are left for a sweep
+        self.offers: list[tuple[str, tuple[str, str], Waiting]] = []
+        """Offers that waited behind messages that are gone, by queue, and kind and key."""
+
+    def copy(self) -> Any:
+        return self.failed.copy(), self.failed_left, self.offers.copy()
+
+    def restore(self, copied: Any) -> None:
+        self.failed, self.failed_left, self.offers = copied
+
+    def adopt(self) -> None:
+        self.discard()
+
+    def discard(self) -> None:
+        self.failed_left = False
+        if self.failed or self.offers:
+            self.failed, self.offers = [], []

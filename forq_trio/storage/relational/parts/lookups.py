@@ -1,0 +1,56 @@
+"""What a batch has looked up, so that nothing is read twice, and what many commands need is read at once."""
+
+from typing import Any
+
+from forq_trio.storage.relational.parts.groups import Group
+from forq_trio.storage.relational.parts.part import Part
+
+
+class Lookups(Part):
+    """What the batch has read, as of the last command; and what waits to be written with it."""
+
+    def __init__(self) -> None:
+        self.last_of_group: dict[str, dict[tuple[str, int], int | None]] = {}
+        """Positions of the last messages of groups, by queue, then by group and priority, while messages are sent."""
+        self.first_ready: dict[str, dict[int, int | None]] = {}
+        """Positions of the first ready messages, by queue, then by priority."""
+        self.joining: dict[str, dict[tuple[str, str, int], None]] = {}
+        """Groups whose positions are read once their queue has joined the rounds."""
+        self.priorities: dict[str, list[int]] = {}  # the priorities of the ready messages of such a queue
+        self.dedup: dict[tuple[str, str], tuple[str, int] | None] = {}
+        """The first messages with deduplication ids, None for none."""
+        self.windows: dict[tuple[str, str], tuple[Any, ...]] = {}  # bindings of `save_dedup`, yet to be run
+        self.in_process: dict[Group, int] = {}
+        """How many messages of groups are processing, for the limits that are made next."""
+        self.buckets: dict[tuple[str, str, int, int], int] = {}
+        """When those of groups and queues are full again, by their rates."""
+        self.buckets_taken = 0  # how many were taken from
+        self.oldest_apps: dict[bool, list[Any]] = {}  # by `once`, where one was looked for that is too old
+
+    def forget_positions(self, queue: str) -> None:
+        """Messages that are gone may have been the last of their group, or the first that are ready."""
+        if self.last_of_group or self.first_ready or self.priorities:
+            self.last_of_group.pop(queue, None)
+            self.first_ready.pop(queue, None)
+            self.priorities.pop(queue, None)
+
+    def copy(self) -> Any:
+        return {name: _copied(value) for name, value in vars(self).items()}
+
+    def restore(self, copied: Any) -> None:
+        vars(self).update(copied)
+
+    def adopt(self) -> None:
+        self.discard()
+
+    def discard(self) -> None:
+        for name, value in vars(self).items():
+            if value:
+                setattr(self, name, type(value)())
+
+
+def _copied(value: Any) -> Any:
+    """Two levels deep: values of values are never changed in place."""
+    if isinstance(value, dict):
+        return {key: each.copy() if isinstance(each, dict | list) else each for key, each in value.items()}
+    return value

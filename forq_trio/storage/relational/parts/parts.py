@@ -1,0 +1,126 @@
+"""All parts of an engine's memory, in the order in which they are loaded and adopted."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.relational.parts.counts import Counts
+from forq_trio.storage.relational.parts.due import Due
+from forq_trio.storage.relational.parts.events import Events
+from forq_trio.storage.relational.parts.figures import Figures
+from forq_trio.storage.relational.parts.groups import FreedGroups, Grouped, Rounds
+from forq_trio.storage.relational.parts.heads import Heads
+from forq_trio.storage.relational.parts.history import History
+from forq_trio.storage.relational.parts.inserts import Inserts
+from forq_trio.storage.relational.parts.leased_pages import LeasedPages
+from forq_trio.storage.relational.parts.leftovers import Leftovers
+from forq_trio.storage.relational.parts.lookups import Lookups
+from forq_trio.storage.relational.parts.part import Part
+from forq_trio.storage.relational.parts.queue_settings import Settings
+from forq_trio.storage.relational.parts.rates import Rates
+from forq_trio.storage.relational.parts.scans import Scans
+from forq_trio.storage.relational.parts.schedules import Schedules
+from forq_trio.storage.relational.parts.sequence import Sequence as SequenceNumbers
+from forq_trio.storage.relational.parts.set_aside import SetAsideMessages
+from forq_trio.storage.relational.parts.small_tables import Consumers, Redrives, Sessions, Tokens
+from forq_trio.storage.relational.parts.staging import Stages
+from forq_trio.storage.relational.parts.wakes import Wakes
+from forq_trio.storage.relational.statements import Query
+
+
+@dataclass(eq=False)
+class Parts:
+    """A record: each part says in its own file what it is. A new one is a file and a line here."""
+
+    sequence: SequenceNumbers
+    grouped: Grouped  # these three before `counts`: they adopt what a forgotten queue had
+    freed: FreedGroups
+    rounds: Rounds
+    counts: Counts
+    settings: Settings
+    rates: Rates
+    schedules: Schedules
+    due: Due
+    wakes: Wakes
+    scans: Scans
+    heads: Heads | None  # None where the database forgets at once what is gone
+    tokens: Tokens
+    sessions: Sessions
+    redrives: Redrives
+    consumers: Consumers
+    leased_pages: LeasedPages
+    stages: Stages
+    history: History
+    events: Events
+    set_aside: SetAsideMessages
+    inserts: Inserts
+    leftovers: Leftovers
+    lookups: Lookups
+    figures: Figures
+
+    @classmethod
+    def new(cls, defaults: EngineSettings, *, heads: bool) -> Self:
+        """Parts that know nothing yet. heads: whether the database keeps in its indexes what is gone."""
+        counts, settings, schedules = Counts(), Settings(defaults), Schedules()
+        grouped = Grouped(counts)
+        return cls(
+            sequence=SequenceNumbers(),
+            grouped=grouped,
+            freed=FreedGroups(counts, grouped),
+            rounds=Rounds(counts),
+            counts=counts,
+            settings=settings,
+            rates=Rates(settings),
+            schedules=schedules,
+            due=Due(schedules),
+            wakes=Wakes(),
+            scans=Scans(),
+            heads=Heads() if heads else None,
+            tokens=Tokens(),
+            sessions=Sessions(),
+            redrives=Redrives(),
+            consumers=Consumers(),
+            leased_pages=LeasedPages(),
+            stages=Stages(),
+            history=History(enabled=defaults.history),
+            events=Events(enabled=defaults.events),
+            set_aside=SetAsideMessages(),
+            inserts=Inserts(),
+            leftovers=Leftovers(),
+            lookups=Lookups(),
+            figures=Figures(),
+        )
+
+    def __post_init__(self) -> None:
+        self._all = tuple(self.by_name().values())
+
+    def by_name(self) -> dict[str, Part]:
+        """Each part with its name, in their order."""
+        found = {field.name: getattr(self, field.name) for field in fields(Parts)}
+        return {name: part for name, part in found.items() if part is not None}
+
+    @classmethod
+    def kinds(cls) -> dict[str, Any]:
+        """The type of what each part ships, by its name; None for one that ships nothing."""
+        parts = Parts.new(EngineSettings(), heads=True)
+        return {name: part.shipped for name, part in parts.by_name().items()}
+
+    def load(self, query: Query, path: str) -> None:
+        """Read all parts from the tables. Costs a row per queue, not per message, and a few steps per group.
+
+        Raises StorageOpenError, which names the database by `path`, for a row that cannot be read.
+        """
+        self.counts.load(query, path)  # others look at it
+        for part in self._all:
+            if part is not self.counts:
+                part.load(query, path)
+
+    @property
+    def has_more(self) -> bool:
+        """True if the next batch has work even without commands, as of the last commit."""
+        return bool(
+            self.wakes.committed_next
+            or self.freed
+            or self.grouped.queues_unholding()
+            or self.stages.committed.in_progress
+        )

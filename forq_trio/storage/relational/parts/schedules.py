@@ -1,0 +1,61 @@
+"""Schedules: how many there are, when the next run is due, and what became of those of this batch.
+
+There may be many, so they themselves stay in their table.
+"""
+
+from typing import Any
+
+from forq_trio.model.schedules import SavedRun, ScheduleTotals
+from forq_trio.storage.relational.parts.part import Part
+from forq_trio.storage.relational.statements import Query
+
+Shipped = tuple[ScheduleTotals, str]
+"""`totals`, and `last_maker`."""
+
+
+class Schedules(Part):
+    """What a batch knows of the schedules without a query."""
+
+    shipped = Shipped
+
+    def __init__(self) -> None:
+        self.committed = ScheduleTotals()
+        self.totals = (
+            ScheduleTotals()
+        )  # how many there are, and when the next run is due, as of the last command
+        self.changed = False  # the next run may be due at another time now
+        self._committed_maker = ""
+        self.last_maker = ""  # of whose schedules one ran last in turn, "" for the secret
+        self.runs: list[SavedRun] = []  # what became of the runs of this batch
+
+    def load(self, query: Query, path: str) -> None:
+        made = {made_by: count for made_by, count in query("load_schedules")}
+        count = sum(made.values())
+        made.pop(None, None)
+        found = query("next_schedule")
+        self.totals = ScheduleTotals(count, made, found[0][0] if found else None)
+        self.adopt()
+
+    def copy(self) -> Any:
+        return self.totals, self.changed, self.last_maker, self.runs.copy()
+
+    def restore(self, copied: Any) -> None:
+        self.totals, self.changed, self.last_maker, self.runs = copied
+
+    def adopt(self) -> None:
+        self.committed, self._committed_maker = self.totals, self.last_maker
+        self.discard()
+
+    def discard(self) -> None:
+        self.totals, self.last_maker = self.committed, self._committed_maker
+        self.changed = False
+        if self.runs:
+            self.runs = []
+
+    def ship(self) -> Shipped | None:
+        if self.totals is self.committed and self.last_maker == self._committed_maker:
+            return None
+        return self.totals, self.last_maker
+
+    def take_over(self, shipped: Shipped) -> None:
+        self.totals, self.last_maker = shipped
