@@ -200,7 +200,7 @@ class Transaction(Parts):
         """Note that `messages` of `queue` go from one status to another. Every change of a message is noted here.
 
         change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
-        messages: see `Events.note`; each has `group_id` where it may free its group's limit.
+        messages: see `EventLog.note`; each has `group_id` where it may free its group's limit.
         size: the bytes of all of them, where they come, go or move. due_ms: the earliest due time of them. to: the
         queue they move to, None for the same. leaves_group: they have another group now, or none. reason: for the event
         that is counted. nack_reason: the consumer's own reason.

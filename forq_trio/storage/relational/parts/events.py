@@ -33,7 +33,7 @@ _SENT_BYTES = 8
 """Where the INSERT of a message has its bytes, the plain one and the other."""
 
 
-class Events(Part):
+class EventLog(Part):
     """The events that are kept, and those of this batch."""
 
     shipped = Shipped

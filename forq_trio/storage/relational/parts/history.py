@@ -27,7 +27,7 @@ _NOTHING = QueueHistory(0, 0, HistoryCounts())
 Shipped = tuple[dict[str, QueueHistory | None], Log]
 
 
-class History(Part):
+class HistoryLog(Part):
     """The history by queue, and as a whole."""
 
     shipped = Shipped

@@ -6,25 +6,30 @@ from typing import Any, Self
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.relational.parts.counts import Counts
 from forq_trio.storage.relational.parts.due import Due
-from forq_trio.storage.relational.parts.events import Events
+from forq_trio.storage.relational.parts.events import EventLog
 from forq_trio.storage.relational.parts.figures import Figures
 from forq_trio.storage.relational.parts.groups import FreedGroups, Grouped, Rounds
 from forq_trio.storage.relational.parts.heads import Heads
-from forq_trio.storage.relational.parts.history import History
+from forq_trio.storage.relational.parts.history import HistoryLog
 from forq_trio.storage.relational.parts.inserts import Inserts
 from forq_trio.storage.relational.parts.leased_pages import LeasedPages
 from forq_trio.storage.relational.parts.leftovers import Leftovers
 from forq_trio.storage.relational.parts.lookups import Lookups
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.parts.queue_settings import Settings
-from forq_trio.storage.relational.parts.rates import Rates
+from forq_trio.storage.relational.parts.rates import RateBuckets
 from forq_trio.storage.relational.parts.scans import Scans
 from forq_trio.storage.relational.parts.schedules import Schedules
-from forq_trio.storage.relational.parts.sequence import Sequence as SequenceNumbers
+from forq_trio.storage.relational.parts.sequence import SequenceNumbers
 from forq_trio.storage.relational.parts.set_aside import SetAsideMessages
-from forq_trio.storage.relational.parts.small_tables import Consumers, Redrives, Sessions, Tokens
+from forq_trio.storage.relational.parts.small_tables import (
+    ConsumerTable,
+    RedriveTable,
+    SessionTable,
+    TokenTable,
+)
 from forq_trio.storage.relational.parts.staging import Stages
-from forq_trio.storage.relational.parts.wakes import Wakes
+from forq_trio.storage.relational.parts.wakes import QueueWakes
 from forq_trio.storage.relational.statements import Query
 
 
@@ -38,20 +43,20 @@ class Parts:
     rounds: Rounds
     counts: Counts
     settings: Settings
-    rates: Rates
+    rates: RateBuckets
     schedules: Schedules
     due: Due
-    wakes: Wakes
+    wakes: QueueWakes
     scans: Scans
     heads: Heads | None  # None where the database forgets at once what is gone
-    tokens: Tokens
-    sessions: Sessions
-    redrives: Redrives
-    consumers: Consumers
+    tokens: TokenTable
+    sessions: SessionTable
+    redrives: RedriveTable
+    consumers: ConsumerTable
     leased_pages: LeasedPages
     stages: Stages
-    history: History
-    events: Events
+    history: HistoryLog
+    events: EventLog
     set_aside: SetAsideMessages
     inserts: Inserts
     leftovers: Leftovers
@@ -70,20 +75,20 @@ class Parts:
             rounds=Rounds(counts),
             counts=counts,
             settings=settings,
-            rates=Rates(settings),
+            rates=RateBuckets(settings),
             schedules=schedules,
             due=Due(schedules),
-            wakes=Wakes(),
+            wakes=QueueWakes(),
             scans=Scans(),
             heads=Heads() if heads else None,
-            tokens=Tokens(),
-            sessions=Sessions(),
-            redrives=Redrives(),
-            consumers=Consumers(),
+            tokens=TokenTable(),
+            sessions=SessionTable(),
+            redrives=RedriveTable(),
+            consumers=ConsumerTable(),
             leased_pages=LeasedPages(),
             stages=Stages(),
-            history=History(enabled=defaults.history),
-            events=Events(enabled=defaults.events),
+            history=HistoryLog(enabled=defaults.history),
+            events=EventLog(enabled=defaults.events),
             set_aside=SetAsideMessages(),
             inserts=Inserts(),
             leftovers=Leftovers(),

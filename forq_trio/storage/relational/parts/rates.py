@@ -11,7 +11,7 @@ Shipped = tuple[bool, dict[str, int]]
 """`has_buckets`, and `full_at`."""
 
 
-class Rates(Part):
+class RateBuckets(Part):
     """When the buckets of queues are full again, and whether there are any buckets at all."""
 
     shipped = Shipped

@@ -6,7 +6,7 @@ from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query
 
 
-class Sequence(Part):
+class SequenceNumbers(Part):
     """The last sequence number that was given out."""
 
     shipped = int

@@ -88,7 +88,7 @@ class SmallTable(Part, MutableMapping[str, ValueT], Generic[ValueT]):
         return any(now is None or key not in self.committed for key, now in self.changed.items())
 
 
-class Tokens(SmallTable[AccessToken]):
+class TokenTable(SmallTable[AccessToken]):
     """Access tokens by name."""
 
     shipped = dict[str, AccessToken | None]
@@ -102,8 +102,8 @@ class Tokens(SmallTable[AccessToken]):
         )
 
 
-class Sessions(SmallTable[UiSession]):
-    """Sessions of the admin UI by digest."""
+class SessionTable(SmallTable[UiSession]):
+    """SessionTable of the admin UI by digest."""
 
     shipped = dict[str, UiSession | None]
 
@@ -112,7 +112,7 @@ class Sessions(SmallTable[UiSession]):
         self._load({session.digest: session for session in sessions})
 
 
-class Redrives(SmallTable[RedriveTask]):
+class RedriveTable(SmallTable[RedriveTask]):
     """Tasks over dead letters by id, in the order in which they were first stored."""
 
     shipped = dict[str, RedriveTask | None]
@@ -122,8 +122,8 @@ class Redrives(SmallTable[RedriveTask]):
         self._load({key: whole(f"the redrive {key}", _read_task, text, path) for key, text in rows})
 
 
-class Consumers(SmallTable[Consumer]):
-    """Consumers of pipelines by `consumer_key`, and what they have in all."""
+class ConsumerTable(SmallTable[Consumer]):
+    """ConsumerTable of pipelines by `consumer_key`, and what they have in all."""
 
     shipped = tuple[dict[str, Consumer | None], ConsumerTotals]
 

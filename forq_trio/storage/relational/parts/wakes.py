@@ -9,7 +9,7 @@ Shipped = tuple[list[str], str, list[str]]
 """`next`, `claim_first_next`, and `woken`."""
 
 
-class Wakes(Part):
+class QueueWakes(Part):
     """Queues in which messages became ready, or that were resumed, and the queue with which claims begin."""
 
     shipped = Shipped
