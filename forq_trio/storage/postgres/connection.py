@@ -53,6 +53,8 @@ ANSWER_SECONDS_MAX = 15.0
 """Without a byte for so long, the connection counts as lost: the machine of the database may be gone."""
 _COMMAND, _TUPLES, _SYNC = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.PIPELINE_SYNC
 _FINE = (_COMMAND, _TUPLES)
+_STARTED = "(started)"
+"""Among the results that are due: of no statement's name."""
 _DISK_FULL = "53100"
 LOCK_TIMEOUT = "55P03"
 _OF_A_STATEMENT = ("22", "23")
@@ -125,7 +127,7 @@ class PgConnection:
         self._planned_until = monotonic() + PLANNED_SECONDS
         self._sent: deque[str | list[Any] | None] = deque()
         """The results that are due, in order: the name of a statement that is prepared, the list for the rows of one
-        that is read ahead, None for another."""
+        that is read ahead, _STARTED for one that nobody waits for, None for another."""
         self._syncs = 0
         """The parts of what was sent whose results are due: a part ends with a sync, and fails alone."""
         self.answer: bytes | None = None
@@ -200,8 +202,8 @@ class PgConnection:
             for result in self._received():
                 if result.status != _SYNC:
                     name = self._sent.popleft()
-                    if name is None:
-                        self.answer = result.get_value(0, 0) if result.status == _TUPLES else None
+                    if name is _STARTED:
+                        self._take_answer(result)
                     elif result.status != _COMMAND:
                         self._prepared.discard(str(name))
             self._take_notifications()
@@ -210,6 +212,9 @@ class PgConnection:
         payloads, size = self._notified, self._notified_bytes
         self._notified, self._notified_bytes = [], 0
         return None if size > NOTIFIED_BYTES_MAX else [each.decode(errors="replace") for each in payloads]
+
+    def _take_answer(self, result: pq.abc.PGresult) -> None:
+        self.answer = result.get_value(0, 0) if result.status == _TUPLES else None
 
     def _take_notifications(self) -> None:
         """Have libpq hold none of those that were read; beyond NOTIFIED_BYTES_MAX they are only counted."""
@@ -245,6 +250,7 @@ class PgConnection:
     def start(self, name: str, *bindings: Any) -> None:
         """Send a statement, and do not wait for it: `busy` until `notifications` has taken its result, or its error."""
         self._put(name, bindings)
+        self._sent[-1] = _STARTED
         self.end_sent()
         self._pg.flush()
 
@@ -390,7 +396,9 @@ class PgConnection:
                     at_part()
                 continue
             due = self._sent.popleft() if self._sent else None
-            if status == _TUPLES:
+            if due is _STARTED:  # its answer came with those that are waited for
+                self._take_answer(result)
+            elif status == _TUPLES:
                 self._transformer.set_pgresult(result)
                 rows = self._transformer.load_rows(0, result.ntuples, tuple)
                 if isinstance(due, list):

@@ -12,6 +12,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import TakeSetAside
+from forq_trio.model.processes import ProcessReport
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.storage.postgres.listener import Notices, PgListener
@@ -215,6 +216,40 @@ def test_applications_that_notify_too_often_are_told_to_be_quiet(listener, shop,
     assert told(shop) == []
     listener.looked()
     assert 0 < listener.rest_seconds <= limits.WAKE_LOOK_SECONDS
+
+
+def test_the_lock_is_known_of_and_given_back_where_its_answer_comes_with_that_of_another_statement(
+    listener, shop, monkeypatch
+):
+    for _ in range(2):
+        listener.tell(awaited=True)
+        listener.meet(ProcessReport(id="1", name="host-a", process=7, version="1.0", started_at=0))
+        assert listener.heard() == set()
+        assert listener.rest_seconds == 0.0
+        assert told(shop) == ["sent q"]
+        assert answer(listener) == {"q"}
+    with monkeypatch.context() as nobody_waits:
+        nobody_waits.setattr(limits, "WAKE_AWAITED_SECONDS", 0.0)
+        listener.tell(awaited=True)
+        answer(listener)
+    assert shop.execute(LOCK).fetchall() == []
+
+
+def test_an_earlier_answer_is_not_taken_for_that_of_the_lock(listener, shop, empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "WAKE_UNTOLD_SECONDS", 0.0)
+    await_sent(listener)
+    with monkeypatch.context() as nobody_waits:
+        nobody_waits.setattr(limits, "WAKE_AWAITED_SECONDS", 0.0)
+        listener.tell(awaited=True)
+        answer(listener)  # that it is given back is answered as the lock is
+    monkeypatch.setattr(limits, "WAKE_UNTOLD_SECONDS", 60.0)
+    with psycopg.connect(empty_tables, autocommit=True) as stranger:
+        stranger.execute("SELECT pg_advisory_lock(1718579825, 3)")
+        listener.tell(awaited=True)
+        listener.meet(ProcessReport(id="1", name="host-a", process=7, version="1.0", started_at=0))
+        listener.heard()
+        listener.looked()
+        assert listener.rest_seconds > 1.0  # it does not count on being told
 
 
 def test_the_lock_is_gone_with_its_process(listener, shop):
