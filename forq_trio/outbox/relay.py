@@ -183,6 +183,8 @@ class Relay:
             await database.remove(stored.position)
         if stored.refused is not None:
             await self._refused(database, stored.refused, moved=stored.position != before)
+        else:  # another relay may have set aside what was searched for
+            self._page_max = min(2 * self._page_max, limits.OUTBOX_PAGE_MAX)
         return True
 
     async def _refused(self, database: OutboxDatabase, refusal: OutboxRefusal, *, moved: bool) -> None:

@@ -213,6 +213,25 @@ async def test_where_a_page_is_refused_whole_the_bad_message_is_found(shop, path
     assert source.calls < 60
 
 
+async def test_pages_grow_again_where_the_bad_message_was_found_by_another_relay(shop, path, broker):
+    class Beside(Strict):
+        async def relay_outbox(self, name, after, messages):
+            try:
+                return await super().relay_outbox(name, after, messages)
+            except InvalidRequest:
+                if len(messages) == 2 and self._ids:
+                    self._ids.clear()
+                    await Relay(path, Strict(broker, 1)).relay_all()
+                    write(shop, *map(str, range(2, 301)))
+                raise
+
+    write(shop, "1", "2", "3", "4")
+    source = Beside(broker, 1)
+    assert await Relay(path, source).relay_all() == 299
+    assert [each.id for each in outbox.set_aside(shop)] == [1]
+    assert source.calls < 20
+
+
 async def test_a_request_that_is_refused_whatever_it_has_sets_nothing_aside(shop, path, broker):
     class Refusing(Strict):
         async def relay_outbox(self, name, after, messages):
