@@ -68,6 +68,17 @@ def test_pages_enter_the_queue_in_order_once_they_are_published(engine):
     assert drain(engine) == ["y", "a", "b", "c", "d", "e"]
 
 
+def test_an_empty_stage_that_gives_way_takes_no_more_pages_in_the_same_batch(engine, monkeypatch):
+    monkeypatch.setattr(limits, "STAGES_A_KEY_MAX", 2)
+    for queue in ("q", "r"):
+        stage(engine, [], queue=queue)
+    page = StagePage("q", "s", 1, (part("b"),))
+    run(engine, StagePage("t", "s", 0, (part("a"),)), page)
+    assert do(engine, DiscardStage("q", "s")) is True  # it began anew, and the stage of "r" gave way to it
+    assert do(engine, DiscardStage("r", "s")) is False
+    assert do(engine, DiscardStage("t", "s")) is True
+
+
 def test_a_page_that_is_sent_again_is_ignored(engine):
     stage(engine, ["a"])
     assert stage(engine, ["bb", "cc"]) == Staged(1, 1)

@@ -353,8 +353,8 @@ class PgConnection:
     def returns_rows(self, name: str) -> bool:
         return name not in SILENT
 
-    def moved_to(self, queue: str) -> None:
-        """What was read ahead is forgotten by the statement that moves it."""
+    def changed_in(self, queue: str) -> None:
+        """What was read ahead is forgotten by the statement that changes it."""
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if (

@@ -54,8 +54,8 @@ class Connection(Protocol):
         """Statements in its body are undone if that raises."""
         ...
 
-    def moved_to(self, queue: str) -> None:
-        """A message came to a queue from another one: what was read of it before is not so any more."""
+    def changed_in(self, queue: str) -> None:
+        """A command about another queue changed this one: what was read of it before is not so any more."""
         ...
 
 

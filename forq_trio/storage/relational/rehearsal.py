@@ -9,8 +9,9 @@ reads is known by then. So n pieces wait as often as one, however many they are.
 That is right only where no piece changes what another one reads. `changes` names what each piece changes, as the queue
 or the key that it is about; of pieces with a name in common all but the first wait for themselves. Statements whose
 rows depend on more than such a name (all but NAMED) are read anew once a piece has changed one of their tables, as is
-everything that a piece has changed itself, and what is read of a queue to which a message moved. What a rehearsal gets
-wrong costs a wait, never an answer.
+everything that a piece has changed itself, and what is read of a queue that a piece about another one has changed
+(`changed_in`), as a message moved there, or a stage of it ended. What a rehearsal gets wrong costs a wait, never an
+answer.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -151,8 +152,8 @@ class _Prompter:
     def savepoint(self) -> AbstractContextManager[Any]:
         return self.connection.savepoint() if self.wanted is None else nullcontext()
 
-    def moved_to(self, queue: str) -> None:
-        """A message came to a queue from another one."""
+    def changed_in(self, queue: str) -> None:
+        """A piece about another queue changed this one."""
         for piece in self.pieces if self.wanted is None else ():
             piece.rows = {read: rows for read, rows in piece.rows.items() if read[1:2] != (queue,)}
 

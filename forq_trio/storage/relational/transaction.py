@@ -212,7 +212,7 @@ class Transaction(Parts):
             self.lookups.forget_positions(queue)
             if to is not None:
                 self.lookups.forget_positions(to)
-                self.connection.moved_to(to)
+                self.connection.changed_in(to)
         if source != target or to is not None:
             self.counts.move(queue, source, to or queue, target, count, size)
         if frees_group(source, target, moved=leaves_group or to is not None):

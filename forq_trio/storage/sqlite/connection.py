@@ -39,5 +39,5 @@ class SqliteConnection:
     def savepoint(self) -> AbstractContextManager[Any]:
         return self.database
 
-    def moved_to(self, queue: str) -> None:
+    def changed_in(self, queue: str) -> None:
         """Nothing is kept."""

@@ -49,7 +49,9 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
         if parts:
             return Staged(messages, size)
     if not found and share_of(tx.stages.totals, made_by).stages >= limits.STAGES_A_KEY_MAX:
-        _queue_stages(tx, tx.query("oldest_empty_stage", made_by), published=False)
+        for stage_id, maker, queue in tx.query("oldest_empty_stage", made_by):
+            tx.connection.changed_in(queue)
+            _queue_stages(tx, [(stage_id, maker)], published=False)
     refusal = check_staging(tx.stages.totals, command, made_by, is_new=not found)
     if refusal is not None:
         return refusal

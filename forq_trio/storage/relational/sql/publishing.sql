@@ -31,7 +31,7 @@ RETURNING id;
 
 -- name: oldest_empty_stage
 -- The oldest stage of a key that waits and has no messages.
-SELECT id, made_by FROM stages WHERE made_by = ? AND stage IS NOT NULL AND messages = 0 ORDER BY id LIMIT 1;
+SELECT id, made_by, queue FROM stages WHERE made_by = ? AND stage IS NOT NULL AND messages = 0 ORDER BY id LIMIT 1;
 
 -- name: find_staged_page
 -- The parts, messages and bytes of a page.
