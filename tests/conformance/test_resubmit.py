@@ -127,3 +127,14 @@ def test_who_waits_gets_it_in_the_same_batch(engine):
     original = send_dead_letter(engine, "x")
     assert woken_by(engine, Resubmit("q-dlq", original.id, content="edited")) == ["edited"]
     assert run(engine, claim()).outcomes == [()]
+
+
+def test_a_message_that_a_copy_of_the_same_batch_evicted_is_gone(engine):
+    configure(engine, "q", max_messages=1, overflow=Overflow.DROP_OLDEST)
+    original, victim = send(engine, queue="a"), send(engine, queue="q")
+    copied, gone = run(
+        engine, Resubmit("a", original.id, target="q"), Resubmit("q", victim.id, target="p", remove=True)
+    ).outcomes
+    assert gone is None
+    assert look(engine, copied.id).content == "x"
+    assert counted(engine) == {"a": QueueCounts(ready=1), "q": QueueCounts(ready=1)}

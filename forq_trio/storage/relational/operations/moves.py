@@ -30,8 +30,9 @@ def _changes_of_messages(_: Transaction, command: Redrive | Delete) -> Sequence[
 
 
 def _changes_of_copy(tx: Transaction, command: Resubmit) -> list[Hashable]:
-    """Its message; any message, where a copy may evict others."""
-    may_evict = command.target is None or is_bounded(tx.rules(command.target))
+    """Its message; where a copy may evict others, or be made of one that is evicted, any message of a bounded queue."""
+    queues = command.queue, command.target
+    may_evict = any(queue is None or is_bounded(tx.rules(queue)) for queue in queues)
     return [command.message_id, *["evicted"] * may_evict]
 
 
