@@ -1,7 +1,5 @@
 """Runs of schedules: one message for each nominal time, whatever the clock does (storage/engine.py's rule 19)."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from forq_trio.model import limits
@@ -22,43 +20,8 @@ from forq_trio.model.schedules import NewSchedule, ScheduleTotals
 from forq_trio.schedules.times import jitter_of
 from forq_trio.storage.engine import Batch
 
+from .scheduled import MINUTE_MS, at, results, save, tick, until
 from .script import DAY_MS, HOUR_MS, T0, ack, claim, contents, do, receipts, receive, run, send
-
-MINUTE_MS = 60_000
-
-
-def at(*local: int) -> int:
-    """The instant of a time in UTC."""
-    return int(datetime(*local, tzinfo=UTC).timestamp() * 1_000)
-
-
-def save(engine, name="s", *, now=T0, by=None, only_new=False, **members):
-    members = {"queue": "q", "content": name, **members}
-    if not members.keys() & {"cron", "every", "daily"}:
-        members["every"] = "10s"
-    return do(engine, SaveSchedule(name, NewSchedule(**members), only_new, by), now=now)
-
-
-def results(reader, name="s", count=100):
-    """What became of the runs, oldest first, as (result, nominal, how many)."""
-    return [(run.result, run.nominal, run.runs) for run in reader.schedule(name, count)[1][::-1]]
-
-
-def tick(engine, now):
-    """A batch without commands; how many messages it sent."""
-    result = run(engine, now=now)
-    return sum(event.count for event in result.events if event.kind == "produced")
-
-
-def until(engine, end, now=T0):
-    """Run batches whenever the engine asks for one, up to `end`; how many messages they sent."""
-    sent = 0
-    while True:
-        result = run(engine, now=now)
-        sent += sum(event.count for event in result.events if event.kind == "produced")
-        if result.next_due_ms is None or result.next_due_ms > end:
-            return sent
-        now = max(now, result.next_due_ms)
 
 
 def test_a_run_sends_the_message_with_its_options(engine, reader):
@@ -132,89 +95,6 @@ def test_neither_a_pause_nor_another_timing_makes_a_time_run_twice_after_the_clo
     assert do(engine, PauseSchedule("s", False), now=begin).next_run == end + MINUTE_MS
     assert save(engine, cron="*/2 * * * *", now=begin).next_run == end + 2 * MINUTE_MS
     assert until(engine, end, begin) == 0
-
-
-@pytest.mark.parametrize("late_ms", [0, limits.RUN_GRACE_MS - 1])
-@pytest.mark.parametrize("missed", ["skip", "last", "all"])
-def test_every_run_that_is_late_by_less_than_a_minute_is_sent(engine, reader, missed, late_ms):
-    save(engine, missed=missed)
-    assert tick(engine, T0 + 10_000 + late_ms) == 1 + late_ms // 10_000
-    assert {result for result, _, _ in results(reader)} == {"sent"}
-
-
-def test_of_missed_runs_none_is_sent(engine, reader):
-    save(engine, every="1h", missed="skip")
-    assert tick(engine, T0 + 5 * HOUR_MS + limits.RUN_GRACE_MS) == 0
-    assert results(reader) == [("missed", T0 + 5 * HOUR_MS, 5)]
-    assert reader.schedule("s", 0)[0].next_run == T0 + 6 * HOUR_MS
-    assert until(engine, T0 + 7 * HOUR_MS, T0 + 5 * HOUR_MS + limits.RUN_GRACE_MS) == 2
-
-
-def test_of_missed_runs_the_last_is_sent(engine, reader):
-    save(engine, every="1h")
-    assert tick(engine, T0 + 5 * HOUR_MS + 30 * MINUTE_MS) == 1
-    assert results(reader) == [("missed", T0 + 4 * HOUR_MS, 4), ("sent", T0 + 5 * HOUR_MS, 1)]
-    missed, sent = reader.schedule("s", 5)[1][::-1]
-    assert (missed.reason, missed.message_id) == ("more than 1 min late", None)
-    assert sent.late_ms == 30 * MINUTE_MS
-    assert reader.schedule("s", 0)[0].next_run == T0 + 6 * HOUR_MS
-
-
-def test_one_missed_run_alone_is_sent_by_last(engine, reader):
-    save(engine, every="1h")
-    assert tick(engine, T0 + HOUR_MS + limits.RUN_GRACE_MS) == 1
-    assert results(reader) == [("sent", T0 + HOUR_MS, 1)]
-
-
-def test_missed_runs_are_not_sent_where_a_later_one_is_due(engine, reader):
-    save(engine, every="10s")
-    now = T0 + HOUR_MS
-    assert until(engine, now, now) == 6
-    first = now - limits.RUN_GRACE_MS + 10_000
-    assert results(reader)[:2] == [("missed", first - 10_000, 354), ("sent", first, 1)]
-    assert results(reader)[-1] == ("sent", now, 1)
-
-
-@pytest.mark.parametrize(
-    ("timing", "count", "part"),
-    [({"every": "1h"}, n, "") for n in (500, 20_000)]
-    + [({"cron": "0 * * * *"}, n, "") for n in (99, 100)]
-    + [({"cron": "0 * * * *"}, n, "; at least so many, the rest was not counted") for n in (101, 500)],
-)
-def test_missed_runs_are_counted_or_said_to_be_more(engine, reader, timing, count, part):
-    saved = save(engine, missed="skip", **timing)
-    last = saved.next_run + (count - 1) * HOUR_MS
-    assert tick(engine, last + MINUTE_MS) == 0
-    (run,) = reader.schedule("s", 50)[1]
-    assert (run.result, run.nominal, run.runs) == ("missed", last, 100 if part else count)
-    assert run.reason == f"more than 1 min late{part}"
-
-
-def test_each_missed_run_is_sent(engine, reader):
-    save(engine, every="1h", missed="all")
-    now = T0 + 5 * HOUR_MS + 30 * MINUTE_MS
-    assert until(engine, now, now) == 5
-    assert results(reader) == [("sent", T0 + n * HOUR_MS, 1) for n in range(1, 6)]
-
-
-def test_of_very_many_missed_runs_the_last_ones_are_sent(engine, reader, monkeypatch):
-    monkeypatch.setattr(limits, "RUNS_CAUGHT_UP_MAX", 7)
-    save(engine, every="1h", missed="all")
-    now = T0 + 20 * HOUR_MS + 30 * MINUTE_MS
-    assert until(engine, now, now) == 7
-    assert results(reader) == [
-        ("missed", T0 + 13 * HOUR_MS, 13),
-        *(("sent", T0 + n * HOUR_MS, 1) for n in range(14, 21)),
-    ]
-
-
-def test_runs_that_are_missed_while_others_are_caught_up_are_caught_up_too(engine, reader, monkeypatch):
-    monkeypatch.setattr(limits, "RUNS_STEP_MAX", 1)
-    save(engine, every="1h", missed="all")
-    assert tick(engine, T0 + 3 * HOUR_MS + 30 * MINUTE_MS) == 1
-    now = T0 + 6 * HOUR_MS + 30 * MINUTE_MS
-    assert until(engine, now, now) == 5
-    assert results(reader) == [("sent", T0 + n * HOUR_MS, 1) for n in range(1, 7)]
 
 
 @pytest.mark.parametrize(

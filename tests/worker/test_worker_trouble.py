@@ -1,13 +1,8 @@
-"""Sources that fail, and processes that end."""
+"""Sources and handlers that fail, and workers that are stopped."""
 
 import asyncio
 import logging
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
-import anyio
 import pytest
 import trio
 
@@ -26,9 +21,7 @@ from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
 from forq_trio.worker.source import ANSWER_SECONDS_MAX, PAUSE_SECONDS_MAX
 from support.actors import all_idle
 from support.in_process import in_process_server
-from support.real_server import SECRET, environment, real_server
-
-ROOT = Path(__file__).parents[2]
+from support.real_server import SECRET
 
 
 class Failing:
@@ -141,99 +134,6 @@ async def test_the_log_says_where_a_handler_failed_and_no_more_than_its_reason(f
         assert len(text) < 4_500
         assert "password-1" not in text
         assert "loop.py" not in text
-
-
-PROGRAM = """
-import logging, sys, anyio
-from forq_trio.worker import DeadLetter, Discard, Job, Retry, Worker
-
-app = Worker("sqlite:///queue.db", drain_seconds=float(sys.argv[1]))
-
-@app.on("q")
-async def handle(content: str) -> None:
-    print("begun", flush=True)
-    try:
-        await (app._stopping.wait() if content == "ends" else anyio.Event().wait())
-        print("done", flush=True)
-    finally:
-        print("ended", flush=True)
-
-async def first() -> None:
-    if sys.argv[2]:
-        await app.send("q", sys.argv[2])
-
-app.run(first=first)
-print("over", flush=True)
-"""
-
-
-def run_and_signal(
-    directory: Path, drain_seconds: str, content: str, number: int, times: int = 1
-) -> list[str]:
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", PROGRAM, drain_seconds, content],
-        cwd=directory,
-        env=environment(PYTHONPATH=str(ROOT)),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline().strip()]
-        for _ in range(times):
-            process.send_signal(number)
-        lines += process.stdout.read().split()
-    assert process.returncode == 0
-    return lines
-
-
-def test_a_signal_lets_handlers_end(tmp_path: Path) -> None:
-    assert run_and_signal(tmp_path, "20", "ends", signal.SIGTERM) == ["begun", "done", "ended", "over"]
-
-
-def test_what_does_not_end_in_time_is_given_back(tmp_path: Path) -> None:
-    assert run_and_signal(tmp_path, "0", "does not", signal.SIGINT) == ["begun", "ended", "over"]
-
-
-def test_a_worker_runs_on_asyncio(tmp_path: Path) -> None:
-    """Over a real server, which is a process of its own."""
-
-    async def main(url: str, secret: str) -> list[int]:
-        seen = []
-        async with AsyncForqClient(url, secret) as client:
-            app = Worker(client)
-
-            @app.on("q", concurrency=3)
-            async def handle(number: int) -> None:
-                seen.append(number)
-
-            for number in range(20):
-                await app.send("q", number)
-            assert await app.drain() == 20
-        return sorted(seen)
-
-    with real_server(tmp_path / "forq.db") as server:
-        assert anyio.run(main, server.url, SECRET, backend="asyncio") == list(range(20))
-
-
-@pytest.mark.parametrize("backend", ["asyncio", "trio", None])
-def test_run_takes_the_event_loop_that_handlers_need(backend) -> None:
-    """Without a word it is trio, which is installed here."""
-    app = Worker("memory:", backend=backend)
-    seen = []
-
-    @app.on("q")
-    async def handle(content: str) -> None:
-        (
-            asyncio.current_task if backend == "asyncio" else trio.lowlevel.current_task
-        )()  # raises in another loop
-        await anyio.lowlevel.checkpoint()
-        seen.append(content)
-
-    async def first() -> None:
-        await app.send("q", "tea")
-
-    app.run(first=first, stop_when_empty=True)
-    assert seen == ["tea"]
 
 
 class Mute(Exception):

@@ -1,6 +1,5 @@
 """Configuration (F16): precedence, forms of values, and that every problem is named at once."""
 
-import json
 import stat
 import traceback
 from pathlib import Path
@@ -12,23 +11,7 @@ from forq_trio.config.errors import ConfigError
 from forq_trio.config.load import DEFAULT, load, load_db_path
 from forq_trio.config.settings import SETTINGS, default_db_path
 from forq_trio.config.values import Address
-from forq_trio.model import limits
-
-SECRET = "s" * limits.AUTH_SECRET_LENGTH_MIN
-OTHER_SECRET = "t" * limits.AUTH_SECRET_LENGTH_MIN
-MINIMAL = {"FORQ_AUTH_SECRET": SECRET}
-
-
-def problems(environ: dict[str, str], toml: Path | None = None, **options: str) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load(options, environ, toml)
-    return list(caught.value.problems)
-
-
-def file_with(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "forq.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
+from support.config_problems import MINIMAL, OTHER_SECRET, SECRET, file_with, problems
 
 
 def test_defaults_need_nothing_but_the_secret():
@@ -337,105 +320,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path):
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff")
     assert problems(MINIMAL, binary) == [f"{binary}: is not UTF-8; allowed: a TOML file in UTF-8"]
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("localhost:8080", ("localhost", 8080)),
-        (":9000", ("", 9000)),
-        ("0.0.0.0:0", ("0.0.0.0", 0)),
-        ("[::1]:65535", ("::1", 65535)),
-        ("queue.example.org:80", ("queue.example.org", 80)),
-    ],
-)
-def test_addresses(text: str, address: tuple[str, int]):
-    parsed = load(environ=MINIMAL | {"FORQ_API_ADDR": text}).config.api_addr
-    assert parsed == address
-    assert str(parsed) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "localhost",
-        "8080",
-        "localhost:",
-        "localhost:http",
-        "a:65536",
-        "a:-1",
-        "::1:80",
-        "[::1:80",
-        "[x]:80",
-        "a b:80",
-        "256.1.1.1:80",
-        "http://a:80",
-        "a..b:80",
-        "a:٣",
-        ":9999999999999",
-    ],
-)
-def test_what_is_no_address(text: str):
-    (problem,) = problems(MINIMAL | {"FORQ_API_ADDR": text})
-    assert problem.startswith(f"FORQ_API_ADDR: {text!r} ")
-    assert problem.endswith("; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one")
-
-
-@pytest.mark.parametrize(
-    ("secret", "reason"),
-    [
-        ("short", "has only 5 characters"),
-        ("s" * 31, "has only 31 characters"),
-        ("s" * 31 + "é", "has characters that are not ASCII"),
-        (" " + "s" * 32, "has blanks at an end"),
-        ("s" * 32 + "\n", "ends with a line end"),
-        ("s\x00" * 32, "has control characters"),
-        (f'"{"s" * 32}"', "has quotes around it"),
-        (f"'{'s' * 32}'", "has quotes around it"),
-    ],
-)
-def test_what_is_no_secret(secret: str, reason: str, tmp_path: Path):
-    (problem,) = problems({"FORQ_AUTH_SECRET": secret})
-    assert problem.startswith(f"FORQ_AUTH_SECRET: {reason}")
-    assert secret.strip() not in problem
-    toml = file_with(tmp_path, f"[server]\nauth_secret = {json.dumps(secret)}\n")
-    (problem,) = problems({"FORQ_CONFIG": str(toml)})
-    told = problem.removeprefix(f"{toml} [server] auth_secret: ")
-    assert told.startswith(reason)
-    assert secret.strip() not in told
-
-
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ('"postgresql://u:geheim@h/d"', "does not begin with postgresql://, but with a quote"),
-        ("postgresql://u:geheim@h/d\n", "has blanks at an end, or control characters"),
-        ("postgresql://u:geheim@h/d ", "has blanks at an end, or control characters"),
-    ],
-)
-def test_what_is_no_url_of_a_database(url: str, reason: str):
-    (problem,) = problems(MINIMAL | {"FORQ_DB_URL": url})
-    assert problem.startswith(f"FORQ_DB_URL: {reason}")
-    assert "geheim" not in problem
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("true", True), ("TRUE", True), ("1", True), ("false", False), ("0", False)]
-)
-def test_booleans(text: str, value: bool):
-    assert load(environ=MINIMAL | {"FORQ_REQUIRE_RECEIPT": text}).config.require_receipt is value
-
-
-@pytest.mark.parametrize("hours", ["0", "-1", str(limits.TTL_HOURS_MAX + 1), "x", "1e3", "9" * 40])
-def test_hours_out_of_range(hours: str):
-    (problem,) = problems(MINIMAL | {"FORQ_DLQ_TTL_HOURS": hours})
-    assert problem.startswith("FORQ_DLQ_TTL_HOURS: ")
-
-
-def test_hours_at_both_bounds():
-    environ = MINIMAL | {"FORQ_DLQ_TTL_HOURS": str(limits.TTL_HOURS_MAX), "FORQ_QUEUE_TTL_HOURS": "1"}
-    config = load(environ=environ).config
-    assert (config.queue_ttl_hours, config.dlq_ttl_hours) == (1, limits.TTL_HOURS_MAX)
 
 
 def test_metrics_need_their_secret():

@@ -1,0 +1,69 @@
+"""Receivers that wait for messages of a queue that is bound to a table."""
+
+import trio
+import trio.testing
+
+from forq_trio.system import open_broker
+from pgq.conftest import NUMBERS, until_listening
+
+
+async def test_a_waiting_receiver_is_woken_by_either_side(broker, queue, theirs) -> None:
+    for send in (
+        lambda: broker.produce(queue, "{}"),
+        lambda: trio.to_thread.run_sync(theirs.publish, {}, {}),
+    ):
+        found = []
+
+        async def receive(found=found) -> None:
+            with trio.fail_after(4):  # less than the interval after which it looks by itself
+                found += await broker.receive(queue, wait_ms=30_000)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(receive)
+            await until_listening(theirs)
+            await send()
+        await broker.ack(queue, found)
+
+
+async def test_each_message_wakes_one_receiver(broker, queue, theirs) -> None:
+    found: list[str] = []
+
+    async def receive() -> None:
+        with trio.fail_after(4):
+            found.extend(each.id for each in await broker.receive(queue, wait_ms=30_000))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            nursery.start_soon(receive)
+        await until_listening(theirs)
+        ids = [theirs.publish({}, {}) for _ in range(8)]
+    assert sorted(found) == sorted(map(str, ids))
+
+
+async def test_a_receiver_that_leaves_takes_nothing(broker, queue, rows) -> None:
+    with trio.move_on_after(0.05):
+        await broker.receive(queue, wait_ms=30_000)
+    rows.add({})
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    assert delivery.attempts == 1
+    broker.undeliver(queue, [delivery.receipt])
+    with trio.fail_after(5):
+        (again,) = await broker.receive(queue, wait_ms=30_000)
+    assert again.attempts == 1
+
+
+async def test_waiting_receivers_are_answered_when_the_server_stops(pgq_url, table) -> None:
+    async with open_broker(pgq_url) as broker:
+        queue = f"bound{next(NUMBERS)}"
+        await broker.bind(queue, table)
+        async with trio.open_nursery() as nursery:
+            found = []
+
+            async def receive() -> None:
+                found.append(await broker.receive(queue, wait_ms=30_000))
+
+            nursery.start_soon(receive)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            broker._writer.drain_receivers()
+            nursery.cancel_scope.deadline = trio.current_time() + 5
+    assert found == [[]]
