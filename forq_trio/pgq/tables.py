@@ -40,7 +40,7 @@ from forq_trio.pgq.publisher import publish_each
 from forq_trio.pgq.receipts import Receipt, parameters
 from forq_trio.pgq.statements import statement
 from forq_trio.pgq.wakes import Wakes
-from forq_trio.pgq.walks import Walks
+from forq_trio.pgq.walks import ClaimKey, Walks
 from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.wire.receipts import ReceiptResult, refused
 
@@ -116,11 +116,11 @@ class Tables:
         """
         most = self._options.attempts_max
         asked = asked_of(max_messages, _lease(lease_ms), where, most, self._options.history)
-        same = (queue, most, asked["equal"], str(asked["keys"]), str(asked["values"]), str(asked["absent"]))
+        key = (queue, most, asked["equal"], str(asked["keys"]), str(asked["values"]), str(asked["absent"]))
         if not wait_ms:
-            return await self._claim(queue, asked, anyio.current_time(), same)
+            return await self._claim(queue, asked, anyio.current_time(), key)
         ends_at = anyio.current_time() + wait_ms / 1_000
-        turn = self._turns.setdefault(same, anyio.Lock())
+        turn = self._turns.setdefault(key, anyio.Lock())
         has_turn = False
         with anyio.move_on_after(wait_ms / 1_000):
             await turn.acquire()
@@ -128,19 +128,19 @@ class Tables:
         if not has_turn:
             return []
         try:
-            return await self._claim(queue, asked, ends_at, same)
+            return await self._claim(queue, asked, ends_at, key)
         finally:
             turn.release()
 
     async def _claim(
-        self, queue: str, asked: dict[str, Any], ends_at: float, same: tuple[Any, ...]
+        self, queue: str, asked: dict[str, Any], ends_at: float, key: ClaimKey
     ) -> list[Delivery]:
         """`receive`, until a time."""
         options = self._options
         while True:
             woken = self._wakes.event(queue)
             claimed, invalid, pause_seconds, _ = await self._connections.run(
-                queue, lambda connection: self._walks.claim(connection, queue, asked, same), kind="claim"
+                queue, lambda connection: self._walks.claim(connection, queue, asked, key), kind="claim"
             )
             for row in invalid:
                 logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)

@@ -116,7 +116,7 @@ class Wakes:
                 self.wake(table)
 
     def _changes(self, now: float) -> dict[str, bool]:
-        """The tables of which the trigger is to tell from now on, or no more."""
+        """The tables whose trigger is to notify from now on (True), or no longer (False)."""
         for table in self._waiting:
             self._wake_ups[table].await_until(now)
         for table, wake_ups in list(self._wake_ups.items()):
@@ -130,7 +130,7 @@ class Wakes:
 
     async def _change(self, connection: Connection, changes: dict[str, bool]) -> None:
         def change() -> list[bool]:
-            names = {True: "await_messages", False: "forsake_messages"}
+            names = {True: "await_messages", False: "stop_awaiting_messages"}
             rows = [
                 connection.execute(SQL[names[told]], {"table": table}).fetchone()
                 for table, told in changes.items()
@@ -143,7 +143,7 @@ class Wakes:
                 self._wake_ups[table].set_told(anyio.current_time(), told=told)
 
     def _look(self, now: float) -> float:
-        """Wake those who are to look now, and return when others are, or when a trigger is to tell no more."""
+        """Wake those who are to look now; return when the next look or change of a trigger is due."""
         for table, wake_ups in self._wake_ups.items():
             if wake_ups.looks_at(now) <= now:
                 wake_ups.looked(now, len(self._wake_ups))

@@ -21,7 +21,7 @@ from forq_trio.storage.engine import DURATION_KINDS, BatchResult, Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram, LastHour
 from forq_trio.telemetry.metric_names import OF_ALL_QUEUES
-from forq_trio.telemetry.places import Places
+from forq_trio.telemetry.metric_places import MetricPlaces
 from forq_trio.telemetry.rejections import Cause, cause_of
 
 OTHER = "other"
@@ -63,8 +63,8 @@ class Counters:
         self._by_duration: dict[tuple[str, str], Histogram] = {}
         self._activities: dict[str, Activity] = {}
         self._gone = 0
-        self._labelled = Places(self._counted, self._end_series)
-        self._timed = Places(self._timings, self._end_histograms)
+        self._labelled = MetricPlaces(self._counted, self._end_series)
+        self._timed = MetricPlaces(self._timings, self._end_histograms)
         self._ended: Counter[str] = Counter()
         self._ended_durations: dict[str, list[int]] = {}
 

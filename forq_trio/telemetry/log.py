@@ -64,7 +64,7 @@ class LogEvent(StrEnum):
     LOG_GAVE_WAY = (
         "disk.log_gave_way",
         "warning",
-        "The disk is full: the oldest entries of the history, or of the events, are removed, so that sends go on.",
+        "The disk is full: the oldest finished messages, or lifecycle events, are removed, so that sends go on.",
     )
     DISK_ROOM = "disk.room", "info", "The disk has free space again: sends are accepted."
     FILES_LOST = (

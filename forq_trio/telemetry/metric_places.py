@@ -7,7 +7,7 @@ still read, and go on if it is made again. The one that has been gone for the lo
 from collections.abc import Callable, Container
 
 
-class Places:
+class MetricPlaces:
     """Names that have a place. count: how much was counted for a name; leave: called with a name that loses its place.
 
     A queue for which something was counted since it was found gone was made again, and keeps its place.

@@ -117,7 +117,7 @@ $$;
 -- Have the function tell of this table, and of those that share its lock; false where somebody has the lock alone.
 SELECT pg_try_advisory_lock_shared(1718579825, 64 + (hashtext(%(table)s::text) & 63));
 
--- name: forsake_messages
+-- name: stop_awaiting_messages
 -- Nobody waits for messages of this table.
 SELECT pg_advisory_unlock_shared(1718579825, 64 + (hashtext(%(table)s::text) & 63));
 
