@@ -56,7 +56,7 @@ class AsyncTcpStream(TcpSocket):
             if sent == len(data):
                 return
             data = memoryview(data)[sent:]
-            deadline.moved(sent)
+            deadline.extend_for(sent)
             await aio_waits.wait_writable(self._socket, deadline)
 
     async def receive(self, deadline: Deadline) -> bytes:
@@ -203,7 +203,7 @@ async def read_answer(stream: AsyncStream, reader: AnswerReader, seconds: float)
         reader.feed(data)
         if reader.head_ended and not had_head:
             deadline.renew()
-        deadline.moved(reader.content_bytes - content)
+        deadline.extend_for(reader.content_bytes - content)
     return reader.answer
 
 

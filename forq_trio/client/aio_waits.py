@@ -40,7 +40,7 @@ async def wait_readable(sock: socket.socket, deadline: Deadline) -> None:
     with anyio.move_on_after(deadline.left()):
         await anyio.wait_readable(sock)
         return
-    raise deadline.over()
+    raise deadline.timed_out()
 
 
 async def wait_writable(sock: socket.socket, deadline: Deadline) -> None:
@@ -48,4 +48,4 @@ async def wait_writable(sock: socket.socket, deadline: Deadline) -> None:
     with anyio.move_on_after(deadline.left()):
         await anyio.wait_writable(sock)
         return
-    raise deadline.over()
+    raise deadline.timed_out()

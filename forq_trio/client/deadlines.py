@@ -12,7 +12,7 @@ from forq_trio.wire.limits import CLIENT_BYTES_PER_SECOND_MIN
 
 
 class Deadline:
-    """Of one part of an exchange. now: seconds of a clock that never goes back."""
+    """How long one part of an exchange may still take. now: seconds of a clock that never goes back."""
 
     def __init__(self, seconds: float, now: Callable[[], float]) -> None:
         self._seconds = seconds
@@ -24,17 +24,17 @@ class Deadline:
         """How many seconds a wait may take now. Raises TimeoutError where there are none."""
         seconds = min(self._seconds, self._ends_at - self._now())
         if seconds <= 0:
-            raise self.over()
+            raise self.timed_out()
         return seconds
 
-    def moved(self, number: int) -> None:
+    def extend_for(self, bytes_moved: int) -> None:
         """So many bytes of content came, or were taken."""
-        self._ends_at += number / CLIENT_BYTES_PER_SECOND_MIN
+        self._ends_at += bytes_moved / CLIENT_BYTES_PER_SECOND_MIN
 
     def renew(self) -> None:
         """The next part begins."""
         self._ends_at = self._now() + self._seconds
 
-    def over(self) -> TimeoutError:
+    def timed_out(self) -> TimeoutError:
         """The error of a wait that took all that was left."""
         return TimeoutError(f"timed out after {self._now() - self._began_at:.3g} s")

@@ -56,7 +56,7 @@ class TcpStream(TcpSocket):
             if sent == len(data):
                 return
             data = memoryview(data)[sent:]
-            deadline.moved(sent)
+            deadline.extend_for(sent)
             sync_waits.wait_writable(self._socket, deadline)
 
     def receive(self, deadline: Deadline) -> bytes:
@@ -203,7 +203,7 @@ def read_answer(stream: Stream, reader: AnswerReader, seconds: float) -> Answer:
         reader.feed(data)
         if reader.head_ended and not had_head:
             deadline.renew()
-        deadline.moved(reader.content_bytes - content)
+        deadline.extend_for(reader.content_bytes - content)
     return reader.answer
 
 

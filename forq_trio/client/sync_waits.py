@@ -65,7 +65,7 @@ def _wait(sock: socket.socket, deadline: Deadline, *, reading: bool) -> None:
     except ValueError:  # it was closed
         raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from None
     if not happened:
-        raise deadline.over()
+        raise deadline.timed_out()
 
 
 def _happened(sock: socket.socket, seconds: float, *, reading: bool) -> bool:

@@ -119,7 +119,7 @@ def test_what_is_left():
 def test_progress_gives_time_but_no_wait_takes_longer():
     deadline = Deadline(30.0, iter([0.0, 29.0, 29.0, 40.0, 40.0, 69.0]).__next__)
     assert deadline.left() == 1.0
-    deadline.moved(1_000 * CLIENT_BYTES_PER_SECOND_MIN)
+    deadline.extend_for(1_000 * CLIENT_BYTES_PER_SECOND_MIN)
     assert deadline.left() == 30.0
     deadline.renew()  # at 40 s
     assert deadline.left() == 30.0
