@@ -56,7 +56,7 @@ class FullQueues:
         """Others, which have had their turn: those of the last page, if it was of all queues and more is left."""
         self.last = ""
         """Behind this name they are."""
-        self.has_moved = False
+        self.moved_some = False
         """Whether a page has moved something since the first of the queues."""
         self.set_aside = inf
         """Messages that were set aside since their number was bounded."""
@@ -144,10 +144,10 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
         full.served = served if has_rest and not full else set()
         return Moved(has_rest, set_aside)
     full.served = set()
-    full.has_moved = full.has_moved or bool(moved)
-    has_more = full.has_moved or not was_last
+    full.moved_some = full.moved_some or bool(moved)
+    has_more = full.moved_some or not was_last
     if was_last:
-        full.has_moved = False
+        full.moved_some = False
     return Moved(has_more, set_aside)
 
 

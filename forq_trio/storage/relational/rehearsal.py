@@ -1,10 +1,10 @@
-"""Pieces of work that read for themselves, and wait together: each is rehearsed, to learn what it reads.
+"""Pieces of work whose reads are sent to the database together: each is rehearsed, to learn what it reads.
 
 Behind a network every query is a wait, with the gate held. So where a batch does a piece of work for each of many
 commands, queues or groups, the pieces are tried first: statements that change something are left out, and at a query
 whose rows are not known a piece stops. Those queries are sent together, which is one wait, and the pieces are tried
-again with their rows, until they come to their end. Then all is put back as it was, and done in earnest: what a piece
-reads is known by then. So n pieces wait as often as one, however many they are.
+again with their rows, until they come to their end. After each try the state is restored. At last the pieces are done
+for good: their rows are known by then. So many pieces wait for the database as often as one does.
 
 That is right only where no piece changes what another one reads. `changes` names what each piece changes, as the queue
 or the key that it is about; of pieces with a name in common all but the first wait for themselves. Statements whose
@@ -27,9 +27,9 @@ Read = tuple[Any, ...]
 """A statement and its bindings."""
 
 PIECES_MAX = 256
-"""So many are rehearsed together, and then done: their rows are in memory."""
+"""So many are rehearsed together and then done: the rows of all are in memory."""
 ROUNDS_MAX = 8
-"""After so many waits for all pieces, each waits for itself."""
+"""After so many waits for all pieces, each piece waits for its own reads."""
 NAMED = frozenset(
     {
         "count_in_process",
@@ -68,7 +68,7 @@ NAMED = frozenset(
         "select_to_match_at",
     }
 )
-"""Statements that read what one queue, group, key, message, page, stage, app, outbox or schedule has; they name it."""
+"""Statements whose rows depend on one thing that their bindings name: a queue, a group, a key, a message, and so on."""
 
 
 class _Unknown(BaseException):
@@ -87,7 +87,8 @@ class _Prompter:
     """The connection while the pieces are done: it answers what is known. See `Connection`.
 
     piece: the one that is done now. wrote: the tables that pieces have changed. wanted: in a rehearsal, the reads whose
-    rows are not known yet, with the pieces that want them; None in earnest.
+    rows are not known yet, with the pieces that want them; None when they are done
+    for good.
     """
 
     is_distant = True
