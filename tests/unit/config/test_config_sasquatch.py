@@ -5,13 +5,10 @@ from pathlib import Path
 import pytest
 
 from forq_trio import app
-from forq_trio.config.errors import ConfigError
 from forq_trio.config.load import load
 from forq_trio.config.settings import SETTINGS
 from forq_trio.http.sasquatch_api import SasquatchOptions
-
-SECRET = "s" * 32
-MINIMAL = {"FORQ_AUTH_SECRET": SECRET}
+from support.config_problems import MINIMAL, file_with, problems
 
 # Of the README's table, with its ranges; where it names no highest value ours is beyond any use.
 RANGES = {
@@ -46,18 +43,6 @@ DEFAULTS = {
 }
 
 
-def problems(environ: dict[str, str], toml: Path | None = None) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load({}, MINIMAL | environ, toml)
-    return list(caught.value.problems)
-
-
-def file_with(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "forq.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_the_defaults_are_those_of_the_readme():
     config = load(environ=MINIMAL).config
     assert {name: getattr(config, f"sasquatch_{name}") for name in DEFAULTS} == DEFAULTS
@@ -83,11 +68,11 @@ def test_every_number_has_its_range(name: str):
         config = load(environ=MINIMAL | others | {variable: str(value)}).config
         assert getattr(config, variable.removeprefix("FORQ_").lower()) == value
     for value in (low - 1, high + 1, 10**17):
-        assert problems({variable: str(value)}) == [
+        assert problems(MINIMAL | {variable: str(value)}) == [
             f"{variable}: {value} is out of range; allowed: a whole number from {low} to {high}"
         ]
     for text in ("x", "1.5", "1 "):
-        assert problems({variable: text}) == [
+        assert problems(MINIMAL | {variable: text}) == [
             f"{variable}: {text!r} is not a whole number; allowed: a whole number from {low} to {high}"
         ]
 
@@ -95,7 +80,7 @@ def test_every_number_has_its_range(name: str):
 def test_poison_is_at_least_the_default_number_of_receives():
     name = "FORQ_SASQUATCH_DEFAULT_MAX_RECEIVES"
     assert load(environ=MINIMAL | {name: "100"}).config.sasquatch_default_max_receives == 100
-    assert problems({name: "101"}) == [
+    assert problems(MINIMAL | {name: "101"}) == [
         "FORQ_SASQUATCH_POISON_MAX_RECEIVES: 100 is less than sasquatch_default_max_receives; "
         "allowed: at least 101"
     ]
@@ -114,7 +99,7 @@ def test_no_keys_where_only_this_machine_can_come(address: str):
 )
 def test_no_keys_where_others_can_come_is_refused(address: str):
     environ = {"FORQ_SASQUATCH_AUTH": "false", "FORQ_API_ADDR": address}
-    (problem,) = problems(environ)
+    (problem,) = problems(MINIMAL | environ)
     assert problem.startswith(f"FORQ_SASQUATCH_AUTH: is false, but {address} can be reached")
     assert load(environ=MINIMAL | environ | {"FORQ_SASQUATCH_ENABLED": "false"}).config.env == "pro"
 
@@ -125,7 +110,7 @@ def test_all_errors_at_once_and_unknown_keys(tmp_path: Path):
         "[sasquatch]\nsasquatch_max_queue_lenght = 1\nsasquatch_default_priority = 1001\nsasquatch_auth = 'no'\n",
     )
     environ = {"FORQ_SASQUATCH_DEFAULT_WAIT_TIME_SECONDS": "21", "FORQ_READER_POOL_SIZE": "0"}
-    assert [problem.partition(";")[0] for problem in problems(environ, toml)] == [
+    assert [problem.partition(";")[0] for problem in problems(MINIMAL | environ, toml)] == [
         f"{toml} [sasquatch] sasquatch_max_queue_lenght: is not a known key",
         "FORQ_READER_POOL_SIZE: 0 is out of range",
         "FORQ_SASQUATCH_DEFAULT_WAIT_TIME_SECONDS: 21 is out of range",
@@ -142,5 +127,5 @@ def test_all_errors_at_once_and_unknown_keys(tmp_path: Path):
     ],
 )
 def test_what_is_there_twice_is_refused_in_plain_words(tmp_path: Path, text: str, problem: str):
-    (found,) = problems({}, file_with(tmp_path, text))
+    (found,) = problems(MINIMAL | {}, file_with(tmp_path, text))
     assert problem in found
