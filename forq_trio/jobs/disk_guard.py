@@ -94,7 +94,7 @@ class DiskGuard:
     wal: the log of the database. clock, counters: say since when sends are refused, and how many. keep_bytes: the size
     of each reserve; with 0 there is no file, and sends leave the least. free_bytes: returns how much this process may
     still write to the disk of a directory. Set by the code that made the other jobs: checkpoint_soon asks for a
-    checkpoint, however short the log is; give_way has so many bytes of the oldest entries of the logs removed.
+    checkpoint, however short the log is; give_way removes so many bytes of the oldest history or events.
     """
 
     name = "disk"
@@ -135,15 +135,15 @@ class DiskGuard:
                 with suppress(FileNotFoundError):  # the directory was moved: the file watch reports it
                     await self._restore_reserve()
                 self.look()
-                self._have_freed()
+                self._make_space_for_sends()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()
         finally:
             self._give_up_reserve()  # before the last checkpoint, which may need the space
 
-    def _have_freed(self) -> None:
-        """While sends are refused: what commits have freed is known once it is in the database.
+    def _make_space_for_sends(self) -> None:
+        """While sends are refused: remove old history or events, or ask for a checkpoint that shows what is free.
 
         A checkpoint that finds the disk full wakes this job, so it asks for one at most every DISK_LOOK_SECONDS.
         """
@@ -156,7 +156,7 @@ class DiskGuard:
             self.checkpoint_soon()
 
     def checkpointed(self) -> None:
-        """Part of the log was moved into the database while space is short: what it has freed is known."""
+        """A checkpoint ended while space is short: how many pages commits have freed is known now."""
         self.look()
         if self._writer.sends_refused:
             self.give_way(self._lacking_bytes)

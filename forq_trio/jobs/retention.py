@@ -63,7 +63,7 @@ class BytesBound:
         return log_bytes > min(_with_slack(bytes_max), bytes_max + limits.DISK_REOPEN_BYTES)
 
     def lower(self, bytes_max: int) -> None:
-        """Have no more than this stay, until the disk is no longer full."""
+        """Keep at most so many bytes until the disk is no longer full."""
         self._when_full = min(self.now(), max(0, bytes_max))
 
 
@@ -87,9 +87,9 @@ class BytesWatch:
                 job.nudge()
 
     def give_way(self, lacking_bytes: int) -> None:
-        """Sends lack so many bytes of free pages, as of a checkpoint: have as many of the larger log's oldest removed.
+        """Sends lack so many bytes of free pages, as of a checkpoint: remove as many from the larger log, oldest first.
 
-        What a removal has freed is known with the next checkpoint, so it waits for one after each.
+        Only the next checkpoint shows what a removal has freed, so the next removal waits for it.
         """
         if lacking_bytes <= 0:
             self._giving_way = False

@@ -1,4 +1,4 @@
-"""The extras of the package beside the client, and the errors when one is missing, or a system does not have it."""
+"""The extras of the package beside the client, and the errors where one is missing or does not run on the system."""
 
 import sys
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ OF_COMMANDS = {
 def how_to_install(extra: str) -> str:
     """What to do to install an extra.
 
-    Nobody has registered the name of the package: pip would install what somebody else puts there. At the first release
-    this is the place, and in the documents: `pip install 'forq-trio[extra]'`.
+    It names no package of the index: nobody has registered the name, so pip would install whatever somebody else puts
+    there. At the first release this becomes `pip install 'forq-trio[extra]'`, here and in the documents.
     """
     return f"pip install '.[{extra}]' in a clone of the repository"
 
@@ -36,7 +36,7 @@ OF_SERVERS = frozenset({"serve", "check", "verify", "backup", "restore", "compac
 
 
 class SystemUnsupported(ImportError):
-    """What is used does not run on this system."""
+    """This part of the package does not run on this operating system."""
 
 
 def check_system(what: str) -> None:

@@ -1,6 +1,7 @@
-"""Values as JSON and back, with the same bounds wherever our code makes or reads JSON of others.
+"""Values as JSON and back, with the same bounds wherever our code writes or reads JSON of applications.
 
-- NaN and infinities are refused: JSON has no such numbers, and null, which many encoders write, means something else.
+- NaN and infinities are refused: JSON has no such numbers, and null, which many encoders write instead, has another
+  meaning.
 - Arrays and objects are nested at most JSON_DEPTH_MAX deep: readers recurse, and how deep they can, depends on
   who calls.
 """
@@ -56,13 +57,13 @@ def encode_payload(value: Any, *, ordered: bool = False) -> bytes:
 
 
 def _checked(text: bytes, value: Any) -> bytes:
-    """The text, if it says all that is in the value: msgspec writes null for NaN, and as the key of a dict a word."""
-    if any(word in text for word in _OF_NO_NUMBERS):
+    """The text. Raises InvalidJson if the value has NaN or an infinity: msgspec writes null, or a word as a key."""
+    if any(word in text for word in _TRACES_OF_NO_NUMBER):
         check_numbers(msgspec.to_builtins(value))
     return text
 
 
-_OF_NO_NUMBERS = (b"null", b'"nan"', b'"inf"', b'"-inf"')
+_TRACES_OF_NO_NUMBER = (b"null", b'"nan"', b'"inf"', b'"-inf"')
 
 
 def check_numbers(value: Any) -> None:
@@ -84,7 +85,7 @@ def check_numbers(value: Any) -> None:
 
 
 def check_depth(text: str | bytes) -> None:
-    """Raise InvalidJson if JSON is nested deeper than JSON_DEPTH_MAX. What is no JSON passes, or raises the same."""
+    """Raise InvalidJson if JSON is nested deeper than JSON_DEPTH_MAX. A text that is not JSON may pass or raise."""
     raw = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     if raw.count(b"[") + raw.count(b"{") <= limits.JSON_DEPTH_MAX:
         return
@@ -121,7 +122,7 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """What a text is as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError; InvalidJson is one."""
+    """The value of a JSON text: dicts, lists, texts, numbers, booleans, None. Raises ValueError; InvalidJson is one."""
     check_depth(text)
     return json.loads(text, parse_constant=_refuse_constant)
 

@@ -1,4 +1,4 @@
-"""Errors of a request whose text cannot be read, or could not be read by others."""
+"""Errors of a request whose text cannot be read by the queue, or by consumers."""
 
 from forq_trio.model.forq_error import CallerError
 
@@ -16,4 +16,4 @@ class InvalidContent(InvalidRequest):
 
 
 class InvalidJson(InvalidRequest, ValueError):
-    """It is no JSON that every reader takes"""
+    """The value cannot be JSON that every program reads: NaN, an infinity, or too many levels"""

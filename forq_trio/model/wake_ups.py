@@ -1,17 +1,18 @@
-"""Whether applications are to notify whoever waits for their messages, in their own transactions.
+"""Decides whether applications notify waiting consumers of their messages, in their own transactions.
 
 PostgreSQL commits transactions that notify one after the other in the whole cluster, each with its wait for the disk:
 16 publishers commit 150 times a second instead of 2,700. So an application notifies only while somebody waits. Who
-waits has a lock, and the application's function looks at it. Every transaction sees a lock, whatever its snapshot is,
-and it ends with its connection.
+waits holds an advisory lock, and the function that the application calls looks at it. Every transaction sees a lock,
+whatever its snapshot is, and it ends with its connection.
 
-- Who waits has the lock, and for WAKE_AWAITED_SECONDS longer: who takes one message after the other keeps it.
-- A transaction may have looked before the lock was there, and be committed later. So who has just got the lock looks at
-  once, again after WAKE_LOOK_SECONDS, after twice that, and so on: the message waits at most as long as the transaction
-  took.
-- Who is notified more than WAKE_NOTICES_MAX times in a second gives the lock back for WAKE_QUIET_SECONDS, and looks
-  every WAKE_LOOK_SECONDS meanwhile.
-- Who wants the lock and does not get it, because somebody has it alone, looks every WAKE_UNTOLD_SECONDS.
+- A process holds the lock while somebody waits in it, and for WAKE_AWAITED_SECONDS longer: a consumer that takes one
+  message after the other keeps it.
+- A transaction may have looked before the lock was there, and be committed later. So a process that has just got the
+  lock looks at once, again after WAKE_LOOK_SECONDS, after twice that, and so on: the message waits at most as long as
+  the transaction took.
+- A process that is notified more than WAKE_NOTICES_MAX times in a second gives the lock back for WAKE_QUIET_SECONDS,
+  and looks every WAKE_LOOK_SECONDS meanwhile.
+- A process that does not get the lock, because somebody holds it exclusively, looks every WAKE_UNTOLD_SECONDS.
 """
 
 from math import inf
@@ -20,9 +21,9 @@ from forq_trio.model import limits
 
 
 class WakeUps:
-    """Of one table, or of all queues. Times are seconds of any one clock that only goes forward.
+    """The lock and the looks for one table, or for all queues. Times are seconds of one clock that never goes back.
 
-    told: whether the lock is there.
+    told: whether the lock is held, so that applications notify.
     """
 
     __slots__ = ("_awaited_until", "_looks_at", "_notices", "_pause", "_quiet_until", "_second", "told")
@@ -43,11 +44,11 @@ class WakeUps:
         return now < self._awaited_until
 
     def wanted(self, now: float) -> bool:
-        """Whether the lock should be there."""
+        """Whether the lock should be held."""
         return self._quiet_until <= now < self._awaited_until
 
     def set_told(self, now: float, *, told: bool) -> None:
-        """The lock is there from now on, or is not."""
+        """The lock is held from now on, or is not."""
         self.told = told
         self._pause = limits.WAKE_LOOK_SECONDS
         self._looks_at = now
@@ -65,7 +66,7 @@ class WakeUps:
         return self._looks_at if self.awaited(now) else inf
 
     def looked(self, now: float, tables: int = 1) -> None:
-        """Somebody looks now. tables: so many are looked at, and share the looks."""
+        """Somebody looks now. tables: how many share these looks, which are so much rarer for each."""
         if now < self._quiet_until:
             self._looks_at = now + limits.WAKE_LOOK_SECONDS * tables
         elif not self.told:
@@ -75,6 +76,6 @@ class WakeUps:
             self._looks_at = now + self._pause
 
     def changes_at(self, now: float) -> float:
-        """When `wanted` may become another one by itself."""
+        """When the answer of `wanted` may change by itself."""
         times = (self._quiet_until, self._awaited_until)
         return min((time for time in times if time > now), default=inf)

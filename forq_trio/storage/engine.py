@@ -373,7 +373,7 @@ class Listener(Protocol):
         ...
 
     def on_notice(self, call: Callable[[], None]) -> None:
-        """`call` is called when there is something to `tell`, from whatever thread."""
+        """Have `call` called when there is something to `tell`, from any thread."""
         ...
 
     def tell(self, *, awaited: bool) -> None:
@@ -385,11 +385,11 @@ class Listener(Protocol):
 
     @property
     def rest_seconds(self) -> float:
-        """When to look, if that is earlier: it is not known that all would be heard."""
+        """Seconds until a look is needed, because a notice may not be sent; inf: no look beside the usual ones."""
         ...
 
     def looked(self) -> None:
-        """There is a look."""
+        """This process looks for messages now."""
         ...
 
     def heard(self) -> Set[str] | None:

@@ -33,10 +33,10 @@ PEERS_LOOK_SECONDS_POOLED = 0.1
 WAKE_AWAITED_SECONDS = 1.0
 """For how long after the last wait an application still notifies in its transactions (model/wake_ups.py)."""
 WAKE_NOTICES_MAX = 20
-"""Of applications in a second; above it they are quiet for WAKE_QUIET_SECONDS, and who waits looks."""
+"""Of applications in a second; above it they do not notify for WAKE_QUIET_SECONDS, and waiting processes look."""
 WAKE_QUIET_SECONDS = 10.0
 WAKE_LOOK_SECONDS = 0.02
-"""Between looks meanwhile, and until the first look for what was not told."""
+"""Between looks meanwhile, and from getting the lock to the second look."""
 WAKE_UNTOLD_SECONDS = 0.1
 """Between looks where no application can be told that somebody waits."""
 assert WAKE_LOOK_SECONDS < WAKE_UNTOLD_SECONDS < WAKE_AWAITED_SECONDS < WAKE_QUIET_SECONDS

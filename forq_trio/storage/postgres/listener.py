@@ -5,7 +5,7 @@ Through a pool of connections nothing can be heard: then the writer has to look 
 PostgreSQL commits transactions that notify one after the other in the whole cluster, each with its wait for the disk
 and for synchronous replicas. So no batch notifies: it would wait for all others, and have the gate meanwhile. What a
 batch has to tell is told right after its COMMIT, in a transaction that waits for no disk; while one is under way, what
-comes is told together by the next one. Where a notice is lost there is the look of once a second.
+comes is told together by the next one. A notice that is lost costs at most a second: then every process looks.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -26,7 +26,7 @@ from forq_trio.storage.postgres.open import Address
 NOTIFY_BYTES_MAX = 7_000
 """PostgreSQL takes 8,000."""
 SENDERS_NAME = "sent"
-"""As what the function forq.send tells of a queue."""
+"""The name of a process in the notices of the function forq.send."""
 
 
 def payload(name: str, woken: Iterable[str]) -> str:
@@ -49,7 +49,7 @@ class Notices:
         self._has_others = False
 
     def add(self, woken: Iterable[str] | None) -> None:
-        """woken: queues in which messages became ready; None: whatever else the others should look at at once."""
+        """woken: queues in which messages became ready; None for any other change that others have to see."""
         with self._lock:
             new = set(woken or ()) - self._woken
             self._bytes += sum(map(len, new)) + len(new)
@@ -59,7 +59,7 @@ class Notices:
         self.on_notice()
 
     def take(self) -> Set[str] | None:
-        """The queues, none where they are to look at all of them; None where there is nothing to tell."""
+        """The queues to tell of; empty: the others are to look at all queues; None: there is nothing to tell."""
         with self._lock:
             woken: Set[str] | None = self._woken
             if self._has_others:
@@ -133,7 +133,7 @@ class PgListener:
             self._connection.start("await_sent")
         elif self._sent.told and not wanted:
             self._sent.set_told(now, told=False)
-            self._connection.start("forsake_sent")
+            self._connection.start("stop_awaiting_sent")
 
     @property
     def rest_seconds(self) -> float:

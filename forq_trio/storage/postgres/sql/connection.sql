@@ -153,7 +153,7 @@ LISTEN forq;
 -- Have the function forq.send tell; false where somebody else has its lock for himself.
 SELECT pg_try_advisory_lock_shared(1718579825, 3);
 
--- name: forsake_sent
+-- name: stop_awaiting_sent
 -- Nobody waits for what it sends.
 SELECT pg_advisory_unlock_shared(1718579825, 3);
 
