@@ -27,9 +27,9 @@ class Deadline:
             raise self.timed_out()
         return seconds
 
-    def extend_for(self, bytes_moved: int) -> None:
+    def extend_for(self, byte_count: int) -> None:
         """So many bytes of content came, or were taken."""
-        self._ends_at += bytes_moved / CLIENT_BYTES_PER_SECOND_MIN
+        self._ends_at += byte_count / CLIENT_BYTES_PER_SECOND_MIN
 
     def renew(self) -> None:
         """The next part begins."""

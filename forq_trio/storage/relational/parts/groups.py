@@ -32,7 +32,7 @@ class Grouped(Part):
         self._queues: set[str] = set()  # as of the last commit
         self._new: set[str] = set()  # that this batch made grouped
         self._cursors: dict[str, int] = {}  # by queue, the last held message that became ready
-        self._moved: dict[str, int | None] = {}  # the cursors that this batch moved; None: all are ready
+        self._changed: dict[str, int | None] = {}  # the cursors that this batch moved; None: all are ready
 
     def __contains__(self, queue: str) -> bool:
         """True if messages with a group were sent to a queue while it was first in, first out."""
@@ -44,24 +44,24 @@ class Grouped(Part):
 
     def unhold_cursor(self, queue: str) -> int | None:
         """The sequence up to which all held messages became ready; None where they stay held."""
-        return self._moved[queue] if queue in self._moved else self._cursors.get(queue)
+        return self._changed[queue] if queue in self._changed else self._cursors.get(queue)
 
     def move_unhold_cursor(self, queue: str, last: int | None) -> None:
         """Note the sequence up to which held messages became ready; 0 to begin, None to end."""
-        self._moved[queue] = last
+        self._changed[queue] = last
         self._counts.touch(queue)
 
     def queues_unholding(self) -> list[str]:
         """The queues whose held messages all become ready, by name."""
-        if not self._cursors and not self._moved:
+        if not self._cursors and not self._changed:
             return []
-        queues = {*self._cursors, *self._moved}
+        queues = {*self._cursors, *self._changed}
         return sorted(queue for queue in queues if self.unhold_cursor(queue) is not None)
 
     def forget(self, queue: str) -> None:
         """The queue is forgotten."""
         self._new.discard(queue)
-        self._moved[queue] = None
+        self._changed[queue] = None
 
     def load(self, query: Query, path: str) -> None:
         for queue, grouped, cursor, *_ in query("load_counts"):
@@ -71,17 +71,17 @@ class Grouped(Part):
                 self._cursors[queue] = cursor
 
     def copy(self) -> Any:
-        return self._new.copy(), self._moved.copy()
+        return self._new.copy(), self._changed.copy()
 
     def restore(self, copied: Any) -> None:
-        self._new, self._moved = copied
+        self._new, self._changed = copied
 
     def adopt(self) -> None:
         for queue in self._counts.forgotten:
             self._queues.discard(queue)
             self._cursors.pop(queue, None)
         self._queues |= self._new
-        for queue, last in self._moved.items():
+        for queue, last in self._changed.items():
             if last is None:
                 self._cursors.pop(queue, None)
             else:
@@ -91,14 +91,14 @@ class Grouped(Part):
     def discard(self) -> None:
         if self._new:
             self._new = set()
-        if self._moved:
-            self._moved = {}
+        if self._changed:
+            self._changed = {}
 
     def ship(self) -> ShippedGrouped | None:
-        return (list(self._new), self._moved) if self._new or self._moved else None
+        return (list(self._new), self._changed) if self._new or self._changed else None
 
     def take_over(self, shipped: ShippedGrouped) -> None:
-        new, self._moved = shipped
+        new, self._changed = shipped
         self._new = set(new)
 
 

@@ -13,7 +13,7 @@ class Leftovers(Part):
         self.failed: list[int] = []  # messages that failed, by sequence
         self.failed_left = False  # some of them are left for a sweep
         self.offers: list[tuple[str, tuple[str, str], Waiting]] = []
-        """Offers that waited behind messages that are gone, by queue, and kind and key."""
+        """What waited behind messages that are gone, by queue, and kind and key."""
 
     def copy(self) -> Any:
         return self.failed.copy(), self.failed_left, self.offers.copy()
