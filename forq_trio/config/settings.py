@@ -104,7 +104,7 @@ class Database(Section):
         json_schema_extra={"default": "(none)"},
         examples=["postgresql://forq@localhost/forq"],
     )
-    """A PostgreSQL database instead of the file: several servers may use it at once (docs/postgres.md)."""
+    """A PostgreSQL database instead of the file, for several servers (docs/postgres.md); `pooled=yes` in it: a pool."""
     db_listen_url: DatabaseUrl | None = Field(
         None, repr=False, json_schema_extra={"default": "(none)"}, examples=["postgresql://forq@db/forq"]
     )

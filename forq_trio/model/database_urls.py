@@ -1,5 +1,6 @@
-"""The URLs of one database, beside the one where it is written."""
+"""The URLs of one database, beside the one where it is written, and the option of a URL that is ours."""
 
+import re
 from typing import NamedTuple
 
 
@@ -11,6 +12,19 @@ class OtherUrls(NamedTuple):
 
 
 NO_OTHER_URLS = OtherUrls()
+_POOLED = re.compile("([?&])pooled=(yes|auto)(?:&|$)")
+
+
+def split_pooled(url: str) -> tuple[str, bool]:
+    """A URL of PostgreSQL as libpq reads it, and whether its option `pooled=yes` says that it names a pool.
+
+    `pooled=auto` is as no such option: a pool is noticed by its process numbers. Another value stays: libpq refuses it.
+    """
+    found = _POOLED.search(url)
+    if found is None:
+        return url, False
+    before, after = url[: found.start()], url[found.end() :]
+    return f"{before}{found[1]}{after}" if after else before, found[2] == "yes"
 
 
 def shown(text: str) -> str:

@@ -19,6 +19,7 @@ from psycopg import conninfo, errors, pq
 from psycopg.abc import PQGen
 
 from forq_trio.model import limits
+from forq_trio.model.database_urls import split_pooled
 from forq_trio.model.errors import ForqError, OutcomeUnknown, StorageUnavailable
 from forq_trio.pgq.errors import DatabaseRefused, InvalidDatabaseUrl, NoTable, TableBusy, WrongTable
 from forq_trio.pgq.statements import SQL
@@ -213,7 +214,7 @@ def check_url(database_url: str) -> None:
     A password with @ or / that is not written as %40 or %2F is taken for a host or a port, which errors would show.
     """
     try:
-        parts = conninfo.conninfo_to_dict(database_url)
+        parts = conninfo.conninfo_to_dict(split_pooled(database_url)[0])
     except psycopg.ProgrammingError:
         raise InvalidDatabaseUrl from None
     place = f"{parts.get('host', '')}{parts.get('dbname', '')}"
@@ -228,7 +229,8 @@ def connect(database_url: str) -> Connection:
 
     Raises StorageUnavailable, and DatabaseRefused for a database whose encoding cannot store every text.
     """
-    given = conninfo.conninfo_to_dict(database_url)
+    url, pooled = split_pooled(database_url)
+    given = conninfo.conninfo_to_dict(url)
     usual = {
         "connect_timeout": str(limits.PGQ_CONNECT_SECONDS_MAX),
         "application_name": "forq pgq",
@@ -246,7 +248,7 @@ def connect(database_url: str) -> Connection:
         )
     try:
         ((process,),) = connection.execute(SQL["server_process"])
-        connection.pooled = process != connection.info.backend_pid
+        connection.pooled = pooled or process != connection.info.backend_pid
         if not connection.pooled:
             connection.execute(SQL["set_up"], _BOUNDS | {"local": False})
     except psycopg.Error as problem:

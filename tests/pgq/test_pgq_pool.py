@@ -1,6 +1,7 @@
 """Tables through PgBouncer: statements have their bounds, and nothing is left on the connections of the pool."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -8,7 +9,7 @@ import trio
 import trio.testing
 
 from forq_trio import ForqError, open_broker, pgq
-from forq_trio.pgq.connections import connected
+from forq_trio.pgq.connections import connect, connected
 from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.conftest import NUMBERS, locked, until_listening
 from pgq.rows import Rows
@@ -52,6 +53,22 @@ async def test_bounds_hold_through_a_pool(pooled, table, pgq_url) -> None:
     with connected(pooled) as connection:
         pgq.create_table(connection, f"made{next(NUMBERS)}")
     assert left_behind(pooled) == {("0", "0", 0)}
+
+
+async def test_a_pool_that_passes_process_numbers_on_is_told_by_the_url(pgq_url, table) -> None:
+    """Without a pool, all that a session would keep is seen."""
+    url = f"{pgq_url}{'&' if '?' in pgq_url else '?'}pooled=yes"
+    for given, is_pool in ((pgq_url, False), (url, True)):
+        with connected(given) as connection:
+            assert connection.pooled is is_pool
+            assert connection.execute("SHOW lock_timeout").fetchone() != ("0",)
+        with closing(connect(given)) as connection:
+            assert (connection.execute("SHOW lock_timeout").fetchone() == ("0",)) is is_pool
+    async with pgq.Publisher(url) as publisher:
+        await publisher.publish(table, pgq.Message({"n": 1}))
+    async with Tables(url, TableOptions()).opened() as tables:
+        (delivery,) = await tables.receive(table)
+        assert (await tables.ack(table, [delivery.receipt]))[0].ok
 
 
 async def test_a_bound_queue_listens_beside_the_pool(pooled, pgq_url, table, theirs: Theirs) -> None:

@@ -7,7 +7,7 @@ libpq is used without blocking, and this thread waits for the socket: meanwhile 
 
 Behind a pool of connections (PgBouncer) each transaction may run on another connection of the server. So there each
 transaction begins with our settings, and statements are not prepared under names. Such a pool is known by the number of
-the server's process: it tells its clients another one than the process itself does.
+the server's process, if it tells its clients another one than the process itself does; else the URL says so.
 """
 
 import json
@@ -106,12 +106,12 @@ class PgConnection:
     storage_errors: tuple[type[Exception], ...] = (DatabaseFailed,)
     is_distant = True
 
-    def __init__(self, conninfo: str, settings: Mapping[str, str]) -> None:
-        """settings: of the server, with which each connection begins. Raises DatabaseFailed."""
+    def __init__(self, conninfo: str, settings: Mapping[str, str], *, pooled: bool = False) -> None:
+        """settings: with which each connection begins. pooled: even if it does not look so. Raises DatabaseFailed."""
         self._conninfo = conninfo
         self._settings = json.dumps(dict(settings)).encode()
-        self.wrote = False
-        self.waits = 0
+        self._is_pool = pooled
+        self.wrote, self.waits = False, 0
         self._open()
 
     def _open(self) -> None:
@@ -137,7 +137,7 @@ class PgConnection:
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
         """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
-        self.pooled = self._started("server_process") != self._pg.backend_pid
+        self.pooled = self._is_pool or self._started("server_process") != self._pg.backend_pid
         """Each transaction may run on another connection of the server."""
         if self.pooled:
             self._check_pool()
@@ -360,7 +360,7 @@ class PgConnection:
         if (
             name in MANY
             and len(rows) > 1
-            and (name not in UPDATES_MANY or _differ([row[-1] for row in rows]))
+            and (name not in UPDATES_MANY or len({row[-1] for row in rows}) == len(rows))
         ):
             self.query(name + MANY_SUFFIX, *map(array, zip(*rows, strict=True)))
         else:
@@ -493,10 +493,6 @@ class _Rows:
 
 def _one_line(message: str) -> str:
     return " ".join(message.split())
-
-
-def _differ(values: Sequence[Any]) -> bool:
-    return len(set(values)) == len(values)
 
 
 def _error(result: pq.abc.PGresult) -> Exception:

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from forq_trio.model.database_urls import split_pooled
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
 from forq_trio.storage.migrate import Applied, Migrated, load, pending
 from forq_trio.storage.move import MARK, half_filled_by_move
@@ -68,10 +69,11 @@ SESSION = {
 
 
 class Address:
-    """Where a database is: a URL of libpq. `name` can be shown: it has no password."""
+    """Where a database is: a URL of libpq, and our option `pooled`. `name` can be shown: it has no password."""
 
     def __init__(self, url: str) -> None:
         """Raises StorageOpenError for a URL that libpq cannot read."""
+        url, self._pooled = split_pooled(url)
         # libpq ends the password at the first of @ and /: what follows would be shown as a host, a port or a database
         behind = re.sub("^[^@/]*@", "", url.partition("://")[2])
         if "@" in behind.partition("?")[0]:
@@ -96,7 +98,8 @@ class Address:
         Raises DatabaseFailed.
         """
         more = {"idle_in_transaction_session_timeout": f"{idle_seconds}s"}
-        return PgConnection(self.replica_conninfo if replica else self.conninfo, SESSION | more)
+        conninfo = self.replica_conninfo if replica else self.conninfo
+        return PgConnection(conninfo, SESSION | more, pooled=self._pooled)
 
     def refused(self, error: Exception) -> StorageOpenError:
         """The error of a server that cannot start."""

@@ -12,6 +12,7 @@ import pytest
 
 from forq_trio import open_blocking_broker
 from forq_trio.model import limits
+from forq_trio.model.database_urls import OtherUrls, split_pooled
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
@@ -43,6 +44,71 @@ def test_each_transaction_has_our_settings_and_leaves_none_behind(postgres, data
         with psycopg.connect(through(pool, database), autocommit=True) as other:
             for _ in range(8):
                 assert other.execute("SHOW search_path").fetchone() == ('"$user", public',)
+
+
+def told_pooled(url: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}pooled=yes"
+
+
+def prepared_by(connection: PgConnection) -> str:
+    connection._pg.send_query_params(b"SELECT count(*) FROM pg_prepared_statements", None)
+    connection._sent.append(None)
+    ((value,),) = connection.wait()
+    return value
+
+
+@pytest.mark.parametrize("replica", [False, True])
+def test_a_pool_that_passes_process_numbers_on_is_told_by_the_url(database, replica):
+    """Without a pool, all that a session would keep is seen."""
+    for url, is_pool in ((database, False), (told_pooled(database), True)):
+        with closing(Address(url).connect(replica=replica)) as ours:
+            assert ours.pooled is is_pool
+            for _ in range(2):
+                ours.query("begin")
+                assert shown_by(ours, "search_path") == "forq"
+                ours.query("encoding")
+                ours.query("commit")
+                ours.reopen()
+            ours.query("encoding")
+            assert (prepared_by(ours) == 0) is is_pool
+            assert (shown_by(ours, "search_path") == '"$user", public') is is_pool
+
+
+def test_nobody_listens_through_a_pool_that_the_url_tells_of(database):
+    url = told_pooled(database)
+    for others, seconds in (
+        (OtherUrls(), limits.PEERS_LOOK_SECONDS_POOLED),
+        (OtherUrls(listen=database), limits.PEERS_LOOK_SECONDS),
+    ):
+        with closing(open_engine(url, EngineSettings(), "full", others)) as engine:
+            do(engine, send("x"))
+            with closing(engine.listen()) as listener, closing(engine.open_reader()) as reader:
+                assert listener.look_seconds == seconds
+                assert reader.queue("q")[0].ready >= 1
+            assert [each.content for each in do(engine, claim())] == ["x"]
+    with pytest.raises(StorageOpenError, match="is reached through a pool, where nothing can be heard"):
+        open_engine(database, EngineSettings(), "full", OtherUrls(listen=url))
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("postgresql://db/q?pooled=yes", ("postgresql://db/q", True)),
+        ("postgresql://db/q?pooled=auto", ("postgresql://db/q", False)),
+        ("postgresql://db/q?pooled=yes&port=1", ("postgresql://db/q?port=1", True)),
+        ("postgresql://db/q?port=1&pooled=yes&host=a", ("postgresql://db/q?port=1&host=a", True)),
+        ("postgresql://db/q?port=1&pooled=yes", ("postgresql://db/q?port=1", True)),
+        ("postgresql://db/q?application_name=pooled=yes", ("postgresql://db/q?application_name=pooled=yes", False)),
+        ("postgresql://db/q", ("postgresql://db/q", False)),
+    ],
+)  # fmt: skip
+def test_the_option_of_a_url_is_ours(given, read):
+    assert split_pooled(given) == read
+
+
+def test_another_value_of_the_option_is_refused_by_name():
+    with pytest.raises(StorageOpenError, match=r"cannot be read: .*pooled"):
+        Address("postgresql://db/q?pooled=on")
 
 
 def test_three_processes_share_a_pool_smaller_than_their_connections(postgres, database):
