@@ -73,7 +73,7 @@ def claim(connection: Connection, queue: str, asked: dict[str, Any]) -> Claimed:
     invalid: list[InvalidRow] = []
     try:
         with connection.apart():
-            rows = connection.execute(statement("claim", check_table_name(queue)), asked).fetchall()
+            rows = _execute(connection, "claim", check_table_name(queue), asked).fetchall()
     except _UNREADABLE:
         invalid = _discard_unread(connection, queue, asked)
         if not invalid:
@@ -114,8 +114,21 @@ def claim(connection: Connection, queue: str, asked: dict[str, Any]) -> Claimed:
         )
     if rows:
         return Claimed(claimed, invalid, 0.0, rows[0][-1])
-    due = connection.execute(statement("next_due", queue), {}).fetchone()
+    due = _execute(connection, "next_due", queue, {}).fetchone()
     return Claimed([], invalid, inf if due is None else max(due[0], 0) + MAY_WAKE_LATE_SECONDS, None)
+
+
+def _execute(
+    connection: Connection, name: str, queue: str, asked: dict[str, Any]
+) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Run a statement of a claim. From a table of 20 partitions a claim takes 2 ms, and as much as 12 to plan.
+
+    What asks for metadata or an age is planned for its values: they may choose an index, or leave out partitions.
+    """
+    plain = all(asked.get(each) is None for each in ("equal", "keys", "history"))
+    if plain and not connection.pooled and connection.is_partitioned(queue):
+        return connection.execute_planned(statement(name, queue), asked)
+    return connection.execute(statement(name, queue), asked)
 
 
 _UNREADABLE = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.OutOfMemory)

@@ -6,7 +6,7 @@ the end of the statement, which has a time-out: what it has claimed is not lost.
 """
 
 import select
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from time import monotonic
 from typing import Any, Literal, TypeVar
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import anyio
 import anyio.to_thread
 import psycopg
-from psycopg import conninfo, errors, pq
+from psycopg import conninfo, errors, pq, sql
 from psycopg.abc import PQGen
 
 from forq_trio.model import limits
@@ -44,12 +44,48 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     pooled = False
 
+    def __init__(self, pgconn: pq.abc.PGconn) -> None:
+        super().__init__(pgconn)
+        self._partitioned: dict[str, bool] = {}
+        self._planned_until = 0.0
+
+    def is_partitioned(self, table: str) -> bool:
+        """As it was when the connection first asked: only time depends on it."""
+        if table not in self._partitioned:
+            if len(self._partitioned) >= limits.PGQ_STATEMENTS_CACHED_MAX:
+                self._partitioned.clear()
+            quoted = {"quoted": sql.Identifier(table).as_string(self)}
+            self._partitioned[table] = self.execute(SQL["is_partitioned"], quoted).fetchone() == (True,)
+        return self._partitioned[table]
+
+    def execute_planned(
+        self, statement: sql.Composed, parameters: Mapping[str, Any]
+    ) -> psycopg.Cursor[tuple[Any, ...]]:
+        """`execute` with a plan that stays for PGQ_PLANNED_SECONDS: for a table of many partitions.
+
+        Waits once, is a transaction by itself, and not for use through a pool.
+        """
+        self.prepare_threshold = 0
+        try:
+            with self.pipeline():  # up to its end all is one transaction
+                if monotonic() >= self._planned_until:
+                    self._planned_until = monotonic() + limits.PGQ_PLANNED_SECONDS
+                    self.execute(SQL["forget_plans"], prepare=False)
+                self.execute(SQL["set_one_plan"], prepare=False)
+                return self.execute(statement, parameters)
+        finally:
+            self.prepare_threshold = None
+
     def wait(self, gen: PQGen[ResultT], *args: Any, **options: Any) -> ResultT:
         """Raises OperationalError without a byte for PGQ_ANSWER_SECONDS_MAX: psycopg waits without end."""
         return super().wait(self._heard(gen), *args, **options)
 
     def _heard(self, gen: PQGen[ResultT]) -> PQGen[ResultT]:
-        wanted = next(gen)
+        try:
+            wanted = next(gen)
+        except StopIteration as done:  # what waits for nothing, such as the beginning of a pipeline
+            at_once: ResultT = done.value
+            return at_once
         heard_at = monotonic()
         while True:
             ready = yield wanted

@@ -31,6 +31,7 @@ TABLE_COUNT_REST = 25
 TABLE_COUNT_QUICK_SECONDS = 0.05
 
 PGQ_STATEMENTS_CACHED_MAX = 8_192  # of a process: some of each table
+PGQ_PLANNED_SECONDS = 5.0  # after so long the plans for partitioned tables are made anew
 PGQ_LOOKS_A_SECOND_MAX = 20  # at tables for which somebody waits, in all: each has so many fewer
 
 # Connections: of a consumer or server; of them at most so many of one queue at a server. Besides: of tables whose last

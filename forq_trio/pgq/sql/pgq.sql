@@ -259,6 +259,20 @@ LISTEN forq_pgq;
 SELECT set_config('statement_timeout', %(statement)s, %(local)s), set_config('lock_timeout', %(lock)s, %(local)s),
     set_config('datestyle', 'ISO', %(local)s);
 
+-- name: is_partitioned
+-- Whether a table has partitions: NULL without such a table.
+SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass(%(quoted)s);
+
+-- name: set_one_plan
+-- Up to the end of the transaction: prepared statements have one plan for all parameters, along indexes, however few rows there are.
+SELECT set_config(name, value, true)
+FROM (VALUES ('plan_cache_mode', 'force_generic_plan'), ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'),
+    ('enable_sort', 'off')) AS setting (name, value);
+
+-- name: forget_plans
+-- A plan for a few rows is not the one for many.
+DISCARD PLANS;
+
 -- name: server_process
 -- The process of the server that answers.
 SELECT pg_backend_pid();
