@@ -144,6 +144,8 @@ _OPTION_NAMES = tuple(name for name in OPTIONS if name not in NO_OPTIONS)
 
 COUNTED_IN_PART = "at least so many, the rest was not counted"
 """At the end of the reason of missed runs, where their number is a bound (RUNS_COUNTED_MAX)."""
+DROPPED = "missed runs were dropped"
+"""In the reason of missed runs that are not sent for there are too many (RUNS_CAUGHT_UP_MAX)."""
 
 
 class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
@@ -163,6 +165,11 @@ class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     message_id: str | None = None
     sequence: int | None = None
     reason: str | None = None
+
+
+def is_dropped(run: SavedRun) -> bool:
+    """Whether it stands for missed runs that are not sent, for only the latest RUNS_CAUGHT_UP_MAX are."""
+    return run.result == "missed" and DROPPED in (run.reason or "")
 
 
 class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):

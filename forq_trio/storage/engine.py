@@ -85,8 +85,9 @@ The rules of every engine; the conformance suite checks them on each:
    one is that of the next maker in turn, the tokens by name and then the secret, where one of its schedules is due. A
    run that is RUN_GRACE_MS late was missed. `missed` says which of these are sent: none; the last one, if no later run
    is due; or each, of more than RUNS_CAUGHT_UP_MAX the last. The others are noted as one run, with their number; where
-   times are computed one by one, RUNS_COUNTED_MAX are counted, and the reason says if that is not all. After a run that
-   is refused the next one comes at its time. A paused schedule has no runs, and when it is resumed none from before.
+   times are computed one by one, RUNS_COUNTED_MAX are counted, and the reason says if that is not all. The note of
+   those before RUNS_CAUGHT_UP_MAX stays behind all that is noted until these are sent. After a run that is refused the
+   next one comes at its time. A paused schedule has no runs, and when it is resumed none from before.
    The latest RUNS_KEPT_MAX runs of a schedule are kept. A schedule that cannot be read is tried again after
    SET_ASIDE_RETRY_MS.
 20. A key is unique in its queue and kind while its message is pending: stored, and not a dead letter. An offer whose

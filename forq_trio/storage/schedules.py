@@ -14,7 +14,15 @@ from forq_trio.model.commands import SaveSchedule
 from forq_trio.model.durations import in_words
 from forq_trio.model.errors import ForqError, TooManySchedules
 from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import COUNTED_IN_PART, NewSchedule, SavedRun, Schedule, ScheduleTotals, Timing
+from forq_trio.model.schedules import (
+    COUNTED_IN_PART,
+    DROPPED,
+    NewSchedule,
+    SavedRun,
+    Schedule,
+    ScheduleTotals,
+    Timing,
+)
 from forq_trio.model.values import seen
 from forq_trio.schedules.times import Runs, jitter_of
 
@@ -158,14 +166,16 @@ def advance(stored: StoredSchedule, now_ms: int) -> Advance:
     note = None
     if missed is not None and missed >= nominal:
         count, all_counted = runs.count(nominal, missed, limits.RUNS_COUNTED_MAX)
-        late = f"more than {in_words(limits.RUN_GRACE_MS)} late"
+        reason = f"more than {in_words(limits.RUN_GRACE_MS)} late"
+        if stored.new.missed == "all":
+            reason += f"; {count:,} of {count + limits.RUNS_CAUGHT_UP_MAX:,} {DROPPED}"
         note = SavedRun(
             nominal=missed,
             result="missed",
             runs=count,
             at=now_ms,
             late_ms=now_ms - missed,
-            reason=late if all_counted else f"{late}; {COUNTED_IN_PART}",
+            reason=reason if all_counted else f"{reason}; {COUNTED_IN_PART}",
         )
         cost = max(cost, min(count, limits.RUNS_COUNTED_MAX) // 10)
     if first is None:
@@ -185,6 +195,27 @@ def _run(
 ) -> Advance:
     after = replace(_with_next(stored, runs, runs.after(nominal)), last_nominal=nominal)
     return Advance(missed, nominal, max(0, now_ms - due_at), after, cost)
+
+
+def in_order(step: Advance, result: SavedRun | None) -> tuple[SavedRun, ...]:
+    """What is noted of a step, whose run became `result`: what was missed comes before it, but behind one that is
+    caught up.
+    """
+    noted = tuple(run for run in (step.missed, result) if run is not None)
+    catching_up = step.after.catching_up
+    behind = step.nominal is not None and catching_up is not None and step.nominal <= catching_up
+    return noted[::-1] if behind else noted
+
+
+def is_catching_up(stored: StoredSchedule) -> bool:
+    """Whether its next run is a missed one. Then the note of those that are dropped stays behind what is noted:
+    the runs that are caught up may be ten times as many as are kept, and would push it out.
+    """
+    return (
+        stored.catching_up is not None
+        and stored.next_run is not None
+        and stored.next_run <= stored.catching_up
+    )
 
 
 def _is_late(due_at: int, now_ms: int) -> bool:

@@ -14,7 +14,7 @@ from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.schedules import COUNTED_IN_PART, SavedRun, Schedule
+from forq_trio.model.schedules import COUNTED_IN_PART, SavedRun, Schedule, is_dropped
 from forq_trio.schedules.times import Runs
 from forq_trio.schedules.words import in_words
 from forq_trio.schedules.zones import local_of, zone_of
@@ -102,7 +102,11 @@ def _missed(runs: Sequence[SavedRun]) -> str | None:
     missed = before.runs if before is not None and before.result == "missed" else 0
     if not sent and not missed:
         return None
-    least = "at least " if missed and before is not None and COUNTED_IN_PART in (before.reason or "") else ""
+    unread = sent == len(runs) >= limits.RUNS_SHOWN_DEFAULT
+    least = "at least " if (before is not None and missed and counted_in_part(before)) or unread else ""
+    if before is not None and is_dropped(before):
+        whole = format.whole(missed + limits.RUNS_CAUGHT_UP_MAX)
+        return f"Missed {least}{whole} while stopped, dropped {least}{format.whole(missed)}"
     if not sent:
         return f"Missed {least}{format.whole(missed)} while stopped, sent none"
     which = {
@@ -112,6 +116,23 @@ def _missed(runs: Sequence[SavedRun]) -> str | None:
         (False, False): "all",
     }
     return f"Missed {least}{format.whole(missed + sent)} while stopped, sent {which[missed > 0, sent == 1]}"
+
+
+def counted_in_part(run: SavedRun) -> bool:
+    """Whether there were more missed runs than its number says."""
+    return COUNTED_IN_PART in (run.reason or "")
+
+
+def missed_words(run: SavedRun) -> str:
+    """What the table of runs says of missed ones."""
+    if run.runs == 1 and not is_dropped(run):
+        return "Missed while stopped"
+    least = "at least " if counted_in_part(run) else ""
+    count = f"{least}{format.whole(run.runs)}"
+    count = count[:1].upper() + count[1:]
+    if is_dropped(run):
+        return f"{count} of {format.whole(run.runs + limits.RUNS_CAUGHT_UP_MAX)} missed while stopped were dropped"
+    return f"{count} missed while stopped, this one last"
 
 
 def days_in(zone: ZoneInfo, now_ms: int) -> Callable[[int], str]:
@@ -144,7 +165,7 @@ def detail(schedule: Schedule) -> str:
     if last is None:
         return ""
     if last.result == "missed":
-        return "run it now if it is still wanted"
+        return "too many to be sent" if is_dropped(last) else "run it now if it is still wanted"
     return lateness(last)
 
 

@@ -8,7 +8,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
 from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
 from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import SavedRun, Schedule
+from forq_trio.model.schedules import SavedRun, Schedule, is_dropped
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.rules import check_all_unbound, message_bytes
@@ -17,6 +17,8 @@ from forq_trio.storage.schedules import (
     advance,
     by_hand,
     check_share,
+    in_order,
+    is_catching_up,
     paused,
     refused,
     saved,
@@ -76,7 +78,8 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
     stored = _find(tx, command.name)
     produced = _send(tx, stored)
     if isinstance(produced, Produced):
-        _note(tx, replace(stored, last_sequence=produced.sequence), by_hand(tx.now_ms, produced))
+        after = replace(stored, last_sequence=produced.sequence)
+        _note(tx, stored, after, (by_hand(tx.now_ms, produced),))
     return produced
 
 
@@ -93,7 +96,7 @@ def run_due(tx: Transaction) -> None:
             return
         in_turn = not in_turn
         step = advance(stored, tx.now_ms)
-        after, results = step.after, [] if step.missed is None else [step.missed]
+        after, result = step.after, None
         if step.nominal is not None:
             at = step.nominal, tx.now_ms, step.late_ms
             pending = _pending(tx, stored)
@@ -101,14 +104,15 @@ def run_due(tx: Transaction) -> None:
             if isinstance(outcome, Deferred):
                 return
             if pending is not None:
-                results.append(skipped(*at, pending, stored.last_sequence))
+                result = skipped(*at, pending, stored.last_sequence)
             elif isinstance(outcome, Produced):
                 after = replace(after, last_sequence=outcome.sequence)
-                results.append(sent(*at, outcome))
+                result = sent(*at, outcome)
             else:
                 assert outcome is not None
-                results.append(refused(*at, outcome))
-        _note(tx, after, *results)
+                result = refused(*at, outcome)
+        results = in_order(step, result)
+        _note(tx, stored, after, results)
         tx.runs += results
         allowance.charge(step.cost, message_bytes(stored.new.content, stored.new.attributes))
 
@@ -144,7 +148,12 @@ def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Def
     return outcome[0] if isinstance(outcome, tuple) else outcome
 
 
-def _note(tx: Transaction, after: StoredSchedule, *results: SavedRun) -> None:
+def _note(
+    tx: Transaction, before: StoredSchedule, after: StoredSchedule, results: tuple[SavedRun, ...]
+) -> None:
     earlier = tx.state.schedule_runs.get(after.name, ())
+    runs = after.runs + len(results)
+    if is_catching_up(before) and earlier and is_dropped(earlier[-1]):
+        earlier, results = earlier[:-1], (*results, earlier[-1])
     tx.state.schedule_runs[after.name] = (*earlier, *results)[-limits.RUNS_KEPT_MAX :]
-    tx.state.schedules[after.name] = replace(after, runs=after.runs + len(results))
+    tx.state.schedules[after.name] = replace(after, runs=runs)

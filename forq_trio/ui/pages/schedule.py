@@ -17,7 +17,7 @@ from forq_trio.ui.content import show
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.schedule_form import KINDS, MISSED, PENDING
-from forq_trio.ui.schedule_views import days_in, lacking, lateness, verdict
+from forq_trio.ui.schedule_views import days_in, lacking, lateness, missed_words, verdict
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -58,6 +58,7 @@ def _context(site: Site, viewer: Viewer, details: ScheduleDetails, shown: int) -
         "results": results,
         "said": verdict(schedule, details.runs, now_ms),
         "lateness": lateness,
+        "missed_words": missed_words,
         "local": lambda at_ms: f"{(at := local_of(at_ms, zone)).day} {at:%b %H:%M:%S}",
         "day": days_in(zone, now_ms),
         "date": lambda at_ms: f"{(at := local_of(at_ms, zone)).day} {at:%b %Y}",

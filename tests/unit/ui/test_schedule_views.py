@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.schedules import COUNTED_IN_PART, SavedRun, Schedule
+from forq_trio.model.schedules import COUNTED_IN_PART, DROPPED, SavedRun, Schedule
 from forq_trio.ui import schedule_form
-from forq_trio.ui.schedule_views import MARKS_MAX, lateness, needs_runs, next_day, row, verdict
+from forq_trio.ui.schedule_views import MARKS_MAX, lateness, missed_words, needs_runs, next_day, row, verdict
 
 NOW = 1_800_000_000_000
 HOUR = limits.HOUR_MS
@@ -40,6 +40,23 @@ BY_HAND = replace(run("by_hand"), nominal=None)
         ),
         ([LATE, run("missed", runs=2), SENT], "attention", "Missed 3 while stopped, sent the last"),
         ([LATE, LATE, run("missed", runs=2)], "attention", "Missed 4 while stopped, sent the last 2"),
+        (
+            [run("missed", runs=200, reason=f"200 {DROPPED}"), LATE, LATE],
+            "attention",
+            "Missed 1,200 while stopped, dropped 200",
+        ),
+        (
+            [LATE, run("missed", runs=200, reason=f"200 {DROPPED}"), LATE],
+            "attention",
+            "Missed 1,200 while stopped, dropped 200",
+        ),
+        (
+            [run("missed", runs=100, reason=f"100 {DROPPED}; {COUNTED_IN_PART}")],
+            "attention",
+            "Missed at least 1,100 while stopped, dropped at least 100",
+        ),
+        ([LATE] * 20, "attention", "Missed at least 20 while stopped, sent all"),
+        ([LATE] * 19, "attention", "Missed 19 while stopped, sent all"),
         ([LATE, SENT], "attention", "Missed 1 while stopped, sent it late"),
         ([LATE, LATE], "attention", "Missed 2 while stopped, sent all"),
         ([run("skipped")] * 2 + [SENT], "fine", "Skipped, the last is pending"),
@@ -51,6 +68,20 @@ BY_HAND = replace(run("by_hand"), nominal=None)
 def test_the_verdict_says_what_became_of_the_latest_runs(runs, level, text):
     said = verdict(PLAIN, runs, NOW)
     assert (said.level, said.text) == (level, text)
+
+
+@pytest.mark.parametrize(
+    ("missed", "words"),
+    [
+        (run("missed"), "Missed while stopped"),
+        (run("missed", runs=3), "3 missed while stopped, this one last"),
+        (run("missed", runs=100, reason=COUNTED_IN_PART), "At least 100 missed while stopped, this one last"),
+        (run("missed", runs=200, reason=f"200 {DROPPED}"), "200 of 1,200 missed while stopped were dropped"),
+        (run("missed", reason=f"1 {DROPPED}"), "1 of 1,001 missed while stopped were dropped"),
+    ],
+)
+def test_the_table_of_runs_says_how_many_were_missed_or_dropped(missed, words):
+    assert missed_words(missed) == words
 
 
 @pytest.mark.parametrize(

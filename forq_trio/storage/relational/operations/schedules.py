@@ -13,7 +13,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
 from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
 from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule
+from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule, is_dropped
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.relational.operations.moved_pages import id_of_moved
@@ -26,6 +26,8 @@ from forq_trio.storage.schedules import (
     advance,
     by_hand,
     check_share,
+    in_order,
+    is_catching_up,
     paused,
     refused,
     saved,
@@ -114,7 +116,8 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
     produced = _send(tx, stored)
     if not isinstance(produced, Produced):
         return produced
-    _note(tx, schedule_id, replace(stored, last_sequence=produced.sequence), by_hand(tx.now_ms, produced))
+    after = replace(stored, last_sequence=produced.sequence)
+    _note(tx, schedule_id, stored, after, (by_hand(tx.now_ms, produced),))
     return produced
 
 
@@ -158,22 +161,23 @@ def _run(tx: Transaction, schedule_id: int, allowance: Allowance) -> bool:
     """Do what is next for a schedule that is due; False if it has to wait."""
     stored = read_schedule(tx.query("read_schedule", schedule_id)[0])
     step = advance(stored, tx.now_ms)
-    after, results = step.after, [] if step.missed is None else [step.missed]
+    after, result = step.after, None
     if step.nominal is not None:
         at = step.nominal, tx.now_ms, step.late_ms
         pending = _pending(tx, stored)
         if pending is not None:
-            results.append(skipped(*at, pending, stored.last_sequence))
+            result = skipped(*at, pending, stored.last_sequence)
         else:
             outcome = _send(tx, stored)
             if isinstance(outcome, Deferred):
                 return False
             if isinstance(outcome, Produced):
                 after = replace(after, last_sequence=outcome.sequence)
-                results.append(sent(*at, outcome))
+                result = sent(*at, outcome)
             else:
-                results.append(refused(*at, outcome))
-    _note(tx, schedule_id, after, *results)
+                result = refused(*at, outcome)
+    results = in_order(step, result)
+    _note(tx, schedule_id, stored, after, results)
     tx.schedules.runs += results
     allowance.charge(step.cost, message_bytes(stored.new.content, stored.new.attributes))
     return True
@@ -200,11 +204,21 @@ def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Def
     return outcome[0] if isinstance(outcome, list) else outcome
 
 
-def _note(tx: Transaction, schedule_id: int, after: StoredSchedule, *results: SavedRun) -> None:
+def _note(
+    tx: Transaction,
+    schedule_id: int,
+    before: StoredSchedule,
+    after: StoredSchedule,
+    results: tuple[SavedRun, ...],
+) -> None:
     """Store a schedule and what became of its runs; the oldest ones are forgotten."""
-    numbered = list(enumerate(results, after.runs + 1))
+    runs = after.runs
+    if is_catching_up(before):
+        dropped = [run for run in read_runs(tx.query("runs_of_schedule", schedule_id, 1)) if is_dropped(run)]
+        results, runs = (*results, *dropped), runs - len(dropped)
+    numbered = list(enumerate(results, runs + 1))
     tx.run("add_run", [(schedule_id, number, _encode(run).decode()) for number, run in numbered])
-    runs = after.runs + len(results)
+    runs += len(results)
     if runs > limits.RUNS_KEPT_MAX:
         tx.query("forget_runs", schedule_id, runs - limits.RUNS_KEPT_MAX)
     _change(tx, schedule_id, replace(after, runs=runs))

@@ -52,8 +52,9 @@ UPDATE schedules SET paused_at = ?, paused_by = ?, next_run = ?, due_at = ?, las
 WHERE id = ?;
 
 -- name: add_run
--- What became of a run.
-INSERT INTO schedule_runs (schedule_id, number, run) VALUES (?, ?, ?);
+-- What became of a run. The number of a note that moves behind it is free.
+INSERT INTO schedule_runs (schedule_id, number, run) VALUES (?, ?, ?)
+ON CONFLICT (schedule_id, number) DO UPDATE SET run = excluded.run;
 
 -- name: forget_runs
 -- Forget the runs up to a number.
