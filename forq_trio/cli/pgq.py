@@ -68,11 +68,16 @@ def drop(table: str, yes: bool, db_url: str) -> None:
 @_db_url_option
 def check(table: str, db_url: str) -> None:
     """Say which of pgq's columns and indexes a table lacks. It may have more of both, and be partitioned."""
-    from forq_trio.pgq.layout import check_table
+    from forq_trio.pgq.layout import check_table, has_old_function
 
     with connected(db_url) as connection:
         check_table(connection, table)
+        is_old = has_old_function(connection, table)
     echo(f"{table} has all that pgq needs")
+    if is_old:
+        echo(
+            "its trigger's function is of an earlier version, and slows publishers down: `forq pgq create` renews it"
+        )
 
 
 @contextmanager

@@ -276,12 +276,11 @@ def connect(database_url: str) -> Connection:
         connection.prepare_threshold = None
     except psycopg.Error as problem:
         raise StorageUnavailable(f"the database cannot be reached: {_words(problem)}") from None
-    encoding = connection.info.parameter_status("server_encoding")
-    if encoding not in (None, "UTF8"):
+    try:
+        check_encoding(connection.info)
+    except DatabaseRefused:
         connection.close()
-        raise DatabaseRefused(
-            f"the database has the encoding {encoding}, which cannot store every text; use one of UTF8"
-        )
+        raise
     try:
         ((process,),) = connection.execute(SQL["server_process"])
         connection.pooled = pooled or process != connection.info.backend_pid
@@ -291,6 +290,15 @@ def connect(database_url: str) -> Connection:
         connection.close()
         raise StorageUnavailable(f"the database cannot be used: {_words(problem)}") from None
     return connection
+
+
+def check_encoding(info: psycopg.ConnectionInfo) -> None:
+    """Raise DatabaseRefused for a database whose encoding cannot store every text."""
+    encoding = info.parameter_status("server_encoding")
+    if encoding not in (None, "UTF8"):  # a pool may not say it
+        raise DatabaseRefused(
+            f"the database has the encoding {encoding}, which cannot store every text; use one of UTF8"
+        )
 
 
 def is_alive(connection: Connection) -> bool:

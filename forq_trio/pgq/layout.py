@@ -9,6 +9,7 @@ import psycopg
 from psycopg import sql
 
 from forq_trio.model import limits
+from forq_trio.pgq.connections import check_encoding
 from forq_trio.pgq.errors import NoTable, WrongTable
 from forq_trio.pgq.statements import CHANNEL, INDEXES, check_table_name, statement
 
@@ -32,9 +33,11 @@ def create_table(connection: psycopg.Connection[Any], table: str, *, notify: boo
     """Make the table, its indexes and its trigger where they are missing; only the trigger's function is replaced.
 
     notify: whether it has the trigger that tells waiting consumers of new messages. Raises InvalidTableName for a name
-    that leaves no space for those of the indexes, WrongTable for a table of another kind that has the name.
+    that leaves no space for those of the indexes, WrongTable for a table of another kind that has the name,
+    DatabaseRefused for a database whose encoding cannot store every text.
     """
     check_table_name(table, limits.PGQ_NEW_NAME_BYTES_MAX)
+    check_encoding(connection.info)
     with connection.transaction():
         connection.execute(statement("lock_creation", table), {})
         connection.execute(statement("create_table", table), {})
@@ -67,6 +70,14 @@ def check_table(connection: psycopg.Connection[Any], table: str) -> None:
     lacking = [need for (need,) in _rows(connection, "lacks_rights", table)]
     if lacking:
         raise WrongTable(f"the role of the connection may not {', '.join(lacking)} on the table {table!r}")
+
+
+def has_old_function(connection: psycopg.Connection[Any], table: str) -> bool:
+    """Whether the trigger is of an earlier version: it tells of each message, also where nobody waits.
+
+    `create_table` renews its function, if the role owns it.
+    """
+    return bool(_first(connection, "has_old_function", check_table_name(table)))
 
 
 def check_columns(connection: psycopg.Connection[Any], table: str) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 from psycopg.rows import tuple_row
 
-from forq_trio.pgq.connections import Connection, Connections, error_of
+from forq_trio.pgq.connections import Connection, Connections, check_encoding, error_of
 from forq_trio.pgq.errors import DatabaseRefused
 from forq_trio.pgq.messages import Injector, Message, Rows, rows_of
 from forq_trio.pgq.statements import check_table_name, statement
@@ -22,6 +22,7 @@ def publish(
     They are there once the caller commits, and never if the transaction is rolled back. injectors: add metadata to
     each. Raises InvalidPayload before anything is stored, DatabaseRefused, and what psycopg raises.
     """
+    check_encoding(connection.info)
     rows = _rows(table, messages, injectors)
     if not rows.payloads:
         return []
@@ -73,6 +74,7 @@ async def publish_async(
     injectors: Sequence[Injector] = (),
 ) -> list[UUID]:
     """`publish` for a connection of asyncio. Cancelled: psycopg cancels the statement."""
+    check_encoding(connection.info)
     rows = _rows(table, messages, injectors)
     if not rows.payloads:
         return []

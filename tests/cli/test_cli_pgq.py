@@ -34,6 +34,20 @@ def test_what_is_missing_is_named(forq, database):
         assert "the table 'half' lacks columns: started_at, locked_until, " in done.err
 
 
+def test_an_old_function_of_the_trigger_is_told(forq, database):
+    body = "BEGIN PERFORM pg_notify('forq_pgq', TG_TABLE_NAME); RETURN NULL; END"
+    pgq(forq, database, "create", "orders")
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE OR REPLACE FUNCTION forq_pgq_notify() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
+        )
+    done = pgq(forq, database, "check", "orders")
+    assert done.code == 0
+    assert "its trigger's function is of an earlier version" in done.out
+    pgq(forq, database, "create", "orders")
+    assert pgq(forq, database, "check", "orders").out == "orders has all that pgq needs\n"
+
+
 def test_the_url_may_stand_in_the_environment(forq, database, monkeypatch):
     monkeypatch.setenv("FORQ_PG_URL", database)
     assert forq("pgq", "create", "orders", "--no-notify").code == 0

@@ -5,7 +5,7 @@ import pytest
 from psycopg import sql
 
 from forq_trio import pgq
-from forq_trio.pgq.layout import COLUMNS
+from forq_trio.pgq.layout import COLUMNS, has_old_function
 
 INDEXES = ("created_at_idx", "processed_at_null_idx", "scheduled_for_idx", "metadata_idx")
 
@@ -103,6 +103,21 @@ def test_the_trigger_is_only_where_it_is_wanted(connection) -> None:
     for _ in range(2):
         pgq.create_table(connection, "quiet")
     assert connection.execute(triggers).fetchone() == (1,)
+
+
+def test_an_old_function_of_the_trigger_is_noticed(connection) -> None:
+    body = "BEGIN PERFORM pg_notify('forq_pgq', TG_TABLE_NAME); RETURN NULL; END"
+    with connection.transaction(force_rollback=True):  # all tables of the database share the function
+        pgq.create_table(connection, "newer")
+        assert not has_old_function(connection, "newer")
+        connection.execute(
+            f"CREATE OR REPLACE FUNCTION forq_pgq_notify() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
+        )
+        assert has_old_function(connection, "newer")
+        pgq.create_table(connection, "silent", notify=False)
+        assert not has_old_function(connection, "silent")
+        pgq.create_table(connection, "newer")
+        assert not has_old_function(connection, "newer")
 
 
 def test_a_role_makes_a_table_beside_those_of_another(connection) -> None:

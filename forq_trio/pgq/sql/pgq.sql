@@ -129,6 +129,14 @@ CREATE TRIGGER {trigger} AFTER INSERT ON {table} FOR EACH STATEMENT EXECUTE FUNC
 -- Whether the table has the trigger.
 SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass(%(quoted)s) AND tgname = %(trigger)s);
 
+-- name: has_old_function
+-- Whether the table's trigger runs a function of an earlier version, which does not ask whether somebody waits.
+SELECT EXISTS (
+    SELECT FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+    WHERE tgrelid = to_regclass(%(quoted)s) AND tgname = %(trigger)s
+        AND prosrc LIKE '%%pg_notify%%' AND prosrc NOT LIKE '%%pg_try_advisory_lock(1718579825, key)%%'
+);
+
 -- name: drop_table
 -- The queue with its messages and indexes.
 DROP TABLE IF EXISTS {table};

@@ -1,5 +1,6 @@
 """A database that cannot store every text is refused by the name of its encoding, before anything is made in it."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import LiteralString
 
@@ -42,3 +43,23 @@ def test_so_is_one_for_tables_of_pgq(other):
     encoding, url = other
     with pytest.raises(pgq.DatabaseRefused, match=f"has the encoding {encoding}"), connected(url):
         raise AssertionError
+
+
+def test_so_is_a_connection_of_the_caller_to_one(other):
+    encoding, url = other
+    with psycopg.connect(url) as connection:
+        for use in (pgq.create_table, lambda given, table: pgq.publish(given, table, pgq.Message({"a": 1}))):
+            with pytest.raises(pgq.DatabaseRefused, match=f"has the encoding {encoding}"):
+                use(connection, "orders")
+        assert connection.execute("SELECT to_regclass('orders')").fetchone() == (None,)
+
+
+def test_so_is_one_of_asyncio(other):
+    encoding, url = other
+
+    async def publish() -> None:
+        async with await psycopg.AsyncConnection.connect(url) as connection:
+            with pytest.raises(pgq.DatabaseRefused, match=f"has the encoding {encoding}"):
+                await pgq.publish_async(connection, "orders", pgq.Message({"a": 1}))
+
+    asyncio.run(publish())
