@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from forq_trio.cli.exits import Exit, Failure
-from forq_trio.client.address import DEFAULT_URL, is_server_url
+from forq_trio.client.address import address_of
 from forq_trio.model.secrets import why_no_secret
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
 
 def secret_for(url: str) -> str:
     """The secret of FORQ_AUTH_SECRET. Raises Failure when it, or the URL of the server, is not valid."""
-    if not is_server_url(url):
-        raise Failure(f"{url!r} is not the URL of a server, such as {DEFAULT_URL}", Exit.USAGE)
+    try:
+        address_of(url)
+    except ValueError as problem:
+        raise Failure(str(problem), Exit.USAGE) from None
     secret = os.environ.get("FORQ_AUTH_SECRET", "")
     if not secret:
         raise Failure(

@@ -43,7 +43,7 @@ def address_of(url: str) -> Address:
     except ValueError:  # half an IPv6 address, or a port past 65535
         usable = False
     if not usable:
-        raise ValueError(f"{without_credentials(url)!r} is not the URL of a server")
+        raise ValueError(f"{without_credentials(url)!r} is not the URL of a server, such as {DEFAULT_URL}")
     host = parts.hostname or ""
     _check_labels(host)
     port = _PORTS[parts.scheme] if parts.port is None else parts.port

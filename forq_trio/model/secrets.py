@@ -1,5 +1,6 @@
 """What text a secret may be: the server's, an access token, and what a client presents."""
 
+from forq_trio.model.checks import check_is_text
 from forq_trio.model.client_errors import InvalidSecret
 
 _LINE_ENDS = "\r\n"
@@ -17,6 +18,8 @@ def why_no_secret(text: str) -> str | None:
         return "has quotes around it, which would be part of it: leave them out"
     if text[-1] in _LINE_ENDS:
         return "ends with a line end, which an HTTP header cannot carry: leave it out"
+    if text.startswith("\ufeff"):
+        return "begins with a byte order mark, which an HTTP header cannot carry: leave it out"
     if not text.isascii():
         return "has characters that are not ASCII, which an HTTP header cannot carry"
     if text != text.strip():
@@ -27,7 +30,8 @@ def why_no_secret(text: str) -> str | None:
 
 
 def check_secret(text: str, name: str = "the secret") -> str:
-    """The secret. name: where it comes from. Raises InvalidSecret."""
+    """The secret. name: where it comes from. Raises InvalidSecret, and TypeError for what is no str."""
+    check_is_text(name, text)
     if (reason := why_no_secret(text)) is not None:
         raise InvalidSecret(f"{name} {reason}")
     return text

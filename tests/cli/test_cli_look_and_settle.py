@@ -298,7 +298,13 @@ def test_after_too_many_wrong_secrets(
 def test_what_is_no_url(forq: Forq, url: str):
     outcome = forq("queues", "--url", url)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"forq: {url!r} is not the URL of a server")
+    assert outcome.err.startswith(f"forq: {url!r} is not the URL of a server, such as http://localhost:8080")
+
+
+def test_the_password_of_a_url_that_is_none_is_not_told(forq: Forq):
+    outcome = forq("queues", "--url", "http://me:geheim@forq:0")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("forq: 'http://forq:0' is not the URL of a server")
 
 
 def test_nobody_listens(forq: Forq, monkeypatch: pytest.MonkeyPatch):

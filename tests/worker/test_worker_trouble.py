@@ -413,6 +413,8 @@ async def test_without_a_secret_the_first_refusal_ends_a_worker(monkeypatch) -> 
 async def test_a_secret_that_no_request_can_carry_ends_a_worker(secret, monkeypatch) -> None:
     with pytest.raises(InvalidSecret, match=r"^the secret "):
         Worker("http://localhost", secret=secret)
+    with pytest.raises(TypeError, match=r"secret is text \(str\), not bytes"):
+        Worker("http://localhost", secret=secret.encode())
     monkeypatch.setenv("FORQ_AUTH_SECRET", secret)
     app = Worker("http://localhost")
     app.on("q")(nothing)
