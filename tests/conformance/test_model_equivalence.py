@@ -35,8 +35,8 @@ from forq_trio.model.consumers import Settling, consumer_key
 from forq_trio.model.messages import Delivery, NewMessage
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Engine, EngineSettings
 from forq_trio.storage.logs import event_bytes
-from forq_trio.storage.postgres.connection import DatabaseFailed
 from forq_trio.storage.postgres.engine import PostgresEngine
+from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.relational.parts.heads import Heads
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine

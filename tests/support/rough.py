@@ -11,7 +11,7 @@ from typing import Any
 
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.storage.engine import Batch, BatchResult
-from forq_trio.storage.postgres.connection import DatabaseFailed
+from forq_trio.storage.postgres.failures import DatabaseFailed
 from support.cuts import cut_one
 from support.dealt import Dealt
 

@@ -23,7 +23,6 @@ from psycopg.adapt import AdaptersMap, Transformer
 from psycopg.types.numeric import IntLoader
 from psycopg.types.string import TextLoader
 
-from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.storage.postgres.bindings import array, encoded
 from forq_trio.storage.postgres.connecting import NotConnected, cancel, connect
 from forq_trio.storage.postgres.dialect import (
@@ -40,6 +39,7 @@ from forq_trio.storage.postgres.dialect import (
     UPDATES_MANY,
     WRITTEN_TABLES,
 )
+from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed, error_of, one_line
 from forq_trio.storage.postgres.many_rows import by_place
 from forq_trio.storage.relational.connection import Rows
 
@@ -55,33 +55,6 @@ _COMMAND, _TUPLES, _SYNC = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq
 _FINE = (_COMMAND, _TUPLES)
 _STARTED = "(started)"
 """Among the results that are due: of no statement's name."""
-_DISK_FULL = "53100"
-LOCK_TIMEOUT = "55P03"
-_OF_A_STATEMENT = ("22", "23")
-"""Classes of errors that are the fault of a value, not of the database: the command fails alone."""
-
-
-class StatementFailed(Exception):
-    """A statement was refused for its values"""
-
-
-class DatabaseFailed(Exception):
-    """The database, or the connection, failed; sqlstate is "" where the connection is lost"""
-
-    def __init__(self, message: str, sqlstate: str = "") -> None:
-        super().__init__(message)
-        self.sqlstate = sqlstate
-
-
-def unavailable(error: DatabaseFailed) -> StorageUnavailable:
-    """The error for callers when nothing was changed."""
-    return (StorageFull if error.sqlstate == _DISK_FULL else StorageUnavailable)(str(error))
-
-
-class Outdated(StorageUnavailable):
-    """A newer version of forq-trio uses the database, and this one must not write to it any more"""
-
-    told = True
 
 
 class _Adapters:
@@ -118,7 +91,7 @@ class PgConnection:
         try:
             self._pg = connect(self._conninfo)
         except (NotConnected, Error) as error:
-            raise DatabaseFailed(_one_line(str(error))) from None
+            raise DatabaseFailed(one_line(str(error))) from None
         self._pg.nonblocking = 1
         self._pg.enter_pipeline_mode()
         self._poll = select.poll()
@@ -160,7 +133,7 @@ class PgConnection:
             rows = self.wait()
         except (StatementFailed, DatabaseFailed, Error) as error:
             self._pg.finish()
-            raise DatabaseFailed(_one_line(str(error)), getattr(error, "sqlstate", "")) from error
+            raise DatabaseFailed(one_line(str(error)), getattr(error, "sqlstate", "")) from error
         return rows[0][0] if rows else None
 
     @property
@@ -208,7 +181,7 @@ class PgConnection:
                         self._prepared.discard(str(name))
             self._take_notifications()
         except Error as error:
-            raise DatabaseFailed(_one_line(str(error))) from error
+            raise DatabaseFailed(one_line(str(error))) from error
         payloads, size = self._notified, self._notified_bytes
         self._notified, self._notified_bytes = [], 0
         return None if size > NOTIFIED_BYTES_MAX else [each.decode(errors="replace") for each in payloads]
@@ -272,7 +245,7 @@ class PgConnection:
                     self._prepared.add(name)
                 self._pg.send_query_prepared(name.encode(), values, formats)
         except Error as error:
-            raise DatabaseFailed(_one_line(str(error))) from error
+            raise DatabaseFailed(one_line(str(error))) from error
         self._sent.append(None)
         if name in CHANGING:
             self.wrote = True
@@ -407,7 +380,7 @@ class PgConnection:
                 if isinstance(due, str):
                     self._prepared.discard(due)
                 if status == pq.ExecStatus.FATAL_ERROR and error is None:
-                    error = _error(result)
+                    error = error_of(result)
         if error is not None:
             raise error
         return rows
@@ -419,7 +392,7 @@ class PgConnection:
         result = self._pg.exec_(statements.encode())
         self._pg.enter_pipeline_mode()
         if result.status not in _FINE:
-            raise _error(result)
+            raise error_of(result)
 
     def drain(self) -> None:
         """Wait for all results, forget them, and ignore statements that failed for their values."""
@@ -445,7 +418,7 @@ class PgConnection:
                 pg.consume_input()
                 self._take_notifications()
         except Error as error:
-            raise DatabaseFailed(_one_line(str(error))) from error
+            raise DatabaseFailed(one_line(str(error))) from error
 
     def _received(self) -> Iterator[pq.abc.PGresult]:
         """The results that have come; the end of each part is one of them. Raises DatabaseFailed."""
@@ -454,7 +427,7 @@ class PgConnection:
             result = pg.get_result()
             if result is None:
                 if pg.status != pq.ConnStatus.OK:
-                    raise DatabaseFailed(_one_line(pg.get_error_message()))
+                    raise DatabaseFailed(one_line(pg.get_error_message()))
                 continue
             if result.status == _SYNC:
                 self._syncs -= 1
@@ -489,16 +462,3 @@ class _Rows:
 
     def close(self) -> None:
         """Nothing is left to read."""
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())
-
-
-def _error(result: pq.abc.PGresult) -> Exception:
-    sqlstate = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
-    primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
-    message = _one_line(primary.decode(errors="replace"))
-    if sqlstate[:2] in _OF_A_STATEMENT:
-        return StatementFailed(message)
-    return DatabaseFailed(message, sqlstate)

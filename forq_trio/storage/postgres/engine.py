@@ -38,7 +38,8 @@ from forq_trio.model.errors import (
     ZeroCharacter,
 )
 from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
-from forq_trio.storage.postgres.connection import LOCK_TIMEOUT, DatabaseFailed, PgConnection, StatementFailed
+from forq_trio.storage.postgres.connection import PgConnection
+from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, StatementFailed
 from forq_trio.storage.postgres.listener import Notices, PgListener, check_listened
 from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader

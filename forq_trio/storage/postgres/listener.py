@@ -20,7 +20,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
 from forq_trio.model.processes import HeardProcess, ProcessReport
 from forq_trio.model.wake_ups import WakeUps
-from forq_trio.storage.postgres.connection import DatabaseFailed
+from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.postgres.open import Address
 
 NOTIFY_BYTES_MAX = 7_000

@@ -13,11 +13,11 @@ from forq_trio.model.errors import StorageOpenError, StorageUnavailable
 from forq_trio.storage.migrate import Applied, Migrated, load, pending
 from forq_trio.storage.move import MARK, half_filled_by_move
 from forq_trio.storage.postgres.connecting import CONNECT_SECONDS
-from forq_trio.storage.postgres.connection import (
+from forq_trio.storage.postgres.connection import PgConnection
+from forq_trio.storage.postgres.failures import (
     LOCK_TIMEOUT,
     DatabaseFailed,
     Outdated,
-    PgConnection,
     StatementFailed,
     unavailable,
 )

@@ -10,8 +10,9 @@ from forq_trio.model.database_state import DatabaseReading, SnapshotHolder
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.new_message import NewMessage
 from forq_trio.model.outboxes import SetAside
-from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection, StatementFailed
+from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.dialect import PAGES
+from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed
 from forq_trio.storage.postgres.open import Address
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.relational.reader import SqlReader

@@ -11,7 +11,8 @@ from contextlib import closing
 from forq_trio.model import limits
 from forq_trio.model.engine_facts import ReplicaState
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.postgres.connection import DatabaseFailed, PgConnection
+from forq_trio.storage.postgres.connection import PgConnection
+from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.postgres.open import Address
 
 _LOOK_SECONDS = 0.005

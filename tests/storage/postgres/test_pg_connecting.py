@@ -8,7 +8,7 @@ import pytest
 
 from forq_trio.storage.postgres import connecting, connection
 from forq_trio.storage.postgres.connecting import NotConnected, connect
-from forq_trio.storage.postgres.connection import DatabaseFailed
+from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.postgres.open import Address
 from support.database_proxy import ANSWERED, Fault, database_proxy
 
