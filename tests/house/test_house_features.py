@@ -34,7 +34,7 @@ FEATURES = {
     "history": Feature(r"\bhistory\b", r"history", 72),
     "outboxes": Feature(r"[Oo]utbox", r"outbox", 27),
     "pipelines": Feature(
-        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 23
+        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 21
     ),
 }
 

@@ -129,7 +129,7 @@ def take_left(batches: Sequence[StoredBatch], last: int, tx: Transaction) -> Non
         else:
             if "wakes" in shipped.parts:
                 tx.wakes.take_over(shipped.parts["wakes"])
-            if "stages" in shipped.parts:
-                tx.stages.raise_last_entry(shipped.parts["stages"].last_entry)
+            if "staging" in shipped.parts:
+                tx.staging.raise_last_entry(shipped.parts["staging"].last_entry)
     tx.wakes.adopt()
-    tx.stages.adopt()
+    tx.staging.adopt()

@@ -51,7 +51,7 @@ class Cache:
 
     @property
     def staging(self) -> Staging:
-        return self.parts.stages.committed
+        return self.parts.staging.committed
 
     @property
     def schedules(self) -> ScheduleTotals:

@@ -153,7 +153,7 @@ class SqlEngine(ABC):
         self._is_open = True
         if self._is_due(batch.now_ms):
             due.settle_due(tx)
-        if batch.moves_staged and tx.stages.totals.in_progress:
+        if batch.moves_staged and tx.staging.totals.in_progress:
             publishing.advance(tx)
         if batch.moves_staged and _has_come(tx.schedules.totals.due_at, batch.now_ms):
             schedules.run_due(tx)
@@ -217,7 +217,7 @@ class SqlEngine(ABC):
             times.append(
                 tx.now_ms
             )  # not instead of an earlier one, which would be forgotten if the clock is set back
-        if tx.stages.totals.in_progress:
+        if tx.staging.totals.in_progress:
             times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
         next_run = tx.schedules.totals.due_at
         if not batch.moves_staged and _has_come(next_run, tx.now_ms):

@@ -64,7 +64,7 @@ VALUES: dict[str, Any] = {
         ConsumerTotals(1, 2, 3),
     ),
     "leased_pages": (1_700_000_000_000, {"q": 1_700_000_000_004}),
-    "stages": Staging(1, 2, 3, 4, 5, 6, {"key": KeyShare(1, 2, 3)}),
+    "staging": Staging(1, 2, 3, 4, 5, 6, {"key": KeyShare(1, 2, 3)}),
     "history": ({"q": QueueHistory(1, 2, HistoryCounts(3, 4)), "r": None}, Log(True, 2, 3, 4, 5)),
     "events": (Log(True, 1, 2, 3, 4), ["q"]),
     "set_aside": (1_700_000_000_000, [SetAside("q", 8, "damaged")], True),
@@ -80,17 +80,18 @@ GOLDEN = b64decode(
     Z2VzdNlAc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc6drZXlOYW1loXSpa2V5RG
     lnZXN02UBkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkqWNyZWF0ZWRBdAGpZXhw
     aXJlc0F0AqpsYXN0VXNlZEF0A6ZjbGllbnSpMTI3LjAuMC4xpWFnZW50p2Jyb3dzZXKhdcCocmVkcml2ZXOCoTHeABWiaWTZJDAwMDAwMDAwLTAwMD
-    AtNDAwMC04MDAwLTAwMDAwMDAwMDAwMaVxdWV1ZaVxLWRscaZhY3Rpb26ncmVkcml2ZaVzdGF0ZadydW5uaW5npmRyeVJ1bsKmZmlsdGVyiKZyZWFz
-    b27ApXNpbmNlwKV1bnRpbMCqYXR0cmlidXRlc4CkdGV4dMClZXJyb3LArWFib3ZlU2VxdWVuY2XAqWVycm9yTGlrZcCmdGFyZ2V0wK1yYXRlUGVyU2
-    Vjb25kwKhzZWFyY2hlZACldG90YWwAp21hdGNoZWQAp3NraXBwZWQApW1vdmVkAKlzdGFydGVkQXQBqXN0YXJ0ZWRCecCocGF1c2VkQXTAqmZpbmlz
-    aGVkQXTApWVycm9ywK5iZWZvcmVTZXF1ZW5jZcCmd2Fsa2VyoKh3YWxrZWRBdAChMsCpY29uc3VtZXJzkoKhY94AEqVxdWV1ZaFxpG5hbWWhY6pnZW
-    5lcmF0aW9uAadpZGxlX21zzgUmXACmbGVhc2VkAKxhY2tub3dsZWRnZWQAr3JlbGVhc2VkX2JlZm9yZQCkb3BlboWmbnVtYmVyAqhtZXNzYWdlcwGl
-    Ynl0ZXMBpXBhZ2VzAadtYWRlX2F0Aahjb21wbGV0ZcKlYWhlYWTArmFoZWFkX2NvbXBsZXRlwqhzZXR0bGluZ6thY2tub3dsZWRnZa1zZXR0bGVkX3
-    BhZ2VzAKRrZXB0kYWmbnVtYmVyAahtZXNzYWdlcwClYnl0ZXMApXBhZ2VzAKdtYWRlX2F0AKhkcm9wcGluZ5GFpm51bWJlcgCobWVzc2FnZXMApWJ5
-    dGVzAKVwYWdlcwCnbWFkZV9hdACpb3BlbmVkX2F0Aad1c2VkX2F0AqdtYWRlX2J5oT+hZMCEq3BhZ2VzX2J5dGVzAbRmb3Jnb3R0ZW5fZ2VuZXJhdG
-    lvbgKwZm9yZ290dGVuX251bWJlcgOsbGVhc2VkX2J5dGVzAKxsZWFzZWRfcGFnZXOSzwAAAYvP5WgAgaFxzwAAAYvP5WgEpnN0YWdlc4emc3RhZ2Vz
-    AaVieXRlcwKraW5fcHJvZ3Jlc3MDq2ZpcnN0X2VudHJ5BKpsYXN0X2VudHJ5BaRhcHBzBqZzaGFyZXOBo2tleYOmc3RhZ2VzAaVieXRlcwKkYXBwcw
-    OnaGlzdG9yeZKCoXGTAQKSAwShcsCVwwIDBAWmZXZlbnRzkpXDAQIDBJGhcalzZXRfYXNpZGWTzwAAAYvP5WgAkZOhcQinZGFtYWdlZMM=
+    AtNDAwMC04MDAwLTAwMDAwMDAwMDAwMaVxdWV1ZaVxLWRscaZhY3Rpb26ncmVkcml2ZaVzdGF0ZadydW5uaW5npmRyeVJ1bsKmdGFyZ2V0wK1yYXRl
+    UGVyU2Vjb25kwKV0b3RhbACpc3RhcnRlZEF0AalzdGFydGVkQnnAqHBhdXNlZEF0wKpmaW5pc2hlZEF0wKZmaWx0ZXKIpnJlYXNvbsClc2luY2XApX
+    VudGlswKphdHRyaWJ1dGVzgKR0ZXh0wKVlcnJvcsCtYWJvdmVTZXF1ZW5jZcCpZXJyb3JMaWtlwKhzZWFyY2hlZACnbWF0Y2hlZACnc2tpcHBlZACl
+    bW92ZWQApWVycm9ywK5iZWZvcmVTZXF1ZW5jZcCmd2Fsa2VyoKh3YWxrZWRBdAChMsCpY29uc3VtZXJzkoKhY94AFKVxdWV1ZaFxpG5hbWWhY6pnZW
+    5lcmF0aW9uAadpZGxlX21zzgUmXACmbGVhc2VkAKlsZWFzZWRfYXQArGFja25vd2xlZGdlZACvcmVsZWFzZWRfYmVmb3JlAKRvcGVuhqZudW1iZXIC
+    qG1lc3NhZ2VzAaVieXRlcwGlcGFnZXMBp21hZGVfYXQBp2ZvbGxvd3MAqGNvbXBsZXRlwqVhaGVhZMCuYWhlYWRfY29tcGxldGXCqHNldHRsaW5nq2
+    Fja25vd2xlZGdlrXNldHRsZWRfcGFnZXMApGtlcHSRhqZudW1iZXIBqG1lc3NhZ2VzAKVieXRlcwClcGFnZXMAp21hZGVfYXQAp2ZvbGxvd3MAqGRy
+    b3BwaW5nkYambnVtYmVyAKhtZXNzYWdlcwClYnl0ZXMApXBhZ2VzAKdtYWRlX2F0AKdmb2xsb3dzAKlvcGVuZWRfYXQBp3VzZWRfYXQCp21hZGVfYn
+    mhP6pjcmVhdGVkX2F0AKFkwISrcGFnZXNfYnl0ZXMBtGZvcmdvdHRlbl9nZW5lcmF0aW9uArBmb3Jnb3R0ZW5fbnVtYmVyA6xsZWFzZWRfYnl0ZXMA
+    rGxlYXNlZF9wYWdlc5LPAAABi8/laACBoXHPAAABi8/laASnc3RhZ2luZ4emc3RhZ2VzAaVieXRlcwKraW5fcHJvZ3Jlc3MDq2ZpcnN0X2VudHJ5BK
+    psYXN0X2VudHJ5BaRhcHBzBqZzaGFyZXOBo2tleYOmc3RhZ2VzAaVieXRlcwKkYXBwcwOnaGlzdG9yeZKCoXGTAQKSAwShcsCVwwIDBAWmZXZlbnRz
+    kpXDAQIDBJGhcalzZXRfYXNpZGWTzwAAAYvP5WgAkZOhcQinZGFtYWdlZMM=
     """
 )
 
@@ -137,7 +138,7 @@ def test_what_a_later_version_adds_is_ignored(later: Any) -> None:
     consumers, _ = parts["consumers"]
     for each in (parts["tokens"], parts["sessions"], parts["redrives"], consumers):
         next(iter(each.values()))["later"] = 1
-    parts["stages"]["later"] = 1
+    parts["staging"]["later"] = 1
     parts["later"] = later
     assert unpack(msgspec.msgpack.encode((now_ms, parts))) == unpack(GOLDEN)
 

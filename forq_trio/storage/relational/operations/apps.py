@@ -35,7 +35,7 @@ def matching_apps(tx: Transaction, command: Publish) -> Apps | ForqError:
     if isinstance(matching, ForqError):
         return matching
     apps = {number: known[number] for number in matching}
-    full = rules.full_of_apps(tx.stages.totals, list(apps.values()), command.key)
+    full = rules.full_of_apps(tx.staging.totals, list(apps.values()), command.key)
     if full is not None and _to_forget(tx, command.key, full) is None and not _is_there(apps, command):
         return rules.refused(full)
     return apps
@@ -49,14 +49,14 @@ def note_version(tx: Transaction, command: Publish, matching: Apps) -> None:
     """An app published a version: it replaces the matching ones, and one that is forgotten where there are too many."""
     for number, app in matching.items():
         _forget(tx, number, app.made_by)
-    forgotten = _to_forget(tx, command.key, rules.full_of_apps(tx.stages.totals, (), command.key))
+    forgotten = _to_forget(tx, command.key, rules.full_of_apps(tx.staging.totals, (), command.key))
     if forgotten is not None:
         _forget(tx, *forgotten)
     after = rules.app_after(list(matching.values()), command, tx.now_ms)
     queues = _encode(after.queues).decode()
     tx.query("save_app", after.app, after.version, after.published_at, after.once, after.made_by, queues)
-    shares = shares_with(tx.stages.totals.shares, after.made_by, apps=1)
-    tx.stages.totals = replace(tx.stages.totals, apps=tx.stages.totals.apps + 1, shares=shares)
+    shares = shares_with(tx.staging.totals.shares, after.made_by, apps=1)
+    tx.staging.totals = replace(tx.staging.totals, apps=tx.staging.totals.apps + 1, shares=shares)
 
 
 def _to_forget(tx: Transaction, key: Key, full: Full | None) -> tuple[int, str] | None:
@@ -83,8 +83,8 @@ def _oldest(tx: Transaction, once: bool) -> list[Any]:
 def _forget(tx: Transaction, number: int, made_by: str) -> None:
     tx.query("forget_app", number)
     tx.lookups.oldest_apps.clear()
-    shares = shares_with(tx.stages.totals.shares, made_by, apps=-1)
-    tx.stages.totals = replace(tx.stages.totals, apps=tx.stages.totals.apps - 1, shares=shares)
+    shares = shares_with(tx.staging.totals.shares, made_by, apps=-1)
+    tx.staging.totals = replace(tx.staging.totals, apps=tx.staging.totals.apps - 1, shares=shares)
 
 
 @operation_on_each(ForgetApp, changes=lambda _, command: [command.app])

@@ -48,11 +48,11 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
         parts, messages, size = tx.query("find_staged_page", found[0][0], command.page)[0]
         if parts:
             return Staged(messages, size)
-    if not found and share_of(tx.stages.totals, made_by).stages >= limits.STAGES_A_KEY_MAX:
+    if not found and share_of(tx.staging.totals, made_by).stages >= limits.STAGES_A_KEY_MAX:
         for stage_id, maker, queue in tx.query("oldest_empty_stage", made_by):
             tx.connection.changed_in(queue)
             _queue_stages(tx, [(stage_id, maker)], published=False)
-    refusal = check_staging(tx.stages.totals, command, made_by, is_new=not found)
+    refusal = check_staging(tx.staging.totals, command, made_by, is_new=not found)
     if refusal is not None:
         return refusal
     expires_at = tx.now_ms + limits.STAGE_LIFE_MS
@@ -66,8 +66,8 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     size = sum(part.bytes for part in command.parts)
     stored = stored_bytes(command)
     tx.query("grow_stage", stage_id, page, messages, size, expires_at, stored)
-    staging = tx.stages.totals
-    tx.stages.totals = replace(
+    staging = tx.staging.totals
+    tx.staging.totals = replace(
         staging,
         stages=staging.stages + (not found),
         bytes=staging.bytes + stored,
@@ -84,7 +84,7 @@ def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferr
     if isinstance(matching, ForqError):
         return matching
     if any(app.version >= command.version for app in matching.values()):
-        return Published(False, 0, tx.stages.totals.last_entry)
+        return Published(False, 0, tx.staging.totals.last_entry)
     waiting = []
     new: dict[str, Space] = {}
     twice = repeated(command.stages)
@@ -108,12 +108,12 @@ def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferr
             return refusal
     _queue_stages(tx, waiting, published=True)
     note_version(tx, command, matching)
-    return Published(True, sum(space.messages for space in new.values()), tx.stages.totals.last_entry)
+    return Published(True, sum(space.messages for space in new.values()), tx.staging.totals.last_entry)
 
 
 def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, published: bool) -> None:
     """Number these stages, each with the key that made it, behind all others: they enter in this order."""
-    staging, count = tx.stages.totals, len(waiting)
+    staging, count = tx.staging.totals, len(waiting)
     numbered = enumerate(waiting, staging.last_entry + 1)
     tx.run("queue_stage", [(stage_id, entry, published) for entry, (stage_id, _) in numbered])
     shares = staging.shares
@@ -124,7 +124,7 @@ def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, publis
         if published and waiting and staging.first_entry is None
         else staging.first_entry
     )
-    tx.stages.totals = replace(
+    tx.staging.totals = replace(
         staging,
         last_entry=staging.last_entry + count,
         in_progress=staging.in_progress + count,
@@ -157,7 +157,7 @@ def advance(tx: Transaction) -> None:
         _take_parts(tx, step, parts_max)
         return
     for _ in range(parts_max):
-        if step.is_full or not tx.stages.totals.in_progress:
+        if step.is_full or not tx.staging.totals.in_progress:
             return
         error = tx.attempt(lambda: _take_parts(tx, step, 1))
         if error is not None:
@@ -167,8 +167,8 @@ def advance(tx: Transaction) -> None:
 def _set_stage_aside(tx: Transaction, error: Exception) -> None:
     stage_id, queue, _, size, _ = tx.query("next_stage")[0]
     tx.query("set_stage_aside", stage_id)
-    in_progress, first = tx.stages.totals.in_progress - 1, tx.query("first_entry")[0][0]
-    tx.stages.totals = replace(tx.stages.totals, in_progress=in_progress, first_entry=first)
+    in_progress, first = tx.staging.totals.in_progress - 1, tx.query("first_entry")[0][0]
+    tx.staging.totals = replace(tx.staging.totals, in_progress=in_progress, first_entry=first)
     tx.set_aside.messages.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
 
 
@@ -193,15 +193,17 @@ def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
             messages += part_messages
             size += part_bytes
             stored += body_bytes
-        shares = shares_with(tx.stages.totals.shares, made_by, size=-stored)
-        tx.stages.totals = replace(tx.stages.totals, bytes=tx.stages.totals.bytes - stored, shares=shares)
+        shares = shares_with(tx.staging.totals.shares, made_by, size=-stored)
+        tx.staging.totals = replace(tx.staging.totals, bytes=tx.staging.totals.bytes - stored, shares=shares)
         if parts:
             break
         tx.query("forget_stage", stage_id)
-        tx.stages.totals = replace(
-            tx.stages.totals, stages=tx.stages.totals.stages - 1, in_progress=tx.stages.totals.in_progress - 1
+        tx.staging.totals = replace(
+            tx.staging.totals,
+            stages=tx.staging.totals.stages - 1,
+            in_progress=tx.staging.totals.in_progress - 1,
         )
         ended += 1
     if ended:
-        tx.stages.totals = replace(tx.stages.totals, first_entry=tx.query("first_entry")[0][0])
+        tx.staging.totals = replace(tx.staging.totals, first_entry=tx.query("first_entry")[0][0])
     tx.write_inserts()

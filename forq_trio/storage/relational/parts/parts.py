@@ -28,7 +28,7 @@ from forq_trio.storage.relational.parts.small_tables import (
     SessionTable,
     TokenTable,
 )
-from forq_trio.storage.relational.parts.staging import Stages
+from forq_trio.storage.relational.parts.staging import StagingTotals
 from forq_trio.storage.relational.parts.wakes import QueueWakes
 from forq_trio.storage.relational.statements import Query
 
@@ -54,7 +54,7 @@ class Parts:
     redrives: RedriveTable
     consumers: ConsumerTable
     leased_pages: LeasedPages
-    stages: Stages
+    staging: StagingTotals
     history: HistoryLog
     events: EventLog
     set_aside: SetAsideMessages
@@ -86,7 +86,7 @@ class Parts:
             redrives=RedriveTable(),
             consumers=ConsumerTable(),
             leased_pages=LeasedPages(),
-            stages=Stages(),
+            staging=StagingTotals(),
             history=HistoryLog(enabled=defaults.history),
             events=EventLog(enabled=defaults.events),
             set_aside=SetAsideMessages(),
@@ -127,5 +127,5 @@ class Parts:
             self.wakes.committed_next
             or self.freed
             or self.grouped.queues_unholding()
-            or self.stages.committed.in_progress
+            or self.staging.committed.in_progress
         )

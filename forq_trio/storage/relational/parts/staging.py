@@ -10,7 +10,7 @@ from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query
 
 
-class Stages(Part):
+class StagingTotals(Part):
     """The totals of all stages and apps."""
 
     shipped = Staging
