@@ -55,7 +55,7 @@ class SpaceFacts(Struct, frozen=True, kw_only=True):
     reserve_bytes: of the reserve file; 0 while there is none. free_bytes: of the disk, beside that file, at the last
     look. wanted_disk_bytes, wanted_file_bytes: how much has to be free for sends to be accepted again, of the disk
     beside the reserve file, or in the database file. refused_since: epoch ms; None while sends are accepted.
-    refused: how many calls were refused since.
+    refused: how many calls were refused since. reserves: whether FORQ_DISK_RESERVE_MB is more than 0.
     """
 
     reserve_bytes: int
@@ -64,14 +64,14 @@ class SpaceFacts(Struct, frozen=True, kw_only=True):
     wanted_file_bytes: int
     refused_since: int | None
     refused: int
+    reserves: bool
 
     @property
     def need(self) -> str:
         """The space that sends need, and what an operator can do."""
-        return (
-            f"The disk has {words.size(self.free_bytes)} free; sends need {words.size(self.wanted_disk_bytes)}: "
-            "make space or lower FORQ_DISK_RESERVE_MB"
-        )
+        what = "make space or lower FORQ_DISK_RESERVE_MB" if self.reserves else "make space"
+        free, wanted = words.size(self.free_bytes), words.size(self.wanted_disk_bytes)
+        return f"The disk has {free} free; sends need {wanted}: {what}"
 
 
 class SendsAgain:
@@ -244,6 +244,7 @@ class DiskGuard:
             wanted_file_bytes=reopen_bytes,
             refused_since=self._refused_since,
             refused=self._counters.rejections[Cause.STORAGE_FULL] - self._refused_before,
+            reserves=self._keep_bytes > 0,
         )
 
     def make_space(self) -> bool:

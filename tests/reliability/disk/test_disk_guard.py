@@ -287,6 +287,18 @@ def test_free_space_is_what_others_than_root_may_use(quick_path) -> None:
     assert 0 < free_bytes_of(quick_path) < 2**60
 
 
+async def test_a_reserve_of_nothing_is_not_said_to_be_lowered(place, autojump_clock) -> None:
+    place.free = 0
+    async with trio.open_nursery() as nursery:
+        await place.guarded(nursery, 0)
+        await look()
+        assert place.writer.sends_refused
+        need = place.house.disk_guard.facts().need
+        assert need.startswith("The disk has 0 B free; sends need ")
+        assert need.endswith(": make space")
+        nursery.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize("keep_bytes", [KEEP, 64 * KEEP])
 async def test_a_disk_that_is_too_small_from_the_start_is_told_what_sends_need(
     place, autojump_clock, keep_bytes
@@ -302,7 +314,7 @@ async def test_a_disk_that_is_too_small_from_the_start_is_told_what_sends_need(
         facts = guard.facts()
         assert (facts.reserve_bytes, facts.free_bytes) == (0, keep_bytes)
         assert facts.wanted_disk_bytes > 2 * keep_bytes  # with what the reserve file will take
-        assert "sends need" in facts.need
+        assert facts.need.endswith(": make space or lower FORQ_DISK_RESERVE_MB")
         place.free = facts.wanted_disk_bytes - 1
         guard.look()
         assert place.writer.sends_refused
