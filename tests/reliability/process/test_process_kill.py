@@ -12,6 +12,7 @@ from time import monotonic
 import pytest
 import trio
 
+from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX
 from reliability.process.books import Books
 from reliability.process.load import BROKEN_OFF, Load, make_client
 from support.effort import count, many_trials, soak_seconds
@@ -67,13 +68,18 @@ def kill_again_and_again(tmp_path, rng, rounds: int, sends_max: int, seconds: fl
     database = tmp_path / "forq.db"
     books = Books()
     end = monotonic() + seconds
-    done = 0
+    lock = database.with_name(database.name + LOCK_SUFFIX)
+    done = unlocked = 0
     while done < rounds or monotonic() < end:
         done += 1
+        if done == 2 or (done > 2 and rng.random() < 0.3):  # somebody tidies up between two servers
+            lock.unlink()
+            unlocked += 1
         kill_under_load(database, books, rng.randrange(1 if done > 1 else sends_max // 2, sends_max))
         books.check(database, tmp_path / "copy")
     print(f"{done} kills: {books.asked} sends asked for, {len(books.answered)} answered, ", end="")
-    print(f"{len(books.acked)} acknowledged, {len(books.stale)} redelivered, {books.backups} backups")
+    print(f"{len(books.acked)} acknowledged, {len(books.stale)} redelivered, {books.backups} backups,")
+    print(f"{unlocked} lock files removed")
     return books
 
 
