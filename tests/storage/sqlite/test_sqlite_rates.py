@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forq_trio.model.commands import Configure, Sweep, SweepKind
+from forq_trio.model.commands import Ack, Configure, ForgetQueue, Sweep, SweepKind
 from forq_trio.model.queue_settings import Rate, RatePer, SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.actors import T0
 from support.batches import do, run
-from support.words import claim, contents, send
+from support.words import claim, contents, receipts, send
 
 STEPS = st.lists(
     st.tuples(st.integers(0, 20), st.integers(1, 5), st.sampled_from(("go on", "restart", "crash"))),
@@ -111,3 +111,16 @@ def test_deliveries_drop_the_buckets_that_are_full_again(tmp_path):
         assert groups_after("g", T0 + 1_001) == "efg"
         do(engine, Sweep(SweepKind.EXPIRED), T0 + 60_000)
         assert stored(engine) == []
+
+
+def test_queues_that_are_forgotten_take_no_space_among_the_buckets(tmp_path):
+    with closing(open_engine(tmp_path)) as engine:
+        for n in range(20):
+            queue = f"q{n}"
+            do(engine, Configure(queue, SettingsChange(rate=Rate(1, 10))))
+            do(engine, send(queue=queue))
+            (delivery,) = do(engine, claim(queue=queue))
+            assert engine.snapshot().rate_full_at(queue) > T0
+            do(engine, Ack(queue, receipts([delivery])))
+            assert do(engine, ForgetQueue(queue))
+        assert len(engine.snapshot().parts.rates._committed_full_at) <= 2

@@ -46,6 +46,11 @@ class RateBuckets(Part):
 
     def adopt(self) -> None:
         self._had_buckets = self.has_buckets
+        if len(self._committed_full_at) > len(
+            self._settings.committed
+        ):  # queues that have no settings any more
+            for queue in self._committed_full_at.keys() - self._settings.committed.keys():
+                del self._committed_full_at[queue]
         self._committed_full_at.update(self.full_at)
         self.discard()
 
