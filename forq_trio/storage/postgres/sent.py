@@ -31,7 +31,7 @@ from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.postgres.bindings import array
-from forq_trio.storage.relational.operations.send import send
+from forq_trio.storage.relational.operations.send import look_up, send
 from forq_trio.storage.relational.transaction import Transaction
 
 MAKER = "forq.send()"
@@ -108,6 +108,11 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     page, was_last = _next_queues(tx, full, bounds) if is_turn else (tx.query("sent_page", *bounds), False)
     if is_turn and not page and not full:
         is_turn, page = False, tx.query("sent_page", *bounds)
+    tx.begin_step()
+    if not tx.isolated:
+        look_up(
+            tx, [(queue, message) for _, queue, text, _ in page if (message := _readable(text)) is not None]
+        )
     newest = tx.sequence.last
     moved: list[int] = []
     served: set[str] = set()
@@ -117,6 +122,9 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
         if queue in full:
             continue
         if queue not in served and len(served) == limits.SENT_QUEUES_MAX:
+            is_cut = True
+            break
+        if tx.waited_out and moved:
             is_cut = True
             break
         work = partial(_store, tx, queue, message, newest)
@@ -169,6 +177,14 @@ def take_set_aside(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:
     if command.again:
         tx.wakes.next.update(queue for _, queue in taken)  # so the next batch, which moves them, runs at once
     return tuple(id for id, _ in taken)
+
+
+def _readable(text: str) -> NewMessage | None:
+    """The message of a row; None for one that is damaged, which fails where it is stored."""
+    try:
+        return _decode(text)
+    except msgspec.MsgspecError:
+        return None
 
 
 def _store(tx: Transaction, queue: str, text: str, newest: int) -> ForqError | Deferred | None:

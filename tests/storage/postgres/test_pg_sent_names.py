@@ -1,6 +1,7 @@
 """forq.send beside very many queues: a batch looks at a bounded number of rows, and each queue gets its messages."""
 
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 
 import psycopg
 import pytest
@@ -94,3 +95,20 @@ def test_behind_more_full_queues_than_a_page_walks_past_another_gets_its_message
         pass
     assert contents(engine, "z") == ["x"]
     assert [len(contents(engine, f"a{number}")) for number in range(5)] == [1] * 5
+
+
+@pytest.mark.parametrize("option", ["deduplication_id", '"group"'])
+def test_a_batch_waits_as_often_for_many_messages_with_an_option_as_for_one(engine, shop, option):
+    values = map(str, count())
+
+    def waits(number: int) -> int:
+        for value in islice(values, number):
+            shop.execute(f"SELECT forq.send('q', 'x', {option} => %s)", (value,))
+        shop.commit()
+        engine._connection.waits = 0
+        run(engine)
+        return engine._connection.waits
+
+    waits(1)
+    assert waits(64) <= waits(1) + 1
+    assert len(contents(engine, "q")) == 66
