@@ -45,6 +45,8 @@ class Connection:
         retry_seconds: float = 10.0,
         transport: Transport | None = None,
     ) -> None:
+        if not retry_seconds >= 0:  # nan, too
+            raise ValueError(f"retry_seconds: 0 or more, not {retry_seconds!r}")
         self._url = url
         self._secret = protocol.secret_of(secret)
         self._retry_seconds = retry_seconds

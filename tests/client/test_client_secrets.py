@@ -99,3 +99,10 @@ def test_for_how_long_an_address_is_locked_out(kind: str):
         with pytest.raises(TooManyWrongKeys, match="locked out for 43 s") as caught:
             call("queues")
         assert "Retry-After" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), -1])
+@pytest.mark.parametrize("client", [ForqClient, AsyncForqClient])
+def test_a_number_of_seconds_that_is_none_is_refused(client, seconds) -> None:
+    with pytest.raises(ValueError, match=r"^retry_seconds: 0 or more, not (nan|-1)$"):
+        client("http://forq", "secret", retry_seconds=seconds)
