@@ -5,7 +5,8 @@ a message id "n" is that of the n-th message sent, counted the same way, revisio
 sequence; times are relative to the batch's.
 """
 
-from typing import get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import msgspec
 from hypothesis import strategies as st
@@ -405,6 +406,26 @@ commands = st.one_of(
     consuming,
     st.builds(Sweep, st.sampled_from(SweepKind)),
     st.sampled_from((Optimize(), Ping(), Compact(4))),
+)
+
+
+def with_more(batch: list[Any], more: Sequence[tuple[int, str | None]]) -> list[Any]:
+    """A batch with some of its commands once more, also for other queues: engines read for alike ones at once."""
+    again = [(batch[place % len(batch)], queue) for place, queue in more if batch]
+    return batch + [
+        msgspec.structs.replace(each, queue=queue) if queue and has_queue(each) else each
+        for each, queue in again
+    ]
+
+
+def has_queue(command: Any) -> bool:
+    return isinstance(getattr(command, "queue", None), str)
+
+
+batches = st.builds(
+    with_more,
+    st.lists(commands, max_size=6),
+    st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), queues)), max_size=4),
 )
 filters = st.builds(
     MessageFilter,

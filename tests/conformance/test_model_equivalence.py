@@ -47,7 +47,7 @@ from support.heads import check_heads, small_heads
 from support.postgres import empty
 from support.rough import Rough
 
-from .random_commands import QUEUES, claims, commands, filters, queues
+from .random_commands import QUEUES, batches, claims, filters, queues
 from .script import T0
 from .side import Side, lines_of
 
@@ -113,7 +113,7 @@ by_id = st.sampled_from((AckById, NackById, Cancel))
 ages = st.integers(0, 12).map(str)
 STEPS = {
     "execute": {
-        "batch": st.lists(commands, max_size=6),
+        "batch": batches,
         "parked": st.dictionaries(queues, st.lists(claims, min_size=1, max_size=3), max_size=3),
         "later_ms": st.sampled_from((0, 0, 1, 999, 5_000)),
     },
