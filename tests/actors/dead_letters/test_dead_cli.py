@@ -82,7 +82,7 @@ def test_list_and_show(forq: Forq, client: ForqClient) -> None:
         "1",
         "max_attempts_reached",
         "no stock",
-        "two sofas",
+        "two \x1b[31msofas",
     ]
     found = forq(
         "dead", "list", DEAD, "--text", "one", "--attribute", "tenant=acme", "--max-age", "1h", "--json"

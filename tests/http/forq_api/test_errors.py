@@ -31,12 +31,14 @@ REQUEST = make_request("POST", "/", body=b"{}")
 BASES = {errors.ForqError, errors.CallerError, errors.ServiceError, errors.NotFound}
 OF_CLIENTS = {
     errors.ClientClosed,
+    errors.InvalidSecret,
+    errors.InvalidServerUrl,
     errors.WrongKey,
     errors.TooManyWrongKeys,
     errors.ForqUnreachable,
     errors.ForqProtocolError,
 }
-"""Errors that only clients raise. The first two are HTTP's own to the server."""
+"""Errors that only clients raise; wrong keys are HTTP's own to the server."""
 CLASSES = {
     value
     for value in vars(errors).values()

@@ -34,6 +34,7 @@ def half_closed(url: str, method: str, path: str, body: object = None) -> bytes:
     head = f"{method} /api/v1/queues/{path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {SECRET}\r\nConnection: close\r\n"
     request = f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
     with socket.create_connection((parts.hostname, parts.port), SECONDS_MAX) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)  # the server sees the end with the request
         sock.sendall(request)
         sock.shutdown(socket.SHUT_WR)
         answer = b""
