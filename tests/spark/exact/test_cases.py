@@ -248,7 +248,7 @@ def test_a_job_of_before_a_restore_acknowledges_nothing_after_it(spark, queue, t
         backup_file(str(database), str(backup))
         drained(consume(spark, server, queue, maxMessagesPerTrigger=2), tmp_path / "old")
     with running(backup) as server:
-        server.send(queue, "4", priority=1)
+        server.send(queue, "4", priority=200)  # so that the leases of the same numbers have others
         generation = server.client.open_consumer(queue, CONSUMER).generation
         for number in (1, 2):
             server.client.lease(queue, CONSUMER, generation, number, max_messages=2, ahead=True)
