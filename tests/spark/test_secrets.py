@@ -1,5 +1,7 @@
 """Secrets and certificates by file and by Spark's configuration, and that they are told to nobody else."""
 
+import time
+
 import pytest
 
 from forq_trio import ForqClient
@@ -178,7 +180,9 @@ def test_nothing_shows_a_secret(encrypted) -> None:
 def test_an_authority_that_is_not_known_is_told_at_once_with_the_option_that_helps(
     encrypted, monkeypatch
 ) -> None:
-    monkeypatch.setattr("pyspark_forq.server.time.sleep", lambda seconds: pytest.fail("it is tried again"))
+    # Of this module alone: threads of Spark's library may sleep meanwhile.
+    times = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: pytest.fail("it is tried again"))
+    monkeypatch.setattr("pyspark_forq.server.time", times)
     options = parsed(
         {
             "queue": "q",
