@@ -1,5 +1,6 @@
 """Secrets and certificates by file and by Spark's configuration, and that they are told to nobody else."""
 
+import threading
 import time
 
 import pytest
@@ -180,9 +181,14 @@ def test_nothing_shows_a_secret(encrypted) -> None:
 def test_an_authority_that_is_not_known_is_told_at_once_with_the_option_that_helps(
     encrypted, monkeypatch
 ) -> None:
-    # Of this module alone: threads of Spark's library may sleep meanwhile.
-    times = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: pytest.fail("it is tried again"))
-    monkeypatch.setattr("pyspark_forq.server.time", times)
+    here, sleep = threading.current_thread(), time.sleep
+
+    def pause(seconds: float) -> None:
+        """Heartbeats of other tests' readers may pause meanwhile."""
+        assert threading.current_thread() is not here, "it is tried again"
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", pause)
     options = parsed(
         {
             "queue": "q",
