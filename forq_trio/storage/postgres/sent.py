@@ -109,16 +109,14 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     if is_turn and not page and not full:
         is_turn, page = False, tx.query("sent_page", *bounds)
     tx.begin_step()
-    if not tx.isolated:
-        look_up(
-            tx, [(queue, message) for _, queue, text, _ in page if (message := _readable(text)) is not None]
-        )
+    messages = [None if tx.isolated else _readable(text) for _, _, text, _ in page]
+    look_up(tx, [(row[1], each) for row, each in zip(page, messages, strict=True) if each is not None])
     newest = tx.sequence.last
     moved: list[int] = []
     served: set[str] = set()
     is_cut = False
     set_aside = 0
-    for id, queue, message, _ in page:
+    for (id, queue, text, _), message in zip(page, messages, strict=True):
         if queue in full:
             continue
         if queue not in served and len(served) == limits.SENT_QUEUES_MAX:
@@ -127,7 +125,7 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
         if tx.waited_out and moved:
             is_cut = True
             break
-        work = partial(_store, tx, queue, message, newest)
+        work = partial(_store, tx, queue, text, message, newest)
         outcome = _attempt(tx, work) if tx.isolated else work()
         if isinstance(outcome, Deferred):
             is_cut = True
@@ -187,9 +185,12 @@ def _readable(text: str) -> NewMessage | None:
         return None
 
 
-def _store(tx: Transaction, queue: str, text: str, newest: int) -> ForqError | Deferred | None:
-    """Store a message; returns why not."""
-    message = _decode(text)
+def _store(
+    tx: Transaction, queue: str, text: str, message: NewMessage | None, newest: int
+) -> ForqError | Deferred | None:
+    """Store a message; returns why not. message: that of the text, where it was read before."""
+    if message is None:
+        message = _decode(text)
     if message.process_after is not None:  # its delay counts from the send: it may have ended
         message = replace(message, process_after=max(message.process_after, tx.now_ms))
     try:

@@ -1,5 +1,6 @@
 """All parts of an engine's memory, in the order in which they are loaded and adopted."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -97,12 +98,13 @@ class Parts:
         )
 
     def __post_init__(self) -> None:
-        self._all = tuple(self.by_name().values())
-
-    def by_name(self) -> dict[str, Part]:
-        """Each part with its name, in their order."""
         found = {field.name: getattr(self, field.name) for field in fields(Parts)}
-        return {name: part for name, part in found.items() if part is not None}
+        self._by_name: dict[str, Part] = {name: part for name, part in found.items() if part is not None}
+        self._all = tuple(self._by_name.values())
+
+    def by_name(self) -> Mapping[str, Part]:
+        """Each part with its name, in their order."""
+        return self._by_name
 
     @classmethod
     def kinds(cls) -> dict[str, Any]:
