@@ -61,7 +61,8 @@ def claim(
     def serve(queue: str) -> _Dealt:
         return _serve(tx, queue, claims, own.get(queue, ()), receivers.get(queue, ()))
 
-    if all(tx.inserts.holds_all(queue, tx.counts.ready(queue)) for queue in queues):
+    nearby = not tx.connection.is_distant  # then there is nothing to rehearse
+    if nearby or all(tx.inserts.holds_all(queue, tx.counts.ready(queue)) for queue in queues):
         dealt = [serve(queue) for queue in queues]
     else:
         dealt = each_rehearsed(tx, queues, serve, lambda queue: [queue])
