@@ -118,6 +118,7 @@ class DiskGuard:
         self._limiter = trio.CapacityLimiter(1)
         self._woken = trio.Event()
         self._has_reserve = False
+        self._given_up_at = -inf  # the reserve file, on trio's clock
         self._refused_since: int | None = None
         self._refused_before = 0
         self._asked_at = -inf  # for a checkpoint, on trio's clock
@@ -250,6 +251,7 @@ class DiskGuard:
     def make_space(self) -> bool:
         """The disk is full: delete the reserve file and check the disk soon. False if there was no such file."""
         self._woken.set()
+        self._given_up_at = trio.current_time()
         return self._give_up_reserve()
 
     def _give_up_reserve(self) -> bool:
@@ -258,8 +260,14 @@ class DiskGuard:
         return had_reserve
 
     async def _restore_reserve(self) -> None:
-        """Make the reserve file where it is missing and the disk has space for it, and some for the log."""
+        """Make the reserve file where it is missing and the disk has space for it, and some for the log.
+
+        What a full disk took is made again DISK_LOOK_SECONDS later: a disk can say that it has space and take no write
+        (a quota), and whoever is refused then gives the file up at once and tries again.
+        """
         if self._has_reserve or self._keep_bytes == 0:
+            return
+        if trio.current_time() < self._given_up_at + limits.DISK_LOOK_SECONDS:
             return
         if self._free_bytes(self._reserve.parent) >= self._keep_bytes + self._keep_bytes // 4:
             await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)

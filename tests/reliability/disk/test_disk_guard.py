@@ -221,6 +221,7 @@ async def test_a_directory_that_was_moved_does_not_end_the_guard(place, autojump
         await look()
         moved.rename(tmp_path / "data")
         await until(house.make_space)  # true once the thread that makes the file has told
+        await look()
         await until(place.reserve.exists)
         nursery.cancel_scope.cancel()
 
