@@ -145,6 +145,14 @@ class Allowances:
         allowance = self._by_step.get(step)
         return allowance is not None and allowance.used_up
 
+    def any_used_up(self, *steps: object) -> bool:
+        """Whether one of these steps has used up its allowance."""
+        for step in steps:
+            allowance = self._by_step.get(step)
+            if allowance is not None and allowance.used_up:
+                return True
+        return False
+
     def of(self, step: object) -> Allowance:
         allowance = self._by_step.get(step)
         if allowance is None:

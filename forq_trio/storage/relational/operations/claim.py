@@ -11,13 +11,13 @@ still wanted: those that were filtered out are no longer ready then.
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
 from random import getrandbits
 from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
+from forq_trio.model.queue_settings import QueueRules
 from forq_trio.model.where import Where
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
@@ -77,12 +77,12 @@ def _serve(
     tx: Transaction, queue: str, claims: Sequence[Claim], mine: Sequence[int], receivers: Sequence[Receiver]
 ) -> _Dealt:
     """Serve the receivers that wait for one queue, then those of the claims that are for it: `mine`, by index."""
-    used_up = tx.allowances.used_up
+    used_up = tx.allowances.any_used_up
     ready = claimable(tx, queue)
     if not ready:
         wake_queue(tx, queue)
         return [], []
-    if not tx.wakes.claim_first_next and (tx.waited_out or any(map(used_up, (*_CLAIM_STEPS, Step.SCAN)))):
+    if not tx.wakes.claim_first_next and (tx.waited_out or used_up(*_CLAIM_STEPS, Step.SCAN)):
         tx.wakes.claim_first_next = queue
     waiting = receivers[:ready]
     picks = any(receiver.claim.where for receiver in waiting)
@@ -96,7 +96,7 @@ def _serve(
         if deliveries
     ]
     left = claimable(tx, queue) > 0
-    cut_short = left and (queue in tx.scans.cut or tx.waited_out or any(map(used_up, _CLAIM_STEPS)))
+    cut_short = left and (queue in tx.scans.cut or tx.waited_out or used_up(*_CLAIM_STEPS))
     is_full_round = len(found) == limits.RECEIVERS_OFFERED_MAX
     is_full_offer = len(waiting) >= limits.RECEIVERS_OFFERED_MAX // 2
     if cut_short or (left and (is_full_round or (found and is_full_offer and picks))):
@@ -120,8 +120,8 @@ def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receive
 
 def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:
     """Lease messages of one queue to these claims, in their order."""
-    rules = tx.rules(queue)
     limit = GroupLimit(tx, queue)
+    rules = limit.rules
     if any(command.where for command in claims):
         return _claim_by_attributes(tx, limit, claims)
     sizes = share(ready, [command.max_messages for command in claims])
@@ -130,23 +130,26 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
     for (shuffle, policy), group in groupby(claims, key=_terms):
         alike = list(group)
         parts = sizes[start : start + len(alike)]
-        leases = [
-            (rules.lease_ms if command.lease_ms is None else command.lease_ms, size)
-            for command, size in zip(alike, parts, strict=True)
-        ]
-        lengths = [
-            (lease_ms, sum([size for _, size in some])) for lease_ms, some in groupby(leases, itemgetter(0))
-        ]
-        deliveries = _lease(tx, limit, lengths, Terms(shuffle, policy))
+        deliveries = _lease(tx, limit, _lengths(rules, alike, parts), Terms(shuffle, policy))
         results += [tuple(part) for part in slices(deliveries, parts)]
         start += len(alike)
     return results
 
 
+def _lengths(rules: QueueRules, claims: Sequence[Claim], sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """The lengths of their leases (ms), and how many messages in a row have each."""
+    lengths: list[tuple[int, int]] = []
+    for command, size in zip(claims, sizes, strict=True):
+        lease_ms = rules.lease_ms if command.lease_ms is None else command.lease_ms
+        if lengths and lengths[-1][0] == lease_ms:
+            size += lengths.pop()[1]
+        lengths.append((lease_ms, size))
+    return lengths
+
+
 def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Claim]) -> list[Deliveries]:
     """The same, one claim after the other: how many messages each one takes is not known before."""
-    queue = limit.queue
-    rules = tx.rules(queue)
+    queue, rules = limit.queue, limit.rules
     steps = _scan_steps(tx, claims)
     results: list[Deliveries] = []
     for command in claims:
@@ -203,22 +206,18 @@ def _lease(
 
     scan: what a claim by attributes may look at.
     """
+    deliveries: list[Delivery] = []
     count = sum([most for _, most in lengths])
     delivering = tx.allowances.of(Step.DELIVER)
     if count == 0 or delivering.used_up or tx.waited_out:
         return []
     if terms.takes_anything and limit.passes_all and not tx.isolated:
         rows = select_ready(tx, limit.queue, min(count, delivering.messages), delivering.bytes)
-        if max(map(attempts_of, rows), default=0) < tx.rules(limit.queue).max_attempts:
+        if max(map(attempts_of, rows), default=0) < limit.rules.max_attempts:
             delivering.charge(len(rows), sum(map(bytes_of, rows)))
-            return [
-                delivery
-                for (lease_ms, _), some in zip(
-                    lengths, slices(rows, [most for _, most in lengths]), strict=True
-                )
-                for delivery in _deliver(tx, limit.queue, some, lease_ms)
-            ]
-    deliveries: list[Delivery] = []
+            for lease_ms, most in lengths:
+                deliveries += _deliver(tx, limit.queue, rows[len(deliveries) :][:most], lease_ms)
+            return deliveries
     for lease_ms, most in lengths:
         wanted = len(deliveries) + most
         while rows := select_allowed(tx, limit, wanted - len(deliveries), terms, scan):

@@ -68,7 +68,7 @@ def select_allowed(
         for row in candidates:
             if len(accepted) == count or delivering.used_up:
                 break
-            exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, tx.rules(limit.queue))
+            exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, limit.rules)
             if exhausted_one is None and (before := limit.held_before(row, count - len(accepted))):
                 stopped = filtering.used_up
                 limit.bring_forward(before, filtering)

@@ -41,8 +41,8 @@ class GroupLimit:
     """
 
     def __init__(self, tx: Transaction, queue: str) -> None:
-        rules = tx.rules(queue)
         self.queue = queue
+        self.rules = rules = tx.rules(queue)
         self.in_flight_max = rules.group_in_flight_max
         self.rate = rules.group_rate
         self._tx = tx

@@ -23,9 +23,7 @@ class Settings(Part):
         self.defaults = defaults  # the server's own, for what a queue does not set
         self.committed: dict[str, QueueSettings] = {}  # by queue; replaced where it changes
         self._set_rules: dict[str, QueueRules] = {}  # of the queues in `committed`
-        self._default_rules: dict[
-            str, QueueRules
-        ] = {}  # of queues without settings, RULES_CACHED_MAX at most
+        self._default_rules: dict[str, QueueRules] = {}  # of the others, RULES_CACHED_MAX at most
         self._changed: Shipped = {}  # what the batch set
         self._changed_rules: dict[str, QueueRules] = {}  # the rules of those queues
 
@@ -50,9 +48,9 @@ class Settings(Part):
 
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue, as of the last command."""
-        return (self._changed_rules.get(queue) if self._changed_rules else None) or self.committed_rules(
-            queue
-        )
+        changed = self._changed_rules and self._changed_rules.get(queue)
+        known = changed or self._set_rules.get(queue) or self._default_rules.get(queue)
+        return known or self.committed_rules(queue)
 
     def committed_rules(self, queue: str) -> QueueRules:
         """The rules of a queue, as of the last commit. Callable from any thread."""
