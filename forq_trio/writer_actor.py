@@ -16,7 +16,7 @@ Rules
 - A claim that finds nothing and may wait is parked (waiters.py). The batch that makes messages ready serves it.
 - One timer: the writer sleeps until the next due time, the deadline of a parked receiver, or the next call.
 - An abandoned claim (its caller was cancelled once it was taken) is released in the next batch, uncounted.
-- A batch is bounded in messages and bytes (inbox.py, storage/engine.py's rule 12). A command that did not run for it
+- A batch is bounded in messages and bytes (inbox.py, storage/allowance.py). A command that did not run for it
   runs in the next one. A claim that got nothing for it is parked for a moment, whatever its wait.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,

@@ -1,4 +1,4 @@
-"""New queues of access tokens, each of which may make a share of all: storage/engine.py's rule 15."""
+"""New queues of access tokens, each of which may make a share of all: storage/relational/parts/counts.py."""
 
 from collections.abc import Iterable
 

@@ -2,7 +2,16 @@
 
 Every step of a batch that its commands do not bound has an allowance. A step stops once its allowance is used up, and
 the next batch continues; the last item, which is not split, may overdraw it. So no request and no setting makes a batch
-long, however much is stored, and both engines stop at the same message.
+long, however much is stored, and both engines stop at the same message. No batch makes more than COMMIT_CHANGES_MAX
+changes of messages.
+
+- The steps: due messages, evictions, failed messages, held messages that become ready, messages that claims hand out,
+  those that they hold, move or delete, those that the settling and moving commands of one kind name, those that leases
+  of consumers get, those that they settle, and stages that publications name.
+- A command that did not run has the outcome DEFERRED, and so has a claim or a lease that got nothing although messages
+  are ready. A settlement by receipts stops at any of them, as do offers that replace contents; `Deferred.done` then
+  has the outcomes of those before.
+- Queues with claims come by name, and begin with the first one that the batch before came to with an allowance used up.
 """
 
 from collections.abc import Sequence

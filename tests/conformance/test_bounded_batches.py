@@ -1,4 +1,4 @@
-"""What a batch does is bounded in messages and bytes (storage/engine.py's rule 12); the next one goes on."""
+"""What a batch does is bounded in messages and bytes (storage/allowance.py); the next one goes on."""
 
 import pytest
 

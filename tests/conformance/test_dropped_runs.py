@@ -1,4 +1,4 @@
-"""Missed runs of schedules that are too many to be sent: where the note of them stands, and what it says (rule 19)."""
+"""Missed runs of schedules that are too many to be sent: where the note of them stands, and what it says."""
 
 from forq_trio.model import limits
 from forq_trio.model.commands import RunSchedule

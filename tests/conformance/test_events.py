@@ -1,4 +1,4 @@
-"""Lifecycle events (storage/engine.py's rule 16): what each change is told as, reading, and retention."""
+"""Lifecycle events (relational/parts/events.py): what each change is told as, reading, and retention."""
 
 import json
 from contextlib import closing

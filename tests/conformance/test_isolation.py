@@ -1,4 +1,4 @@
-"""A command that fails alone leaves its neighbours untouched (engine rule 2); what a batch leaves behind."""
+"""A command that fails alone leaves its neighbours untouched (`Engine.execute_batch`); what a batch leaves behind."""
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Optimize, Ping, Produce, ProduceMany

@@ -1,5 +1,5 @@
 """A message that fails for the last time becomes a dead letter, or goes, in the transaction in which it fails: contract
-F7, and storage/engine.py's rule 17."""
+F7, and operations/due.py."""
 
 import json
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""An access token makes a share of all queues: storage/engine.py's rule 15."""
+"""An access token makes a share of all queues: relational/parts/counts.py."""
 
 import pytest
 

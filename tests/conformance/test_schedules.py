@@ -1,4 +1,4 @@
-"""Runs of schedules: one message for each nominal time, whatever the clock does (storage/engine.py's rule 19)."""
+"""Runs of schedules: one message for each nominal time, whatever the clock does (operations/schedules.py)."""
 
 import pytest
 

@@ -53,3 +53,17 @@ def test_a_decision_at_length_has_one_in_short(page, root) -> None:
     long = re.findall(r"^### (.+)$", at_length, re.MULTILINE)
     assert len(long) > 40
     assert [heading for heading in short if heading in long] == long
+
+
+def test_the_rules_of_engines_are_where_their_table_of_contents_says(root) -> None:
+    """storage/engine.py lists them; each file that it names begins with the rules that it keeps."""
+    storage = root / "forq_trio/storage"
+    page = ast.get_docstring(parsed(storage / "engine.py")) or ""
+    named = {
+        path if (storage / path).exists() else f"relational/{path}"
+        for line in page.splitlines()
+        for path in re.findall(r"\b[a-z_/]+\.py\b", line)
+    }
+    assert len(named) > 15
+    for path in named:
+        assert ast.get_docstring(parsed(storage / path)), path

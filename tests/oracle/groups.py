@@ -86,7 +86,7 @@ def is_queue_full(tx: Transaction, queue: str) -> bool:
 
 
 def unhold(tx: Transaction) -> None:
-    """Make held messages ready whose group is below its limit again (storage/engine.py, rule 8)."""
+    """Make held messages ready whose group is below its limit again (operations/group_limit.py)."""
     allowance = tx.allowances.of(Step.UNHOLD_GROUP)
     for freed in sorted(tx.freed):
         tx.state.freed.setdefault(freed)

@@ -1,4 +1,4 @@
-"""The reference engine: messages with a key (storage/engine.py, rules 20 and 21)."""
+"""The reference engine: messages with a key (operations/offers.py and waiting.py)."""
 
 from operator import itemgetter
 

@@ -1,9 +1,19 @@
 """The engine of SQL databases: one batch, one transaction, one write connection.
 
-A batch runs in a fixed order (storage/engine.py's rule 9), each kind of command set-wise. If any command raises, the
-whole transaction is rolled back and the batch runs again with every command in a savepoint of its own, so that only the
-faulty one fails; the usual batch pays nothing for that. Errors of the database itself (full, unreadable, locked) fail
-the batch as a whole.
+A batch runs in this order, each kind of command set-wise:
+
+    1. messages that are due (operations/due.py)
+    2. a step of published stages (operations/publishing.py), runs of schedules that are due (operations/schedules.py),
+       and messages that applications sent in transactions of their own (PostgreSQL only)
+    3. the commands, kind by kind, as `commands.COMMANDS` has them: settings, sends, offers, settlements, moves and
+       removals, new due times and removals by key, sweeps, tokens and sessions, tasks over dead letters, stages and
+       publications, schedules, the history, pipeline consumers, lifecycle events, maintenance
+    4. failed messages, what waited behind a key, held messages that become ready
+    5. claims, by name of the queue: parked receivers before the batch's own claims, each in order
+
+If any command raises, the whole transaction is rolled back and the batch runs again with every command in a savepoint
+of its own, so that only the faulty one fails; the usual batch pays nothing for that. Errors of the database itself
+(full, unreadable, locked) fail the batch as a whole.
 
 The counts, the last sequence number and the next due time are in memory, too (parts/parts.py): where there is no other
 process, a claim on a queue without ready messages, or a batch without work, runs no SQL.

@@ -1,5 +1,16 @@
 """Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first.
 
+- The order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is its
+  sequence number, in a LIFO queue the negative of it, in a queue by due time when it was due; with a group it is that
+  of `rules.group_position`.
+- Once a message with a group was sent to a FIFO queue the queue is grouped, and sends without one are served as the
+  group NO_GROUP. The last ready message of each priority joins it at that moment, unless it has a group (it was moved
+  here).
+- A message above a limit of its group is held (group_limit.py). One that was delivered too often (`rules.exhausted`) is
+  moved or deleted. The claim goes on behind them.
+- What a claim leaves to the next batch: parts/wakes.py. Where a claim moved or removed a ready message of a group, the
+  group counts as freed.
+
 Splitting the claim into a SELECT and an UPDATE by key is safe because there is no other writer, and costs half of one
 UPDATE ... RETURNING, which builds two temporary tables. Neither runs where the batch itself sent all that is ready:
 those messages are stored leased (inserts.py).

@@ -1,5 +1,12 @@
 """Due messages: delays end, leases end, messages expire; messages that failed; and the sweeps.
 
+- The only time is the batch's `now_ms`. A batch first settles what is due by then, at most DUE_BATCH_MAX messages.
+- A damaged message that cannot be settled when it is due, in a sweep or in a purge, or that cannot be handed out, is
+  set aside for SET_ASIDE_RETRY_MS and reported in `BatchResult.set_aside`. All others are settled and handed out.
+- A message that fails goes to its dead-letter queue, or is deleted where it has none, in the batch in which it fails:
+  after the commands, in the order in which they failed, as far as the allowance goes. Those that are left are FAILED
+  until a sweep takes them, for which `BatchResult.failed_queued` asks.
+
 The engine runs `settle_due` at the start of each batch that comes after a due time, and the due timer makes
 one come. The periodic sweeps of contract F13 read the same index again as a safety net.
 """

@@ -1,8 +1,16 @@
-"""A queue's limits on the messages of one group: how many are in process, and its rate (storage/engine.py's rule 8).
+"""A queue's limits on the messages of one group: how many are in process, and its rate.
 
-A claim that meets a message above a limit sets it to held: the message leaves the claim index, so that no later claim
-meets it again. It becomes ready again (`unhold`) when another one of its group is settled, when its group has a token,
-or when a limit is changed.
+- A claim that meets a message above a limit sets it to HELD and goes on: the message leaves the claim index, so that no
+  later claim meets it again. Held messages become ready in one step (`unhold`), after the commands, before the claims.
+- A group is freed when one of its messages is no longer in process, or is no longer ready without having been claimed
+  (it expired, was moved or removed). Then as many of its held messages become ready, in claim order, as the limit
+  allows beside those in process. A batch looks at DUE_BATCH_MAX groups at most: those first that earlier batches left,
+  then the others by name. A group of which not all could become ready is left to the next one.
+- A group without a token is freed once it has one; in the next batch if it has tokens and is below its limit then.
+  Before a claim hands out a message of a group with a rate, or of one that was left to the next batch, those of the
+  group become ready that are held, come before it, and may be handed out now, too.
+- When a limit was changed or removed, all messages that are held by then become ready, by sequence, queues by name.
+  Those that claims hold again meanwhile stay held.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,15 @@
 """Offers: messages with a key are stored, changed, or left as they are; and the commands that name a key.
 
+- A key is unique in its queue and kind while its message is pending: stored, and not a dead letter. A dead letter has
+  no key. Moved to a queue, it has it again if the key is free there; else the message has no key.
+- An offer whose content, options and due time are those of the pending message changes nothing, nor does it end a
+  lease. The due time is the one that was offered, whatever nacks made of it; one without a time is due like one that is
+  due already.
+- Any other change makes the message one that was just sent, with its id, sequence and, in the same group and priority,
+  its position: attempts begin anew, and the receipt of one in process is no longer current. Each change has a
+  revision, a sequence number of its own; that of a new message is its sequence.
+- An offer that adds bytes to a message is refused where the queue has no space for them.
+
 One SELECT finds the pending messages of a command's keys; a key that comes again in it is looked up again. In a queue
 with bounds that drops messages an offer may evict some: there each offer is looked up alone. Contents that offers
 replace, or are compared with, are charged to their allowance: the next batch goes on with the others.

@@ -1,4 +1,11 @@
-"""Outboxes: messages and the position of their outbox are stored in one transaction (storage/engine.py's rule 22)."""
+"""Outboxes: messages and the position of their outbox are stored in one transaction.
+
+- A relay that goes on from another position than the stored one stores nothing.
+- Messages are stored like sends, in their order, up to the first that is refused; the position is the id of the last
+  one that was stored.
+- An outbox belongs to the access token that relayed it first: another one is refused with Forbidden, but not the
+  server's secret.
+"""
 
 from collections.abc import Sequence
 

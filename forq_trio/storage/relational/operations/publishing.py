@@ -1,7 +1,9 @@
 """Stages and publications.
 
-Publish only numbers its stages. `advance` moves their messages into the queues, a bounded number in each batch, and
-removes stages that have ended. A part is read, stored and deleted in one transaction.
+Publish only numbers its stages; later batches move the messages (`advance`). Each works on the stages with the lowest
+numbers, as far as `PublishStep` goes: the messages of a published stage enter its queue like sends, in the order of
+pages and lines, and its bounds are not checked; the pages of one that ended are removed, after all published ones.
+`next_due_ms` asks for the next batch at once. A part is read, stored and deleted in one transaction.
 """
 
 from collections.abc import Hashable, Sequence

@@ -1,4 +1,14 @@
-"""How many messages the limits of a queue allow now, and the tokens of its rate (storage/engine.py's rules 7 and 18).
+"""How many messages the limits of a queue allow now, and the tokens of its rate.
+
+- A paused queue delivers nothing, not even to parked receivers. The batch that resumes it serves them.
+- A claim, and a lease of a consumer, gets no more messages than `in_flight_max` leaves beside those in process; the
+  rest stays ready. The queue counts as woken once one of them is no longer in process, and when the bound was changed.
+- A delivery takes a token from the bucket of its queue's `rate`, or from that of its group. A bucket begins with all
+  `count` tokens, and gets one after every period_ms / count until it has them all. Tokens that were taken are stored in
+  the batch of the delivery. A bucket that was filled by another rate counts as full.
+- A claim, and a lease, gets no more messages than the bucket of the queue has tokens. Where it has none, and somebody
+  got nothing, the queue counts as woken once there is one. Buckets of groups: group_limit.py.
+- When the rate was changed, the queue counts as woken, and its held messages become ready.
 
 A bucket is one number, when it is full again: until then it lacks a token for every period_ms / count. That moment is
 counted in parts of a millisecond, `count` to each, so it is a whole number and nothing is ever rounded. A bucket

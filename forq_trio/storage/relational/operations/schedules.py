@@ -1,4 +1,18 @@
-"""Schedules, and their runs that are due; storage/schedules.py has the rules.
+"""Schedules, and their runs that are due; storage/schedules.py decides what becomes of a run.
+
+- A schedule has at most one run for each nominal time: the run, its message and the next nominal time are one commit,
+  and the next one lies behind the last one whatever the clock says.
+- A run is due at its nominal time and its jitter. Those that are due are carried out in the order of `due_at`, then of
+  names, in each batch that may store something, before its commands; as far as the allowance goes, to which each counts
+  with the content of its message. Every second one is that of the next maker, the tokens by name and then the secret,
+  where one of its schedules is due.
+- A run that is RUN_GRACE_MS late was missed. `missed` says which of these are sent: none; the last one, if no later run
+  is due; or each, of more than RUNS_CAUGHT_UP_MAX the last. The others are noted as one run, with their number; where
+  times are computed one by one, RUNS_COUNTED_MAX are counted, and the reason says if that is not all. The note of
+  those before RUNS_CAUGHT_UP_MAX stays behind all that is noted until these are sent.
+- After a run that is refused the next one comes at its time. A paused schedule has no runs, and when it is resumed none
+  from before. The latest RUNS_KEPT_MAX runs of a schedule are kept. A schedule that cannot be read is tried again after
+  SET_ASIDE_RETRY_MS.
 
 They may be many, so they are not in the cache: only how many there are, and when the next run is due.
 """

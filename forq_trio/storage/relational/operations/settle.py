@@ -1,8 +1,13 @@
 """Settlements: ack, discard, nack, extend and release, each for all its commands of the batch at once.
 
-One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fencing of
-storage/engine.py's rule 5 and the functions of rules.py; one statement writes the decisions. Nobody writes in between:
-there is one writer.
+- Every change of a claimed message is fenced by its receipt. The current receipt is that of the latest claim. It stays
+  current after its lease ended, until the message is claimed again, settled or moved.
+- A lease that ended is not extended while as many messages of its queue are processing as may be (`in_flight_max`).
+- A message that its consumer discards goes for good, with the consumer's reason as its last error. It is no dead
+  letter, and what waits behind its key goes on, as after an ack. It is no end-to-end or handling duration.
+
+One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by that fencing and the functions
+of rules.py; one statement writes the decisions. Nobody writes in between: there is one writer.
 """
 
 from collections.abc import Callable, Collection, Sequence, Set

@@ -1,4 +1,13 @@
-"""What waits behind a message in process, and becomes a message once that is gone; and dead letters that come back."""
+"""What waits behind a message in process, and becomes a message once that is gone; and dead letters that come back.
+
+- Behind a message in process an offer may wait (debounce, once more); another one takes its place. Its bytes count with
+  those of the message.
+- It becomes a message of the same key, with its revision, in the batch in which the one in process goes for good or
+  becomes a dead letter: before the next command that names a key, at the latest before held messages. Where a claim
+  moved or removed that one, after the claims, and the next batch counts the queue as woken. The bounds of the queue are
+  not checked then.
+- A purge, a drop, an eviction without dead letters, and an update that is not to wait, remove it.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,12 @@
-"""How many messages each queue has in each status, and for which access token it counts."""
+"""How many messages each queue has in each status, and for which access token it counts.
+
+- There are at most QUEUES_MAX queues, and as many with settings. A send, a redrive or a setting that would make one
+  more, also by the dead-letter queue that it names, is refused; that queue exists once the message is stored.
+- What cannot be refused goes to the dead-letter queue of its queue instead: a message whose own one was deleted, or
+  that is published, or for which a receiver names one. Only default dead-letter queues are never refused.
+- Of queues that NameQueues makes, and of those that published messages name, an access token makes at most
+  QUEUES_A_TOKEN_MAX. A dead-letter queue that no token named counts for the token of its queue, also past that share,
+  until it is forgotten."""
 
 from collections import Counter
 from collections.abc import Sequence

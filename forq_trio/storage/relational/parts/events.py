@@ -1,4 +1,6 @@
-"""Lifecycle events: noted by `Transaction.transition`, written at the end of the batch (see storage/logs.py)."""
+"""Lifecycle events: noted by `Transaction.transition`, written at the end of the batch (see storage/logs.py).
+
+They are stored in the batch of their change, with the next ids; those of a message are in order."""
 
 from collections.abc import Callable, Sequence, Set
 from typing import Any

@@ -1,5 +1,9 @@
 """What is kept of the history: of each queue, and which ids.
 
+While the history is on, the commit that removes a message for good adds it to the history. So every message that was
+ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
+grow by one in the order in which messages ended.
+
 An entry of a queue has how many messages of it ended so far and their bytes, as in its newest row, and how much of that
 is kept. A queue of which nothing is kept has none, and counts from zero again.
 """
