@@ -66,7 +66,7 @@ def database_beside(url: str) -> Iterator[str]:
 
 def time_statements(engine: Any, taken: Callable[[str, int], None], names: Container[str]) -> None:
     """From now on `taken` is told how long each statement of these names took, in ns, with the network."""
-    query = engine._connection.query
+    query = engine.connection.query
 
     def timed(name: str, *bindings: Any) -> Any:
         began = perf_counter()
@@ -75,7 +75,7 @@ def time_statements(engine: Any, taken: Callable[[str, int], None], names: Conta
             taken(name, round((perf_counter() - began) * 1e9))
         return rows
 
-    engine._connection.query = timed
+    engine.connection.query = timed
 
 
 def _rows(context: Context, url: str, subjects: list[tuple[str, bool]]) -> list[Row]:

@@ -4,7 +4,7 @@ Each rule stands where it is kept, and holds for every engine; the conformance s
 storage/, and there mostly in relational/operations/:
 
     one transaction for a batch, what a failure leaves     `Engine.execute_batch` and `Engine.commit`, below
-    the order within a batch                               relational/engine.py
+    the order within a batch                               relational/run_batch.py
     how much a batch does, and what the next one goes on with   allowance.py
     changes of a message, each noted once                  transitions.py
     lifecycle events                                       relational/parts/events.py

@@ -24,7 +24,7 @@ def cut(database: str) -> None:
 
 def cut_one(database: str, engine: PostgresEngine) -> None:
     """End the write connection of this engine; returns when its process is gone."""
-    number = engine._connection._pg.backend_pid
+    number = engine.connection._pg.backend_pid
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(%s)", [number])
         while connection.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [number]).rowcount:
@@ -45,13 +45,13 @@ def before_the_flush(
     monkeypatch: pytest.MonkeyPatch, engine: PostgresEngine, happens: Callable[[], None]
 ) -> None:
     """The next batch is committed; something happens before it is durable."""
-    send = engine._connection.send
+    send = engine.connection.send
 
     def send_and_lose(name: str, *bindings: object) -> None:
         if name == "flush":
-            monkeypatch.setattr(engine._connection, "send", send)
-            engine._connection.wait()
+            monkeypatch.setattr(engine.connection, "send", send)
+            engine.connection.wait()
             happens()
         send(name, *bindings)
 
-    monkeypatch.setattr(engine._connection, "send", send_and_lose)
+    monkeypatch.setattr(engine.connection, "send", send_and_lose)

@@ -22,7 +22,7 @@ def check_heads(engines: Iterable[PostgresEngine], url: str) -> int:
             ready.setdefault(queue, set()).add(tuple(place))
         for engine in engines:
             engine._look()
-            tx = engine._tx
+            tx = engine.tx
             assert tx.heads is not None
             heads = tx.heads.committed
             found += len(heads)

@@ -41,12 +41,12 @@ class Rough(Dealt):
         with suppress(StorageUnavailable):
             engine.execute_batch(batch)
             if not is_cut:
-                engine._rollback()
+                engine.roll_back()
                 self.seen["undone"] += 1
                 return
             cut_one(self._url, engine)
             self.seen["cut"] += 1
-            changed = engine._is_open and engine._connection.wrote
+            changed = engine._is_open and engine.connection.wrote
             engine.commit()
             assert not changed, "the connection was cut before the COMMIT"
 
@@ -54,15 +54,15 @@ class Rough(Dealt):
         engine, draw = self.latest, self._random.random()
         if engine._is_open:
             if draw < ISOLATED:
-                engine._connection.send("save_batch", None, engine._name, b"")  # nobody waits for it
+                engine.connection.send("save_batch", None, engine._name, b"")  # nobody waits for it
                 self.seen["isolated"] += 1
-            elif draw < ISOLATED + UNHEARD and engine._connection.wrote:
+            elif draw < ISOLATED + UNHEARD and engine.connection.wrote:
                 return self._commit_unheard(engine)
         return engine.commit()
 
     def _commit_unheard(self, engine: Any) -> bool:
         """The database commits, and its answer is lost."""
-        connection = engine._connection
+        connection = engine.connection
 
         def send(name: str, *bindings: object) -> None:
             del connection.send

@@ -20,15 +20,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
-from math import inf
 from secrets import token_hex
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from forq_trio.model.clock import AheadClock, Clock
-from forq_trio.model.commands import Claim, Command, Compact, Compacted, Optimize, TakeSetAside
+from forq_trio.model.clock import Clock
+from forq_trio.model.commands import Claim, Command, Compact, Compacted, Optimize, TakeSetAside, in_order
 from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.model.errors import (
     FeatureUnavailable,
@@ -37,7 +36,15 @@ from forq_trio.model.errors import (
     StorageUnavailable,
     ZeroCharacter,
 )
-from forq_trio.storage.engine import Batch, BatchResult, Elsewhere, EngineFacts, EngineSettings, OutcomeLost
+from forq_trio.storage.engine import (
+    Batch,
+    BatchResult,
+    Elsewhere,
+    EngineFacts,
+    EngineSettings,
+    OutcomeLost,
+    Snapshot,
+)
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, StatementFailed
 from forq_trio.storage.postgres.listener import Notices, PgListener, check_listened
@@ -45,13 +52,16 @@ from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
+from forq_trio.storage.postgres.server_clock import ServerClock
 from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, unpack
 from forq_trio.storage.postgres.zero_character import cannot_be_stored, check_texts
 from forq_trio.storage.relational import operations
-from forq_trio.storage.relational.engine import SqlEngine
+from forq_trio.storage.relational.cache import Cache
+from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.operations import Operations, operation_on_each
 from forq_trio.storage.relational.operations.claim import first_ready
 from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
+from forq_trio.storage.relational.run_batch import has_work, run_batch, run_in_transaction
 from forq_trio.storage.relational.transaction import Transaction
 
 OPERATIONS: Operations = {**operations.OPERATIONS}
@@ -65,11 +75,6 @@ PLANNED_MESSAGES = 1_000
 """After so many messages, and then when there were twice as many, plans are made anew."""
 HEADS_WHOLE_EVERY = 32
 """How often a batch ships the heads that it changed whole, for processes that do not know them."""
-CLOCK_SECONDS = 60.0
-"""How often the server's clock is read."""
-CLOCK_READ_SECONDS_MAX = 0.1
-"""A reading that takes longer may be wrong by half of it."""
-CLOCK_READS_MAX = 5
 OUTCOME_SECONDS_MAX = 10.0
 """How long a batch whose COMMIT was cut off is looked for."""
 
@@ -86,12 +91,14 @@ def _compact(_: Transaction, __: Compact) -> Compacted:
 
 
 operation_on_each(TakeSetAside, OPERATIONS)(take_set_aside)
+_SETTLEMENTS = [kind for kind in in_order(OPERATIONS) if kind in SETTLEMENTS]
 
 
-class PostgresEngine(SqlEngine):
+class PostgresEngine:
     """Engine over one database. Used from one thread at a time."""
 
     log = None
+    operations, order = OPERATIONS, in_order(OPERATIONS)
 
     def __init__(
         self, url: str, settings: EngineSettings, durability: str = "full", others: OtherUrls = NO_OTHER_URLS
@@ -102,7 +109,7 @@ class PostgresEngine(SqlEngine):
         self._url, self._listen_url = url, others.listen or url
         self._address = Address(url)
         self._listened = self._address if others.listen is None else Address(others.listen)
-        self._connection: PgConnection = open_writer(self._address)
+        self.connection: PgConnection = open_writer(self._address)
         self._name = f"{os.getpid()}-{token_hex(4)}"
         self._numbers = count(1)
         """Of the batches of this process, for their makers' names."""
@@ -125,18 +132,20 @@ class PostgresEngine(SqlEngine):
         self._plan_at = PLANNED_MESSAGES
         self._gate_seconds: float | None = None
         self._lag_seconds: float | None = None
-        self._clock = AheadClock()
+        self._clock = ServerClock()
         self._reads: tuple[Any, ...] = ()
-        super().__init__(self._connection, Transaction.new(settings, heads=True), OPERATIONS)
-        self._settlements = [kind for kind in self._order if kind in SETTLEMENTS]
+        self.ids = MessageIds()
+        self.tx = Transaction.new(settings, heads=True)
+        self._cache = Cache(self.tx)
+        self._is_open = False  # a batch has run that is to be committed
         self._replica: Replica | None = None
         try:
             self._start(others)
         except DatabaseFailed as error:
-            self._connection.close()
+            self.connection.close()
             raise self._address.refused(error) from None
         except BaseException:
-            self._connection.close()
+            self.connection.close()
             raise
 
     def _start(self, others: OtherUrls) -> None:
@@ -144,51 +153,52 @@ class PostgresEngine(SqlEngine):
         try:
             self._prepare(others)
         except DatabaseFailed:
-            if not self._connection.lost:
+            if not self.connection.lost:
                 raise
             self._reopen()  # this process may have been stopped for as long as a transaction may be idle
             self._prepare(others)
 
     def _prepare(self, others: OtherUrls) -> None:
         """Check the other connections and read what the cache has."""
-        ((identity,),) = self._connection.query("identity")
+        ((identity,),) = self.connection.query("identity")
         if others.listen is not None:
             check_listened(self._listened, identity)
         if others.replica is not None:
             self._replica = Replica(Address(others.replica), identity, lambda: self._last)
             self._replica.check()
-        self._set_clock()
+        self._clock.read(self.connection)
         self._load()
         self._elsewhere = _nothing()
 
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See storage/engine.py. First takes over what other processes did."""
         try:
-            if not batch.commands or not self._has_work(batch):
+            if not batch.commands or not self.has_work(batch):
                 self._look()
             self._moved = Moved()
-            result = super().execute_batch(batch)
+            result = run_batch(self, batch)
         except DatabaseFailed as error:
-            raise self._unavailable(error) from error
+            raise self.unavailable(error) from error
         except StorageOpenError as error:
-            self._rollback()
+            self.roll_back()
             raise StorageUnavailable(f"{error}, or a newer version wrote it") from error
         result.gate_seconds, self._gate_seconds = self._gate_seconds, None
         result.sent_set_aside = self._moved.set_aside
         result.lag_seconds, self._lag_seconds = self._lag_seconds, None
         if self._elsewhere.tokens or self._elsewhere.woken or self._elsewhere.logged:
             result.elsewhere = (self._elsewhere,)
-        if self._moved.more or (self._is_open and self._full.changed(self._tx)):
+        if self._moved.more or (self._is_open and self._full.changed(self.tx)):
             result.next_due_ms = batch.now_ms
         if not self._is_open:
             self._elsewhere = _nothing()
+        self._running = batch, result
         return result
 
-    def _has_work(self, batch: Batch) -> bool:
+    def has_work(self, batch: Batch) -> bool:
         woken = self._elsewhere.woken
         if self._sent and batch.moves_staged:
             return True
-        return super()._has_work(batch) or any(queue in woken for queue in batch.receivers)
+        return has_work(self.tx, batch) or any(queue in woken for queue in batch.receivers)
 
     def commit(self) -> bool:
         """See storage/engine.py."""
@@ -197,25 +207,25 @@ class PostgresEngine(SqlEngine):
         try:
             self._commit()
         except StatementFailed as error:
-            self._rollback()
+            self.roll_back()
             raise StorageUnavailable(str(error)) from error
         except DatabaseFailed as error:
-            ended = self._connection.lost or not self._connection.in_transaction
+            ended = self.connection.lost or not self.connection.in_transaction
             try:
                 was_committed = ended and self._was_committed()
             except OutcomeLost:
-                self._rollback()
+                self.roll_back()
                 raise
             if not was_committed:
-                raise self._unavailable(error) from error
+                raise self.unavailable(error) from error
         self._tell()
         self._unflushed = False
         self._is_open = False
-        if self._connection.wrote:
+        if self.connection.wrote:
             self._last = (self._last[0] + 1, self._own)
-        self._tx.adopt()
+        self.tx.adopt()
         self._elsewhere = _nothing()
-        return self._connection.wrote
+        return self.connection.wrote
 
     def _commit(self) -> None:
         """The statements that nobody waited for, COMMIT and flush. If one fails, the batch runs again, isolated."""
@@ -223,8 +233,8 @@ class PostgresEngine(SqlEngine):
             self._commit_and_flush()
         except StatementFailed:
             batch, result = self._running
-            self._rollback()
-            isolated = self._run(batch, isolated=True)
+            self.roll_back()
+            isolated = run_in_transaction(self, batch, isolated=True)
             isolated.elsewhere, isolated.sent_set_aside = result.elsewhere, self._moved.set_aside
             isolated.gate_seconds, isolated.lag_seconds = result.gate_seconds, result.lag_seconds
             for name in BatchResult.__struct_fields__:
@@ -232,12 +242,12 @@ class PostgresEngine(SqlEngine):
             self._commit_and_flush()
 
     def _commit_and_flush(self) -> None:
-        self._connection.send("commit")
+        self.connection.send("commit")
         if self._flushes:
-            if not self._connection.pooled:
-                self._connection.end_sent()  # others hear of it while the disk is waited for
-            self._connection.send("flush")
-        self._connection.wait(self._tell)
+            if not self.connection.pooled:
+                self.connection.end_sent()  # others hear of it while the disk is waited for
+            self.connection.send("flush")
+        self.connection.wait(self._tell)
 
     def _tell(self) -> None:
         """The batch is committed: tell the others, if they have to know."""
@@ -248,33 +258,36 @@ class PostgresEngine(SqlEngine):
     @property
     def _flushes(self) -> bool:
         """Whether what is answered now has to be durable first."""
-        return self.durability == "full" and (self._connection.wrote or self._unflushed)
+        return self.durability == "full" and (self.connection.wrote or self._unflushed)
 
     def _was_committed(self) -> bool:
         """Whether the batch whose COMMIT was cut off is durable. Raises OutcomeLost where that cannot be told."""
-        if not self._connection.wrote:
+        if not self.connection.wrote:
             return not self._flushes
         ends_at = time.monotonic() + OUTCOME_SECONDS_MAX
         while True:
             try:
                 self._reopen()
-                self._connection.send("begin")
-                self._connection.query("gate")  # the old connection's transaction has ended then
+                self.connection.send("begin")
+                self.connection.query("gate")  # the old connection's transaction has ended then
                 version = self._last[0] + 1
-                found, forgotten = self._connection.query("find_batch", version, self._own, BATCHES_STORED)[0]
-                self._connection.query("rollback")
+                found, forgotten = self.connection.query("find_batch", version, self._own, BATCHES_STORED)[0]
+                self.connection.query("rollback")
                 if forgotten:
                     raise OutcomeLost("the other processes have run too many batches since")
                 if found and self.durability == "full":
-                    self._connection.query("flush")
+                    self.connection.query("flush")
                 return bool(found)
             except DatabaseFailed as error:
                 if time.monotonic() >= ends_at:
                     raise OutcomeLost(str(error)) from error
                 time.sleep(0.1)
 
+    def snapshot(self) -> Snapshot:
+        return self._cache
+
     def facts(self) -> EngineFacts:
-        version = self._connection.server_version
+        version = self.connection.server_version
         return EngineFacts(
             name="PostgreSQL",
             version=f"{version // 10_000}.{version % 10_000}",
@@ -304,42 +317,28 @@ class PostgresEngine(SqlEngine):
     def clock(self) -> Clock:
         return self._clock
 
-    def _set_clock(self) -> None:
-        """Read the server's clock, which may differ from this machine's: until an answer was quick."""
-        quickest = inf
-        for _ in range(CLOCK_READS_MAX):
-            began = time.monotonic()
-            ((server_ms,),) = self._connection.query("clock")
-            now, self._clock_set_at = time.time(), time.monotonic()
-            seconds = self._clock_set_at - began
-            if seconds < quickest:  # this process may have been stopped meanwhile
-                quickest = seconds
-                self._clock.ahead_ms = round(server_ms - (now - seconds / 2) * 1_000)
-            if quickest < CLOCK_READ_SECONDS_MAX:
-                return
-
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
     # Taking over
 
     def _load(self) -> None:
         """Fill the cache from the tables, as of the last batch of whatever process."""
-        self._connection.send("begin")
-        self._connection.query("gate")
+        self.connection.send("begin")
+        self.connection.query("gate")
         self._reload()
-        self._connection.query("commit")
+        self.connection.query("commit")
 
     def _reload(self) -> None:
         """Inside a transaction, behind the gate."""
         self._is_known = False
         has_run = self._last[0] > 0
-        self._last = next(iter(self._connection.query("last_batch")), (0, ""))
+        self._last = next(iter(self.connection.query("last_batch")), (0, ""))
         tx = Transaction.new(self._settings, heads=True)
-        tx.load(self._connection.query, self._address.name)
-        self._tx = self._cache.parts = tx
+        tx.load(self.connection.query, self._address.name)
+        self.tx = self._cache.parts = tx
         version = max(self._last[0] - BATCHES_READ_MAX + 1, 0) if has_run else self._last[0] - 1
-        batches = self._connection.query("batches_since", version, BATCHES_READ_MAX) if self._last[0] else ()
+        batches = self.connection.query("batches_since", version, BATCHES_READ_MAX) if self._last[0] else ()
         assert tx.heads is not None
         if has_run:
             tx.heads.committed = heads_after(batches)
@@ -351,14 +350,14 @@ class PostgresEngine(SqlEngine):
     def _look(self) -> None:
         """Take over what others did, without waiting for the gate."""
         self._ensure_connected()
-        if time.monotonic() >= self._clock_set_at + CLOCK_SECONDS:
-            self._set_clock()
+        if self._clock.is_old():
+            self._clock.read(self.connection)
         if not self._take_over(self._news()):
             self._load()
 
     def _news(self) -> list[tuple[int, str, bytes]]:
         """The last batch that is known, and those of others behind it; notes whether applications sent messages."""
-        rows = self._connection.query("batches_since", self._last[0], BATCHES_READ_MAX)
+        rows = self.connection.query("batches_since", self._last[0], BATCHES_READ_MAX)
         self._sent = bool(rows) and rows[-1][0] is None
         return rows[:-1] if self._sent else rows
 
@@ -379,23 +378,26 @@ class PostgresEngine(SqlEngine):
                 shipped = unpack(changes)
             except msgspec.MsgspecError:
                 return False
-            shipped.take_over(self._tx)
+            shipped.take_over(self.tx)
             self._last = version, made_by
             lag_seconds = max(0, self._clock.now_ms() - shipped.now_ms) / 1_000
             self._lag_seconds = max(lag_seconds, self._lag_seconds or 0.0)
-            self._elsewhere.woken |= self._tx.wakes.woken
+            self._elsewhere.woken |= self.tx.wakes.woken
             self._elsewhere.logged |= shipped.logged
-            self._elsewhere.tokens |= bool(self._tx.tokens.changed)
-            self._tx.adopt()
+            self._elsewhere.tokens |= bool(self.tx.tokens.changed)
+            self.tx.adopt()
         return True
 
     # A batch
 
-    def _begin(self) -> None:
+    def begin(self, batch: Batch, *, isolated: bool) -> None:
+        """Enter the gate, and take over what the batches of others changed."""
+        self._untold = None
+        self._reads = () if isolated else self._first_reads(batch)
         self._ensure_connected()
-        if self._tx.sequence.last >= self._plan_at:
-            self._connection.plan_anew()
-            self._plan_at = 2 * self._tx.sequence.last + PLANNED_MESSAGES
+        if self.tx.sequence.last >= self._plan_at:
+            self.connection.plan_anew()
+            self._plan_at = 2 * self.tx.sequence.last + PLANNED_MESSAGES
         asked_at = time.monotonic()
         try:
             news = self._enter()
@@ -406,29 +408,32 @@ class PostgresEngine(SqlEngine):
         self._gate_seconds = time.monotonic() - asked_at
         if not self._take_over(news):
             self._reload()
-        self._tx.wakes.elsewhere = self._elsewhere.woken
+        self.tx.wakes.elsewhere = self._elsewhere.woken
+        self._is_open = True
 
     def _enter(self) -> list[tuple[int, str, bytes]]:
         """Begin a transaction behind the gate; returns `_news`."""
-        self._connection.begin()
-        self._connection.send("gate")
+        self.connection.begin()
+        self.connection.send("gate")
         if self._reads:
-            self._connection.read_ahead(*self._reads)
+            self.connection.read_ahead(*self._reads)
         return self._news()
 
     def _end_stopped(self) -> bool:
         """End the connection of a process that has the gate, and was stopped while it was answered."""
-        self._rollback()
-        return bool(self._connection.query("end_stopped"))
+        self.roll_back()
+        return bool(self.connection.query("end_stopped"))
 
-    def _refusals(self, commands: Sequence[Command[Any]]) -> list[ForqError | None]:
+    def refusals(self, commands: Sequence[Command[Any]]) -> list[ForqError | None]:
         return [ZeroCharacter() if cannot_be_stored(command) else None for command in commands]
 
-    def _move_sent(self, tx: Transaction) -> None:
-        self._moved = move_sent(tx, self._full) if self._sent else Moved()
+    def move_sent(self) -> None:
+        self._moved = move_sent(self.tx, self._full) if self._sent else Moved()
 
-    def _end(self, tx: Transaction) -> None:
-        if not self._connection.wrote and not (
+    def write(self) -> None:
+        """Write for the others what this batch changed."""
+        tx = self.tx
+        if not self.connection.wrote and not (
             tx.wakes.next or tx.wakes.committed_next or tx.wakes.claim_first_next
         ):
             if tx.heads is not None:
@@ -439,21 +444,14 @@ class PostgresEngine(SqlEngine):
         tx.heads.ships_whole = version % HEADS_WHOLE_EVERY == 0
         changes = pack(tx)
         self._own = f"{self._name}-{next(self._numbers)}"
-        self._connection.query("save_batch", version, self._own, changes)
+        self.connection.query("save_batch", version, self._own, changes)
         if version % BATCHES_FORGOTTEN == 0:
-            self._connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
+            self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
         # Its next request may go to another process.
         told = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
         if woken or told:
             self._untold = (None if told else woken,)
-
-    def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
-        self._untold = None
-        self._reads = () if isolated else self._first_reads(batch)
-        result = super()._run(batch, isolated=isolated)
-        self._running = batch, result
-        return result
 
     def _first_reads(self, batch: Batch) -> tuple[Any, ...]:
         """The statement, with its bindings, by which a batch reads its first messages, if nothing is changed before.
@@ -461,35 +459,37 @@ class PostgresEngine(SqlEngine):
         Its first settlements find theirs; a batch of claims reads what is ready, if it is as this process knows it.
         """
         kinds = {type(command) for command in batch.commands}
-        first = next((kind for kind in self._settlements if kind in kinds), None)
+        first = next((kind for kind in _SETTLEMENTS if kind in kinds), None)
         if first is not None:
             return named_by([command for command in batch.commands if type(command) is first])[:2]
         if kinds == {Claim}:
-            return first_ready(self._tx, [each for each in batch.commands if isinstance(each, Claim)])
+            return first_ready(self.tx, [each for each in batch.commands if isinstance(each, Claim)])
         return ()
 
-    def _rollback_statements(self) -> None:
-        if self._connection.lost:
+    def roll_back(self) -> None:
+        self._is_open = False
+        self.tx.discard()
+        if self.connection.lost:
             return
         try:
-            self._connection.drain()
-            if self._connection.in_transaction:
-                self._connection.query("rollback")
+            self.connection.drain()
+            if self.connection.in_transaction:
+                self.connection.query("rollback")
         except DatabaseFailed:
             pass
 
     def _ensure_connected(self) -> None:
-        if self._connection.lost:
+        if self.connection.lost:
             self._reopen()
 
     def _reopen(self) -> None:
         self._is_known = False
-        self._connection.reopen()
+        self.connection.reopen()
 
-    def _unavailable(self, error: Exception) -> StorageUnavailable:
+    def unavailable(self, error: Exception) -> StorageUnavailable:
         assert isinstance(error, DatabaseFailed)
-        self._rollback()
-        return refusal(self._connection, error)
+        self.roll_back()
+        return refusal(self.connection, error)
 
 
 def _nothing() -> Elsewhere:

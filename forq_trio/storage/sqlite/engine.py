@@ -1,13 +1,17 @@
-"""The SQLite engine: a file, its write connection, its log; storage/relational runs the batches."""
+"""The SQLite engine: a file, its write connection, its log; storage/relational/run_batch.py runs the batches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from typing import Any
 
-from forq_trio.model.commands import Optimize, TakeSetAside
-from forq_trio.model.errors import StorageLost, StorageUnavailable
-from forq_trio.storage.engine import EngineFacts, EngineSettings
-from forq_trio.storage.relational.engine import SqlEngine
+from forq_trio.model.clock import Clock, SystemClock
+from forq_trio.model.commands import Command, Optimize, TakeSetAside, in_order
+from forq_trio.model.errors import ForqError, StorageLost, StorageUnavailable
+from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, Snapshot
+from forq_trio.storage.relational.cache import Cache
+from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.operations import operation_on_each
+from forq_trio.storage.relational.run_batch import has_work, run_batch
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.sqlite.compaction import OPERATIONS
 from forq_trio.storage.sqlite.connection import SqliteConnection
@@ -31,8 +35,11 @@ def _take_set_aside(_: Transaction, __: TakeSetAside) -> tuple[int, ...]:
     return ()
 
 
-class SqliteEngine(SqlEngine):
+class SqliteEngine:
     """Engine over one SQLite file. Used from one thread at a time; its log from any."""
+
+    listen = tables_urls = check_texts = None
+    operations, order = OPERATIONS, in_order(OPERATIONS)
 
     def __init__(
         self,
@@ -48,33 +55,44 @@ class SqliteEngine(SqlEngine):
         self.durability = durability
         self._on_closed = on_closed
         self._database = open_database(path, durability)
-        self._connection = self._database.connection
-        writer = SqliteConnection(self._connection)
+        self.connection = SqliteConnection(self._database.connection)
+        self.ids = MessageIds()
+        self.tx = Transaction.new(settings, heads=False)
+        self._cache = Cache(self.tx)
+        self._is_open = False  # a batch has run that is to be committed
         try:
             with refusing(path):
-                tx = Transaction.new(settings, heads=False)
-                tx.load(writer.query, path)
-            super().__init__(writer, tx, OPERATIONS)
+                self.tx.load(self.connection.query, path)
             self.log = SqliteLog(self._database)
         except BaseException:
             self._database.close()
             raise
+
+    def execute_batch(self, batch: Batch) -> BatchResult:
+        """See storage/engine.py."""
+        return run_batch(self, batch)
 
     def commit(self) -> bool:
         """See storage/engine.py. files/faults.py explains what is on disk after a failure."""
         if not self._is_open:
             return False
         try:
-            self._writer.query("commit")
+            self.connection.query("commit")
         except STORAGE_ERRORS as error:
             if not changed_nothing(error):
                 raise
-            refusal = self._unavailable(error)
-            self._rollback()
+            refusal = self.unavailable(error)
+            self.roll_back()
             raise refusal from error
         self._is_open = False
-        self._tx.adopt()
+        self.tx.adopt()
         return True
+
+    def snapshot(self) -> Snapshot:
+        return self._cache
+
+    def clock(self) -> Clock:
+        return SystemClock()
 
     def facts(self) -> EngineFacts:
         return facts_of(self._database, self.log, self.durability)
@@ -104,19 +122,37 @@ class SqliteEngine(SqlEngine):
 
     def close(self) -> None:
         """Roll back the open transaction, move the log into the file and close it."""
-        self._rollback()
+        self.roll_back()
         self.log.close()
         self._database.close()
         self._on_closed()
 
-    def _begin(self) -> None:
-        self._writer.query("begin")
+    # What `run_batch` asks for
 
-    def _rollback_statements(self) -> None:
+    def has_work(self, batch: Batch) -> bool:
+        return has_work(self.tx, batch)
+
+    def begin(self, _: Batch, *, isolated: bool) -> None:
+        self.connection.query("begin")
+        self._is_open = True
+
+    def refusals(self, commands: Sequence[Command[Any]]) -> list[ForqError | None]:
+        """SQLite stores all that a command can have."""
+        return [None] * len(commands)
+
+    def move_sent(self) -> None:
+        """Applications cannot send in a file of ours."""
+
+    def write(self) -> None:
+        """All is in the tables."""
+
+    def roll_back(self) -> None:
         """SQLite may have done it by itself."""
-        if not self._connection.get_autocommit():
-            self._writer.query("rollback")
+        self._is_open = False
+        self.tx.discard()
+        if not self._database.connection.get_autocommit():
+            self.connection.query("rollback")
 
-    def _unavailable(self, error: Exception) -> StorageUnavailable:
+    def unavailable(self, error: Exception) -> StorageUnavailable:
         assert isinstance(error, STORAGE_ERRORS)
-        return unavailable(error, self._connection)
+        return unavailable(error, self._database.connection)

@@ -10,7 +10,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
-from forq_trio.storage.postgres.engine import CLOCK_SECONDS
+from forq_trio.storage.postgres.server_clock import CLOCK_SECONDS
 from support.batches import do
 from support.words import claim, contents, send
 

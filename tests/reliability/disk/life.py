@@ -132,7 +132,7 @@ class Life:
         now_ms = self._now_ms + after_ms
         result = engine.execute_batch(Batch(commands, now_ms))
         with self._disk.asleep():
-            intended = seen_by(engine._connection)
+            intended = seen_by(engine._database.connection)
         try:
             engine.commit()
         except StorageUnavailable:

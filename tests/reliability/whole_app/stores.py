@@ -203,7 +203,7 @@ class SqliteStore:
 
     def roll_back(self) -> None:
         assert self._engine is not None
-        self._engine._rollback()
+        self._engine.roll_back()
 
     def crash(self) -> None:
         self._crashes += 1
@@ -245,7 +245,7 @@ class PostgresStore:
 
     def roll_back(self) -> None:
         assert self._engine is not None
-        self._engine.latest._rollback()
+        self._engine.latest.roll_back()
 
     def crash(self) -> None:
         """The database rolls back what was not committed, when the connections end."""

@@ -50,7 +50,7 @@ def test_bindings_without_numbers_are_counted():
 
 def test_the_server_takes_every_statement(open_one):
     """Their names and types are right; the conformance suite runs them."""
-    connection = open_one()._connection
+    connection = open_one().connection
     for name, statement in SQL.items():
         if not statement.startswith("CREATE"):
             connection._pg.send_prepare(f"taken_{name}".encode(), statement.encode())

@@ -180,7 +180,7 @@ def test_an_outcome_that_cannot_be_told_is_no_unavailability(open_one, empty_tab
     def unreachable() -> None:
         raise module.DatabaseFailed("no route to host")
 
-    monkeypatch.setattr(a._connection, "reopen", unreachable)
+    monkeypatch.setattr(a.connection, "reopen", unreachable)
     with pytest.raises(OutcomeLost):
         a.commit()
 
@@ -225,7 +225,7 @@ def staged(content: str, **options: Any) -> StagedPart:
 def test_what_cannot_be_stored_costs_the_others_of_its_batch_nothing(open_one, monkeypatch, refused):
     """Whoever sends such again and again would have every batch run twice, the second time command by command."""
     a = open_one()
-    monkeypatch.setattr(a, "_rollback", lambda: pytest.fail("the batch runs again"))
+    monkeypatch.setattr(a, "roll_back", lambda: pytest.fail("the batch runs again"))
     outcomes = run(a, send("c"), refused, claim(most=10)).outcomes
     assert isinstance(outcomes[1], ZeroCharacter)
     assert contents(outcomes[2]) == ["c"]
@@ -243,7 +243,7 @@ def test_a_batch_sees_what_the_one_before_it_did_whatever_isolation_the_database
             a, b = open_one(), open_one()
         finally:
             connection.execute(sql.SQL("ALTER DATABASE {} RESET default_transaction_isolation").format(name))
-        monkeypatch.setattr(b, "_rollback", lambda: pytest.fail("the batch runs again"))
+        monkeypatch.setattr(b, "roll_back", lambda: pytest.fail("the batch runs again"))
         a.execute_batch(Batch([send("x")], T0))
         with ThreadPoolExecutor(1) as thread:
             waiting = thread.submit(run, b, send("y"), claim(most=2))
@@ -271,14 +271,14 @@ def test_a_full_queue_reads_no_more_of_its_messages_than_it_evicts(open_one):
     for _ in range(5):
         run(a, *(send() for _ in range(100)))
     read = []
-    rows_of = a._connection.wait
+    rows_of = a.connection.wait
 
     def counting(*arguments: Callable[[], None]) -> list[object]:
         rows = rows_of(*arguments)
         read.append(len(rows))
         return rows
 
-    a._connection.wait = counting
+    a.connection.wait = counting
     do(a, send("new"))
     assert sum(read) < 100
     assert a.snapshot().counts["q"].ready == 500

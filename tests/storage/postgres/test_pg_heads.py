@@ -69,7 +69,7 @@ def test_every_process_knows_where_claims_begin_although_batches_are_undone(
         if draw.random() < 0.3:
             undone = draw.choice(engines)
             undone.execute_batch(Batch(commands, now_ms))
-            undone._rollback()
+            undone.roll_back()
         result = run(draw.choice(engines), *commands, now_ms=now_ms)
         for queue, outcome in zip(named, result.outcomes, strict=True):
             if isinstance(outcome, tuple):
@@ -138,5 +138,5 @@ def test_a_head_that_is_too_long_ends_earlier(open_one, empty_tables, monkeypatc
     deliveries = do(a, claim(most=10))
     do(a, nack(*deliveries, delay_ms=0))
     check_heads([a, b], empty_tables)
-    assert len(a._tx.heads.committed["q"].ready) == 2
+    assert len(a.tx.heads.committed["q"].ready) == 2
     assert contents(do(b, claim(most=10))) == [str(number) for number in range(10)]

@@ -66,16 +66,16 @@ class Traffic:
         self._now_ms = T0
         self._held: Sequence[Delivery] = ()
         self._before: Counter[str] = Counter()
-        begin = engine._connection.begin
+        begin = engine.connection.begin
 
         def begin_and_look() -> None:
             begin()
             self._before = self._blocks()
 
-        monkeypatch.setattr(engine._connection, "begin", begin_and_look)
+        monkeypatch.setattr(engine.connection, "begin", begin_and_look)
 
     def _blocks(self) -> Counter[str]:
-        return Counter(dict(self._engine._connection.query("blocks")))
+        return Counter(dict(self._engine.connection.query("blocks")))
 
     def run(self, batches: int, sends: Sends) -> Counter[str]:
         """How many blocks of each table so many batches touched."""
@@ -103,10 +103,10 @@ def test_a_batch_touches_as_many_blocks_after_hundreds_of_batches(engine, empty_
     traffic = Traffic(engine, monkeypatch)
     traffic.run(BATCHES, sends)
     with held_snapshot(empty_tables):
-        engine._connection.plan_anew()  # as every five seconds
+        engine.connection.plan_anew()  # as every five seconds
         first = traffic.run(BATCHES, sends)
         traffic.run(BATCHES_BETWEEN, sends)
-        engine._connection.plan_anew()
+        engine.connection.plan_anew()
         last = traffic.run(BATCHES, sends)
     grown = {name: (first[name], last[name]) for name in last if last[name] > 1.5 * first[name] + BATCHES}
     assert not grown

@@ -67,7 +67,7 @@ def test_a_process_that_was_stopped_while_it_opened_opens_once_more(
 
 def test_a_process_that_was_stopped_while_it_read_the_clock_reads_it_again(open_one, monkeypatch):
     a = open_one()
-    query, stops = a._connection.query, [3_600.0, 0.0]
+    query, stops = a.connection.query, [3_600.0, 0.0]
     stopped = 0.0
 
     def stopping(name: str, *bindings: object) -> list[object]:
@@ -77,10 +77,10 @@ def test_a_process_that_was_stopped_while_it_read_the_clock_reads_it_again(open_
             stopped += stops.pop(0)
         return rows
 
-    monkeypatch.setattr(a._connection, "query", stopping)
+    monkeypatch.setattr(a.connection, "query", stopping)
     monkeypatch.setattr(module.time, "monotonic", lambda real=time.monotonic: real() + stopped)
     monkeypatch.setattr(module.time, "time", lambda real=time.time: real() + stopped)
-    a._set_clock()
+    a._clock.read(a.connection)
     assert abs(a._clock.ahead_ms + stopped * 1_000) < 1_000
 
 
@@ -99,7 +99,7 @@ def test_a_database_that_does_not_answer_is_unavailable(open_one, monkeypatch):
 def test_a_process_that_is_stopped_while_it_is_answered_gives_the_gate_back(open_one, empty_tables):
     """Its answer fills the socket: the database waits for it within a statement, and no transaction is idle."""
     a, b = open_one(), open_one()
-    stopped = a._connection
+    stopped = a.connection
     stopped.send("begin")
     stopped.query("gate")
     stopped._pg.send_query_params(b"SELECT repeat('x', 9000000)", [])

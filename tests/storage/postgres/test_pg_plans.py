@@ -182,7 +182,7 @@ ARGUMENTS = {"find_one_by_sequence": "'1'", "delete_message": "'1'"}
 
 def explain(engine: PostgresEngine, name: str, arguments: str) -> set[str]:
     """The indexes of the plan that a connection has made."""
-    pg = engine._connection._pg
+    pg = engine.connection._pg
     pg.exit_pipeline_mode()
     result = pg.exec_(f"EXPLAIN (FORMAT JSON) EXECUTE {name} ({arguments})".encode())
     pg.enter_pipeline_mode()

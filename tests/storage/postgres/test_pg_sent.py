@@ -445,7 +445,7 @@ def test_a_batch_that_is_undone_moves_nothing(open_one, shop):
     sends(shop, "x")
     shop.commit()
     a.execute_batch(Batch((), T0))
-    a._connection.close()
+    a.connection.close()
     assert contents(b) == ["x"]
 
 

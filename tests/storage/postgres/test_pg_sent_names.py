@@ -46,8 +46,8 @@ READ = (
 def rows_read(engine: PostgresEngine) -> int:
     """Run a batch; returns how many rows of `sent` it read, with those of batches before that are not reported yet."""
     engine.execute_batch(Batch([], T0))
-    pg = engine._connection._pg
-    engine._connection.wait()
+    pg = engine.connection._pg
+    engine.connection.wait()
     pg.exit_pipeline_mode()
     found = pg.exec_(READ).get_value(0, 0)
     pg.enter_pipeline_mode()
@@ -105,9 +105,9 @@ def test_a_batch_waits_as_often_for_many_messages_with_an_option_as_for_one(engi
         for value in islice(values, number):
             shop.execute(f"SELECT forq.send('q', 'x', {option} => %s)", (value,))
         shop.commit()
-        engine._connection.waits = 0
+        engine.connection.waits = 0
         run(engine)
-        return engine._connection.waits
+        return engine.connection.waits
 
     waits(1)
     assert waits(64) <= waits(1) + 1

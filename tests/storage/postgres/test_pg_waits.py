@@ -27,9 +27,9 @@ def waits(url: str, name: str, n: int) -> int:
         world = World(engine)
         commands = prepare(world, n)
         assert kind is None or any(type(command) is kind for command in commands)
-        engine._connection.waits = 0
+        engine.connection.waits = 0
         world.run_counted(commands)
-        return engine._connection.waits
+        return engine.connection.waits
 
 
 GROWING = {

@@ -343,7 +343,7 @@ def connection(request, tmp_path_factory) -> Iterator[apsw.Connection]:
     with closing(SqliteEngine(path, EngineSettings(history=True), "normal")) as engine:
         if request.param != "empty":
             fill(engine)
-            engine._connection.execute("ANALYZE")
+            engine._database.connection.execute("ANALYZE")
     with closing(open_reader(path)) as connection:
         yield connection
 

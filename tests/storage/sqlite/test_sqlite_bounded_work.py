@@ -138,7 +138,7 @@ class Requests:
 def test_no_batch_works_through_a_full_queue(filled, rng) -> None:
     requests = Requests(rng)
     now_ms = 2_000_000_000_000  # later than the whole life of what was sent
-    steps = Steps(filled._connection)
+    steps = Steps(filled._database.connection)
     for number in range(count("bounded_batches")):
         commands = requests.draw()
         steps.count = 0
@@ -151,8 +151,8 @@ def test_no_batch_works_through_a_full_queue(filled, rng) -> None:
 
 
 def test_a_walk_over_the_queue_would_be_noticed(filled) -> None:
-    steps = Steps(filled._connection)
-    for _ in filled._connection.execute("SELECT bytes FROM messages WHERE queue = 'q'"):
+    steps = Steps(filled._database.connection)
+    for _ in filled._database.connection.execute("SELECT bytes FROM messages WHERE queue = 'q'"):
         pass
     assert steps.count > BATCH_STEPS_MAX
 
@@ -163,7 +163,7 @@ def test_a_shuffle_gives_up_where_most_positions_belong_to_one_message(tmp_path)
         many = tuple(NewMessage("m") for _ in range(stored))
         run(engine, ProduceMany("q", many))  # their positions are sequence numbers
         run(engine, Configure("q", SettingsChange(order=Order.DUE)), Produce("q", NewMessage("at a time")))
-        steps = Steps(engine._connection)
+        steps = Steps(engine._database.connection)
         (claimed,) = run(engine, Claim("q", 40, None, shuffle=True)).outcomes
         assert len({delivery.id for delivery in claimed}) == 40
         shuffled = steps.count

@@ -34,11 +34,11 @@ def engine(tmp_path):
 @pytest.mark.parametrize("pages", [1, 2, 10, 64])
 def test_a_step_gives_back_as_many_pages_as_it_was_asked_for(engine, pages, monkeypatch) -> None:
     monkeypatch.setattr(compaction, "STEP_SECONDS", 60)
-    before = engine._connection.pragma("page_count")
+    before = engine._database.connection.pragma("page_count")
     done = step(engine, pages)
     assert done.pages == pages
-    assert done.free_pages == engine._connection.pragma("freelist_count")
-    assert before - pages - 2 <= engine._connection.pragma("page_count") <= before - pages
+    assert done.free_pages == engine._database.connection.pragma("freelist_count")
+    assert before - pages - 2 <= engine._database.connection.pragma("page_count") <= before - pages
 
 
 def test_a_step_is_bounded_in_pages_and_in_time(engine, monkeypatch) -> None:
@@ -51,8 +51,8 @@ def test_a_step_is_bounded_in_pages_and_in_time(engine, monkeypatch) -> None:
 def test_nothing_is_left_at_the_end_and_the_rest_is_whole(engine) -> None:
     while step(engine, 64).pages:
         pass
-    assert engine._connection.pragma("freelist_count") == 0
-    assert engine._connection.pragma("integrity_check") == "ok"
+    assert engine._database.connection.pragma("freelist_count") == 0
+    assert engine._database.connection.pragma("integrity_check") == "ok"
 
 
 def test_a_file_of_an_earlier_version_stays_as_it_is(tmp_path) -> None:

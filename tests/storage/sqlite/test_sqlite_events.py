@@ -33,7 +33,9 @@ def some(count: int, queue: str = "q") -> ProduceMany:
 def test_the_number_of_a_kind_is_its_place_for_ever(path) -> None:
     with closing(open_it(path)) as engine:
         for kind, _ in enumerate(KINDS):
-            engine._connection.execute("INSERT INTO events (id, kind) VALUES (?, ?)", (kind + 1, kind))
+            engine._database.connection.execute(
+                "INSERT INTO events (id, kind) VALUES (?, ?)", (kind + 1, kind)
+            )
         with closing(engine.open_reader()) as reader:
             assert [event["kind"] for event in read_events(reader)] == list(KINDS)
     assert KINDS[:3] == ("produced", "delivered", "acked")
@@ -58,16 +60,20 @@ def test_the_bytes_that_are_told_are_about_those_of_the_file(path) -> None:
             do(engine, some(500))
             do(engine, Ack("q", receipts(do(engine, claim(most=500)))))
         tables = "('events', 'events_message')"
-        sizes = engine._connection.execute(f"SELECT sum(pgsize) FROM dbstat WHERE name IN {tables}").get
+        sizes = engine._database.connection.execute(
+            f"SELECT sum(pgsize) FROM dbstat WHERE name IN {tables}"
+        ).get
         assert 0.8 < engine.snapshot().logs["events"].bytes / sizes < 1.25
 
 
 def test_what_a_damaged_message_says_does_not_stop_the_events(path) -> None:
     with closing(open_it(path)) as engine:
         do(engine, some(1))
-        engine._connection.execute("UPDATE messages SET received_at = x'ff', bytes = 'many'")
+        engine._database.connection.execute("UPDATE messages SET received_at = x'ff', bytes = 'many'")
         do(engine, claim())
-        engine._connection.execute("UPDATE events SET queue = 5, reason = x'41', bytes = 'many' WHERE id = 1")
+        engine._database.connection.execute(
+            "UPDATE events SET queue = 5, reason = x'41', bytes = 'many' WHERE id = 1"
+        )
         with closing(engine.open_reader()) as reader:
             assert read_events(reader)[0]["id"] == 1
     with closing(open_it(path)) as engine:

@@ -135,10 +135,10 @@ def test_a_failed_commit_of_settings_leaves_the_old_ones(place) -> None:
     """What is kept in memory follows the file, not the wish."""
     engine = place.engine
     do(engine, Configure("q", SettingsChange(lease_ms=1)))
-    full = engine._connection.pragma("max_page_count", 1)
+    full = engine._database.connection.pragma("max_page_count", 1)
     with pytest.raises(Exception, match="full"):
         run(engine, Configure("q", SettingsChange(lease_ms=2)), send("x" * 200_000))
-    engine._connection.pragma("max_page_count", full * 1_000)
+    engine._database.connection.pragma("max_page_count", full * 1_000)
     assert engine.snapshot().settings == {"q": QueueSettings(lease_ms=1)}
     assert engine.snapshot().rules("q").lease_ms == 1
 

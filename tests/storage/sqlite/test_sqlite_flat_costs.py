@@ -76,9 +76,9 @@ def filled(tmp_path) -> Callable[[int, SettingsChange | None, str | None], Sqlit
 
 
 def steps_of(engine: SqliteEngine, *commands: Command) -> int:
-    steps = Steps(engine._connection)
+    steps = Steps(engine._database.connection)
     run(engine, *commands)
-    engine._connection.trace_v2(0)
+    engine._database.connection.trace_v2(0)
     return steps.count
 
 

@@ -88,7 +88,7 @@ def test_a_receipt_beyond_64_bits_names_nothing(engine) -> None:
 def test_a_database_in_trouble_fails_the_batch_whole(engine, tmp_path) -> None:
     """Somebody else holds the write lock: refused after the busy wait, nothing changed, and it works again."""
     do(engine, send("before"))
-    engine._connection.set_busy_timeout(1)
+    engine._database.connection.set_busy_timeout(1)
     intruder = apsw.Connection(str(tmp_path / "forq.db"))
     intruder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageUnavailable):
@@ -101,12 +101,12 @@ def test_a_database_in_trouble_fails_the_batch_whole(engine, tmp_path) -> None:
 
 def test_a_full_database_fails_the_batch_and_goes_on_when_there_is_room(engine) -> None:
     do(engine, send())
-    full = engine._connection.pragma("max_page_count", 1)
+    full = engine._database.connection.pragma("max_page_count", 1)
     with pytest.raises(StorageUnavailable):
         engine.execute_batch(Batch([send("x" * 200_000)], T0))
     assert engine.snapshot().counts == {"q": QueueCounts(ready=1, bytes=1)}
     assert len(do(engine, claim())) == 1
-    engine._connection.pragma("max_page_count", full * 1_000)
+    engine._database.connection.pragma("max_page_count", full * 1_000)
     assert do(engine, send("x" * 200_000)).sequence == 2
 
 
@@ -145,7 +145,7 @@ def test_a_sweep_forgets_all_deduplication_ids_whose_window_is_over(engine, monk
     while do(engine, Sweep(SweepKind.EXPIRED), T0 + 1_000).more:
         sweeps += 1
     assert sweeps == 4
-    assert engine._connection.execute("SELECT count(*) FROM dedup").get == 0
+    assert engine._database.connection.execute("SELECT count(*) FROM dedup").get == 0
 
 
 def test_a_copy_that_is_refused_does_not_have_its_batch_run_again(engine) -> None:
@@ -155,10 +155,10 @@ def test_a_copy_that_is_refused_does_not_have_its_batch_run_again(engine) -> Non
     do(engine, Configure("full", SettingsChange(max_messages=1)))
     do(engine, send(queue="full"))
     rolled_back: list[str] = []
-    engine._connection.set_rollback_hook(lambda: rolled_back.append("rolled back"))
+    engine._database.connection.set_rollback_hook(lambda: rolled_back.append("rolled back"))
     copy = Resubmit("q-dlq", produced.id, target="full", remove=True)
     refused, sent = run(engine, copy, send("other")).outcomes
-    engine._connection.set_rollback_hook(None)
+    engine._database.connection.set_rollback_hook(None)
     assert isinstance(refused, QueueFull)
     assert (sent.sequence, rolled_back) == (3, [])
     assert engine.snapshot().counts["q-dlq"].ready == 1

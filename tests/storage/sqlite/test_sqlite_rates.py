@@ -28,7 +28,9 @@ def open_engine(path: Path) -> SqliteEngine:
 
 
 def stored(engine: SqliteEngine) -> list[tuple[object, ...]]:
-    return engine._connection.execute("SELECT group_id, full_ms, wake_at FROM rate_buckets").fetchall()
+    return engine._database.connection.execute(
+        "SELECT group_id, full_ms, wake_at FROM rate_buckets"
+    ).fetchall()
 
 
 @settings(deadline=None, max_examples=25)
@@ -71,7 +73,7 @@ def test_a_held_group_is_woken_after_a_restart(tmp_path):
     assert contents(do(engine, claim(most=9))) == ["g1"]
     engine.close()
     engine = open_engine(tmp_path)
-    assert engine._tx.due.committed_next_ms == T0 + 10
+    assert engine.tx.due.committed_next_ms == T0 + 10
     assert do(engine, claim(most=9), T0 + 9) == ()
     assert contents(do(engine, claim(most=9), T0 + 10)) == ["g2"]
     engine.close()
@@ -91,7 +93,7 @@ def test_only_buckets_that_lack_tokens_are_stored(engine):
 def test_a_queue_without_a_rate_stores_nothing(engine):
     run(engine, send("x", group="g"))
     do(engine, claim(most=9))
-    assert not engine._tx.rates.has_buckets
+    assert not engine.tx.rates.has_buckets
     assert stored(engine) == []
 
 

@@ -203,7 +203,7 @@ def test_f2_ids_keep_their_form_and_order_in_a_long_millisecond(rng) -> None:
 
 def crash(engine: SqliteEngine) -> None:
     """End it as a killed process ends: nothing is committed, nothing is tidied up, the kernel closes the files."""
-    engine._connection.set_wal_hook(None)
+    engine._database.connection.set_wal_hook(None)
     engine.log.close()
     engine._database.close()
 
@@ -221,7 +221,7 @@ def test_a_row_about_a_queue_that_cannot_be_read_refuses_the_file(tmp_path, dama
     path = str(tmp_path / "forq.db")
     engine = SqliteEngine(path, EngineSettings(), "normal")
     do(engine, send("message"))
-    engine._connection.execute(damage)
+    engine._database.connection.execute(damage)
     engine.close()
     for _ in range(2):
         with pytest.raises(StorageOpenError) as refusal:

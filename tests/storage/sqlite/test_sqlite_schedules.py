@@ -120,7 +120,9 @@ def test_nothing_is_read_before_a_run_is_due(tmp_path):
         for n in range(50):
             save(engine, f"s{n}", every="10s")
         statements: list[str] = []
-        engine._connection.set_exec_trace(lambda cursor, sql, bindings: statements.append(sql) or True)
+        engine._database.connection.set_exec_trace(
+            lambda cursor, sql, bindings: statements.append(sql) or True
+        )
         engine.execute_batch(Batch([], T0 + 9_999))
         assert not engine.commit()
         assert statements == []

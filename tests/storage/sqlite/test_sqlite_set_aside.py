@@ -21,11 +21,13 @@ RETRY = LATER + limits.SET_ASIDE_RETRY_MS
 
 def damage(engine: SqliteEngine, content: str = "bad") -> None:
     """Make the column that every end of an attempt has to read unreadable."""
-    engine._connection.execute("UPDATE messages SET failures = 'no JSON' WHERE content = ?", (content,))
+    engine._database.connection.execute(
+        "UPDATE messages SET failures = 'no JSON' WHERE content = ?", (content,)
+    )
 
 
 def repair(engine: SqliteEngine) -> None:
-    engine._connection.execute("UPDATE messages SET failures = NULL WHERE failures = 'no JSON'")
+    engine._database.connection.execute("UPDATE messages SET failures = NULL WHERE failures = 'no JSON'")
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def test_a_sweep_goes_on_behind_it(engine: SqliteEngine) -> None:
     for content in ("bad", "good"):
         do(engine, send(content, max_attempts=1))
     do(engine, nack(*do(engine, claim(most=2))))
-    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    engine._database.connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
     result = run(engine, Sweep(SweepKind.FAILED))
     assert result.outcomes[0].count == 1
     assert [each.sequence for each in result.set_aside] == [1]
@@ -94,7 +96,7 @@ def test_one_that_fails_does_not_keep_its_neighbours_from_becoming_dead_letters(
     for content in ("bad", "good"):
         do(engine, send(content, max_attempts=1))
     deliveries = do(engine, claim(most=2))
-    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    engine._database.connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
     result = run(engine, nack(*deliveries))
     assert result.outcomes == [(True, True)]
     assert [each.sequence for each in result.set_aside] == [1]
@@ -155,7 +157,7 @@ def test_a_time_that_is_no_number_stops_no_other(tmp_path, column: str, value: s
     (first,) = do(engine, claim(lease_ms=LEASE_MS))
     if column == "lease_until":
         do(engine, claim(lease_ms=LEASE_MS))
-    engine._connection.execute(f"UPDATE messages SET {column} = ?", (value,))
+    engine._database.connection.execute(f"UPDATE messages SET {column} = ?", (value,))
     assert run(engine, Sweep(SweepKind.EXPIRED), now_ms=LATER).next_due_ms in (None, RETRY)
     engine.close()
     engine = SqliteEngine(path, EngineSettings(), "normal")
@@ -169,7 +171,7 @@ def test_a_time_that_is_no_number_stops_no_other(tmp_path, column: str, value: s
 
 def unreadable(engine: SqliteEngine, content: str = "bad") -> None:
     """Make a column that every delivery has to read unreadable."""
-    engine._connection.execute(
+    engine._database.connection.execute(
         "UPDATE messages SET attributes = 'no JSON' WHERE content LIKE ?", (f"{content}%",)
     )
 
@@ -183,7 +185,7 @@ def test_one_that_cannot_be_handed_out_hides_no_other(engine: SqliteEngine) -> N
     assert [each.sequence for each in result.set_aside] == [1]
     assert contents(do(engine, claim(most=9))) == ["better"]
     assert run(engine, claim(), now_ms=T0 + limits.SET_ASIDE_RETRY_MS - 1).set_aside == []
-    engine._connection.execute("UPDATE messages SET attributes = NULL")
+    engine._database.connection.execute("UPDATE messages SET attributes = NULL")
     assert contents(do(engine, claim(), T0 + limits.SET_ASIDE_RETRY_MS)) == ["bad"]
 
 
@@ -220,7 +222,7 @@ def test_thousands_of_them_hide_nothing_that_falls_due(engine: SqliteEngine) -> 
     for _ in range(4):
         do(engine, ProduceMany("q", (NewMessage("bad", ttl_ms=LEASE_MS),) * 600))
     do(engine, send("good", queue="other", delay_ms=LEASE_MS + 1))
-    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    engine._database.connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
     for _ in range(6):
         run(engine, now_ms=LATER + 1)
     assert engine.snapshot().counts["other"].ready == 1
@@ -232,7 +234,7 @@ def test_a_sweep_goes_on_behind_thousands_of_them(engine: SqliteEngine) -> None:
         do(engine, ProduceMany("q", tuple(NewMessage(content, max_attempts=1) for _ in range(1_000))))
     for _ in range(20):
         do(engine, nack(*do(engine, claim(most=100))))
-    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    engine._database.connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
     first = do(engine, Sweep(SweepKind.FAILED))
     assert (first.count, first.more) == (0, True)
     assert do(engine, Sweep(SweepKind.FAILED)).count == 1_000
@@ -241,16 +243,19 @@ def test_a_sweep_goes_on_behind_thousands_of_them(engine: SqliteEngine) -> None:
 def test_a_purge_removes_all_others(engine: SqliteEngine) -> None:
     for content in ("bad", "worse", "good"):
         do(engine, send(content))
-    engine._connection.execute("UPDATE messages SET status = 7 WHERE content = 'bad'")
-    engine._connection.execute("UPDATE messages SET bytes = 'many' WHERE content = 'worse'")
+    engine._database.connection.execute("UPDATE messages SET status = 7 WHERE content = 'bad'")
+    engine._database.connection.execute("UPDATE messages SET bytes = 'many' WHERE content = 'worse'")
     assert do(engine, Purge("q")) == Purged(1, None)
-    assert engine._connection.execute("SELECT content FROM messages").fetchall() == [("bad",), ("worse",)]
+    assert engine._database.connection.execute("SELECT content FROM messages").fetchall() == [
+        ("bad",),
+        ("worse",),
+    ]
 
 
 def test_absurd_sizes_do_not_end_the_writer(engine: SqliteEngine) -> None:
     for content in ("bad", "bad"):
         do(engine, send(content))
-    engine._connection.execute("UPDATE messages SET bytes = ?", (-(2**62) * 2,))
+    engine._database.connection.execute("UPDATE messages SET bytes = ?", (-(2**62) * 2,))
     assert do(engine, Purge("q")) == Purged(2, None)
 
 
