@@ -366,13 +366,16 @@ class WriterActor:
             fail(calls, StorageUnavailable, f"{type(error).__name__}: {error}")
             raise
         else:
-            self._answer_batch(calls, batch, result)
+            self._after_commit(calls, batch, result)
             if first_stage != self._store.snapshot().staging.first_entry:
                 self.moved.set()
                 self.moved = trio.Event()
 
-    def _answer_batch(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
-        """Resolve every call and every served receiver. There was no checkpoint since the commit."""
+    def _after_commit(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
+        """All that follows a commit, without a checkpoint in between: figures, wake-ups, answers, housekeeping.
+
+        Housekeeping (jobs/housekeeping.py) has the sweeps, the log's checkpoints and the disk guard.
+        """
         self._next_due_ms = batch.now_ms if self.steps.put_off else result.next_due_ms
         self._retry_at = inf
         self._counters.record_batch(result, batch.now_ms)
