@@ -11,6 +11,7 @@ from forq_trio.model.history import FinishedMessage
 from forq_trio.model.keys import KeyInfo, Mode, Offering
 from forq_trio.model.messages import STATUS_NAMES, Failure, MessageInfo, Status
 from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.storage.relational.statements import check_order, columns
 from forq_trio.storage.rules import failed_again
 
 ShownT = TypeVar("ShownT")
@@ -44,6 +45,12 @@ ReadyRow = tuple[
 
 A plain tuple, as the statement returns it: as an object with members a claim of many messages takes 7 % longer.
 """
+READY_COLUMNS: Final = columns("engine", "ready")
+check_order(
+    READY_COLUMNS,
+    "seq id content attempts received_at priority first_received_at attributes group_id process_after position"
+    " bytes key kind max_attempts",
+)
 SEQ: Final = 0
 ID: Final = 1
 CONTENT: Final = 2
@@ -123,6 +130,14 @@ class Row(Struct, gc=False):
             return _encode([(self.attempts, at_ms, reason)]).decode()
         failures = failed_again(read_failures(self.failures), Failure(self.attempts, at_ms, reason))
         return _encode([(each.attempt, each.at, each.reason) for each in failures]).decode()
+
+
+check_order(columns("engine", "row"), " ".join(Row.__struct_fields__))
+
+
+def place_of(row: ReadyRow) -> Place:
+    """The place of a ready message in the claim order."""
+    return -row[PRIORITY], row[POSITION], row[SEQ]
 
 
 def rows_of(rows: Iterable[tuple[Any, ...]]) -> list[Row]:

@@ -13,7 +13,7 @@ error, refused when it is loaded, which is when the module that uses it is impor
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -22,6 +22,7 @@ Query = Callable[..., list[Any]]
 
 _NAME = re.compile(r"^-- (name|columns|condition): *(.*)$", re.MULTILINE)
 _PART = re.compile(r"\$([a-z]\w*)")
+_INSERT = re.compile(r"INSERT INTO \w+ \(([^()]*)\)\s+VALUES \(([^()]*)\)")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -58,6 +59,36 @@ def parse(text: str) -> dict[str, str]:
         else:
             parts[name] = statement
     return statements
+
+
+def columns(name: str, part: str, package: str = __package__) -> tuple[str, ...]:
+    """The names of the columns `-- columns: <part>` of a package's `sql/<name>.sql`, in their order.
+
+    A column that is no plain name is one `AS` its name.
+    """
+    text = files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+    found = dict(zip(_NAME.split(text)[2::3], _NAME.split(text)[3::3], strict=True))[part]
+    _, _, listed = found.lstrip("\n").partition("\n")
+    return tuple(column.split()[-1] for column in listed.strip().removesuffix(";").split(","))
+
+
+def bound_columns(insert: str) -> tuple[str, ...]:
+    """The columns that the bindings of an INSERT of one row fill, in the order of the bindings.
+
+    Where one fills several columns, it is that of the first.
+    """
+    named, values = _INSERT.fullmatch(insert).groups()  # type: ignore[union-attr]
+    bound: dict[int, str] = {}
+    for number, (column, value) in enumerate(zip(named.split(","), values.split(","), strict=True), 1):
+        if value.strip().startswith("?"):
+            bound.setdefault(int(value.strip()[1:] or number), column.strip())
+    return tuple(bound[number] for number in sorted(bound))
+
+
+def check_order(found: Sequence[str], names: str) -> None:
+    """Raise ValueError if these columns are not those that the calling module takes apart, or puts together."""
+    if list(found) != names.split():
+        raise ValueError(f"the columns are {' '.join(found)}, the code has {names}")
 
 
 def _with_parts(name: str, statement: str, parts: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import CONSUMED, EVENT_KINDS, PRODUCED, REQUEUED
 from forq_trio.storage.relational.connection import Connection, Rows
 from forq_trio.storage.relational.ids import MessageIds
-from forq_trio.storage.relational.parts.heads import sent_places
+from forq_trio.storage.relational.parts.inserts import sent_place
 from forq_trio.storage.relational.parts.parts import Parts
 from forq_trio.storage.relational.row import SEQ, Row, clamped
 from forq_trio.storage.rules import (
@@ -246,7 +246,8 @@ class Transaction(Parts):
             rows = change in (CONSUMED, HELD_BACK)
             self.heads.leave(queue, [each[SEQ] if rows else each.seq for each in messages])
         if target == READY:
-            places = sent_places(messages) if change == PRODUCED else [each.place for each in messages]
+            new = change == PRODUCED
+            places = [sent_place(each) if new else each.place for each in messages]
             self.heads.join(to, places)
 
     def _free(self, queue: str, source: int | None, messages: Sequence[Row]) -> None:

@@ -18,7 +18,7 @@ from forq_trio.storage.postgres.dialect import (
 from forq_trio.storage.postgres.open import SESSION
 from forq_trio.storage.relational.connection import STATEMENTS
 from forq_trio.storage.relational.reader import READER_STATEMENTS
-from forq_trio.storage.relational.statements import load
+from forq_trio.storage.relational.statements import bound_columns, load
 from support.postgres import make_settings
 
 SHARED = STATEMENTS | READER_STATEMENTS
@@ -62,6 +62,19 @@ def test_only_statements_without_rows_are_not_waited_for():
     assert {"insert_plain", "lease", "save_counts", "delete_message"} <= SILENT
     assert not {"expire_dedup", "take_wakes", "begin_stage", "select_ready", "begin", "commit"} & SILENT
     assert SILENT < CHANGING
+
+
+@pytest.mark.parametrize("name", ["insert_plain", "insert_message", "insert_leased"])
+def test_what_stores_many_messages_at_once_binds_the_same_columns(name):
+    """Each binding is an array, which has the name of a letter."""
+    named, values = re.findall(
+        r"INSERT INTO messages \(([^()]*)\)\s+SELECT ([\w, ]+)", SQL[name + MANY_SUFFIX]
+    )[0]
+    bound: dict[str, str] = {}
+    for column, value in zip(named.split(","), values.split(","), strict=True):
+        if not value.strip().isdigit():
+            bound.setdefault(value.strip(), column.strip())
+    assert tuple(bound[letter] for letter in sorted(bound)) == bound_columns(STATEMENTS[name])
 
 
 @pytest.mark.parametrize("name", sorted(UPDATES_MANY))

@@ -3,12 +3,12 @@
 -- for each tuple comes behind its place among them.
 
 -- name: insert_plain
--- Store messages with the plain columns only, in order of arrival.
+-- Store messages with the plain columns only.
 INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
                       bytes, content)
-SELECT a, b, c, d, e, f, f, g, h, a, i, j
+SELECT a, b, c, d, e, f, f, g, h, i, j, k
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-            $9::bigint[], $10::text[]) AS given (a, b, c, d, e, f, g, h, i, j);
+            $9::bigint[], $10::bigint[], $11::text[]) AS given (a, b, c, d, e, f, g, h, i, j, k);
 
 -- name: insert_leased
 -- Store messages with the plain columns only that are claimed in the batch that sends them.
@@ -20,13 +20,14 @@ FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6
 
 -- name: insert_message
 -- Store new messages.
-INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, bytes, expires_after,
-                      priority, position, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
-                      dead_letter_queue, kind, key, content)
-SELECT *
+INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
+                      bytes, content, is_dlq, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
+                      dead_letter_queue, kind, key)
+SELECT a, b, c, d, e, f, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-            $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-            $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[]) AS given;
+            $9::bigint[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+            $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[])
+    AS given (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u);
 
 -- name: lease
 -- Lease ready messages to consumers.

@@ -29,7 +29,7 @@ from forq_trio.storage.relational.operations.rate_limit import (
 )
 from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.rehearsal import each_rehearsed
-from forq_trio.storage.relational.row import GROUP_ID, POSITION, PRIORITY, SEQ, Place, ReadyRow
+from forq_trio.storage.relational.row import GROUP_ID, SEQ, Place, ReadyRow, place_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
 
@@ -120,7 +120,7 @@ class GroupLimit:
             held = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
             self._held[group_id] = left, held
         try:
-            return [each for each in held[:left] if each.place < (-row[PRIORITY], row[POSITION], row[SEQ])]
+            return [each for each in held[:left] if each.place < place_of(row)]
         except TypeError:
             return ()  # it is damaged: it fails where it is handed out
 

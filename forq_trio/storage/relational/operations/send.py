@@ -21,7 +21,9 @@ from forq_trio.storage.relational.operations.dedup import (
 from forq_trio.storage.relational.operations.eviction import evict_for
 from forq_trio.storage.relational.operations.groups import look_up_groups, position_and_group
 from forq_trio.storage.relational.operations.table import operation
+from forq_trio.storage.relational.parts.inserts import OWN, PLAIN
 from forq_trio.storage.relational.row import write_attributes
+from forq_trio.storage.relational.statements import check_order
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import due_time, message_bytes
 from forq_trio.storage.transitions import DELAYED, READY
@@ -30,6 +32,14 @@ Outcome = Produced | ForqError | Deferred
 Key = tuple[str, str]
 """Kind and key of a message."""
 _NO_KEY = None, None
+
+check_order(  # as `store` puts rows together
+    PLAIN, "seq id queue status process_after received_at expires_after priority position bytes content"
+)
+check_order(  # and `_own`
+    OWN,
+    "is_dlq max_attempts default_max_receives ttl_ms group_id attributes dedup_id dead_letter_queue kind key",
+)
 
 
 @operation(Produce)
@@ -158,8 +168,19 @@ def store(
         row: tuple[Any, ...]
         if in_order and not is_dlq and key is None and _is_plain(message):
             message_size = len(content) if content.isascii() else len(content.encode())
-            columns = (seq, message_id, queue, status, due_ms, now_ms, expires_after)
-            row = (*columns, message.priority, message_size, content)
+            row = (
+                seq,
+                message_id,
+                queue,
+                status,
+                due_ms,
+                now_ms,
+                expires_after,
+                message.priority,
+                seq,
+                message_size,
+                content,
+            )
             tx.inserts.plain.append(row)
         else:
             message_size = message_bytes(content, message.attributes)
@@ -167,8 +188,20 @@ def store(
                 tx, queue, rules.order, message.group, seq, due_ms, message.priority, status
             )
             in_order = in_order and group_id is None
-            arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, message_size)
-            row = (*arrival, expires_after, message.priority, position, *_own(message, group_id, key))
+            row = (
+                seq,
+                message_id,
+                queue,
+                status,
+                due_ms,
+                now_ms,
+                expires_after,
+                message.priority,
+                position,
+                message_size,
+                content,
+            )
+            row = (*row, is_dlq, *_own(message, group_id, key))
             tx.inserts.others.append(row)
             if message.dead_letter_queue:
                 tx.counts.make_known(message.dead_letter_queue)
@@ -222,7 +255,7 @@ def _is_plain(message: NewMessage) -> bool:
 
 
 def _own(message: NewMessage, group_id: str | None, key: Key | None) -> tuple[Any, ...]:
-    """The columns that `insert_plain` leaves out, and the content."""
+    """The columns that `insert_plain` leaves out, but `is_dlq`."""
     return (
         message.max_attempts,
         message.default_max_receives,
@@ -232,5 +265,4 @@ def _own(message: NewMessage, group_id: str | None, key: Key | None) -> tuple[An
         message.deduplication_id,
         message.dead_letter_queue,
         *(key or _NO_KEY),
-        message.content,
     )

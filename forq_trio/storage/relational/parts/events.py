@@ -9,6 +9,7 @@ from forq_trio.model.events import KINDS
 from forq_trio.model.logs import Log
 from forq_trio.storage.engine import CONSUMED, PRODUCED
 from forq_trio.storage.logs import TIMED, event_bytes, kind_and_reason
+from forq_trio.storage.relational.parts import inserts
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.row import (
     ATTEMPTS,
@@ -31,8 +32,6 @@ _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 """The stored values of each kind."""
 _QUEUE = 2
 """Where an event that is noted has its queue."""
-_SENT_BYTES = 8
-"""Where the INSERT of a message has its bytes, the plain one and the other."""
 
 
 class EventLog(Part):
@@ -65,7 +64,19 @@ class EventLog(Part):
         kind, why = _NUMBERS[found[0]], found[1]
         if change == PRODUCED:
             self._noted += [
-                (at, kind, queue, row[0], row[1], 0, None, None, at, None, row[_SENT_BYTES])
+                (
+                    at,
+                    kind,
+                    queue,
+                    row[inserts.SEQ],
+                    row[inserts.ID],
+                    0,
+                    None,
+                    None,
+                    at,
+                    None,
+                    row[inserts.BYTES],
+                )
                 for row in messages
             ]
         elif change == CONSUMED:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.storage.relational.parts.part import Part
-from forq_trio.storage.relational.row import POSITION, PRIORITY, SEQ, Place, ReadyRow
+from forq_trio.storage.relational.row import Place, ReadyRow, place_of
 
 START: Place = (-(2**62), 0, 0)
 """Before every message."""
@@ -78,7 +78,7 @@ class Heads(Part):
         """A claim read these messages, in their order: the first ones of the head, and all up to the last one."""
         if not rows:
             return
-        places = [(-row[PRIORITY], row[POSITION], row[SEQ]) for row in rows]
+        places = [place_of(row) for row in rows]
         head = self._own(queue) or Head(START, {})
         head.ready.update((place[2], place) for place in places)
         self.changed[queue] = Head(max(head.frontier, places[-1]), head.ready)
@@ -192,15 +192,3 @@ class Heads(Part):
         head = self._own(queue)
         assert head is not None
         return head
-
-
-_PLAIN_COLUMNS = 10
-"""How many bindings `insert_plain` has; `insert_message` has more."""
-
-
-def sent_places(rows: Iterable[tuple[Any, ...]]) -> list[Place]:
-    """The places of new messages: the bindings of their INSERT."""
-    return [
-        (-row[7], row[0], row[0]) if len(row) == _PLAIN_COLUMNS else (-row[10], row[11], row[0])
-        for row in rows
-    ]

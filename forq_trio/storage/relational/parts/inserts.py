@@ -9,13 +9,37 @@ from collections.abc import Callable, Sequence
 from heapq import nsmallest
 from typing import Any
 
+from forq_trio.storage.relational.connection import STATEMENTS
 from forq_trio.storage.relational.parts.part import Part
-from forq_trio.storage.relational.row import ReadyRow
+from forq_trio.storage.relational.row import Place, ReadyRow
+from forq_trio.storage.relational.statements import bound_columns, check_order
 from forq_trio.storage.transitions import READY
 
 Bindings = tuple[Any, ...]
-_SEQ, _QUEUE, _STATUS, _PRIORITY = 0, 2, 3, 7
-"""Places in the bindings of `insert_plain`."""
+PLAIN = bound_columns(STATEMENTS["insert_plain"])
+OWN = bound_columns(STATEMENTS["insert_message"])[len(PLAIN) :]
+"""The columns that `insert_message` has beside those of `insert_plain`, behind them: names of places are of both."""
+check_order(bound_columns(STATEMENTS["insert_message"]), " ".join((*PLAIN, *OWN)))
+SEQ = PLAIN.index("seq")
+ID = PLAIN.index("id")
+BYTES = PLAIN.index("bytes")
+_QUEUE = PLAIN.index("queue")
+_STATUS = PLAIN.index("status")
+_PRIORITY = PLAIN.index("priority")
+_POSITION = PLAIN.index("position")
+
+check_order(
+    PLAIN, "seq id queue status process_after received_at expires_after priority position bytes content"
+)
+check_order(
+    bound_columns(STATEMENTS["insert_leased"]),
+    "seq id queue process_after received_at expires_after priority bytes lease_until receipt content",
+)
+
+
+def sent_place(row: Bindings) -> Place:
+    """The place of a new message in the claim order."""
+    return -row[_PRIORITY], row[_POSITION], row[SEQ]
 
 
 class Inserts(Part):
@@ -52,7 +76,7 @@ class Inserts(Part):
         delayed = []
         for row in self.plain:
             if row[_STATUS] == READY:
-                self._ready.setdefault(row[_QUEUE], {})[row[_SEQ]] = row
+                self._ready.setdefault(row[_QUEUE], {})[row[SEQ]] = row
             else:
                 delayed.append(row)
         self.plain = delayed
@@ -70,10 +94,10 @@ class Inserts(Part):
         rows = self._ready.get(queue, ())
         if len(rows) != ready:
             return []
-        first = nsmallest(most, rows.values(), key=_first_claimed) if rows else []
+        first = nsmallest(most, rows.values(), key=sent_place) if rows else []
         return [
-            (seq, id, content, 0, now, priority, None, None, None, due, seq, size, None, None, None)
-            for seq, id, _, _, due, now, _, priority, size, content in first
+            (seq, id, content, 0, now, priority, None, None, None, due, position, size, None, None, None)
+            for seq, id, _, _, due, now, _, priority, position, size, content in first
         ]
 
     def lease(self, queue: str, leases: list[Bindings]) -> list[Bindings]:
@@ -87,7 +111,7 @@ class Inserts(Part):
             if row is None:
                 written.append(lease)
             else:
-                seq, id, _, _, due, now, expires_after, priority, size, content = row
+                seq, id, _, _, due, now, expires_after, priority, _, size, content = row
                 *_, lease_until, token, _ = lease
                 self._leased.append(
                     (seq, id, queue, due, now, expires_after, priority, size, lease_until, token, content)
@@ -110,7 +134,3 @@ class Inserts(Part):
             run("insert_leased", self._leased)
             self._leased = []
         self.waiting = False
-
-
-def _first_claimed(row: Bindings) -> tuple[int, int]:
-    return -row[_PRIORITY], row[_SEQ]

@@ -8,7 +8,7 @@ failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind, 
 -- columns: ready
 -- What a claim reads of a message.
 seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-CAST(bytes AS INTEGER), key, kind, max_attempts;
+CAST(bytes AS INTEGER) AS bytes, key, kind, max_attempts;
 
 -- columns: pending
 -- The members of `Pending` behind those of `Row`, in their order. typeof does not read what waits, as IS NOT NULL does.
@@ -104,10 +104,10 @@ INSERT INTO redrives (id, task) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET tas
 DELETE FROM redrives WHERE id = ?;
 
 -- name: insert_plain
--- Store a message with the plain columns only, in order of arrival: half the bindings of insert_message.
+-- Store a message with the plain columns only: half the bindings of insert_message, with which those begin.
 INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
                       bytes, content)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?1, ?9, ?10);
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11);
 
 -- name: insert_leased
 -- Store a message with the plain columns only that is claimed in the batch that sends it.
@@ -117,10 +117,10 @@ VALUES (?1, ?2, ?3, 1, 1, ?4, ?5, ?5, ?5, ?5, ?6, ?7, ?1, ?8, ?9, ?10, ?11);
 
 -- name: insert_message
 -- Store a new message.
-INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, bytes, expires_after,
-                      priority, position, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
-                      dead_letter_queue, kind, key, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
+                      bytes, content, is_dlq, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
+                      dead_letter_queue, kind, key)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21);
 
 -- name: join_rounds
 -- Give the last ready message of a priority the group of later messages without one.
