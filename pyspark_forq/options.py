@@ -8,7 +8,6 @@ events`. Spark's calls tell only `read` or `stream`; `parsed` adds the mode, whi
 """
 
 import os
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -106,6 +105,8 @@ def _token_file(text: str) -> str:
 
 
 def _authorities(text: str) -> str:
+    import ssl  # takes a fifth of what a process of the source imports, and few need it
+
     found = text_of(text).encode("ascii", errors="ignore").decode()
     try:
         ssl.create_default_context(cadata=found or "none")

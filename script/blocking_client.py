@@ -11,6 +11,8 @@ from pathlib import Path
 CLIENT = Path(__file__).parents[1] / "forq_trio" / "client"
 PARTS = {
     CLIENT / "aio_streams.py": CLIENT / "sync_streams.py",
+    CLIENT / "aio_tls.py": CLIENT / "sync_tls.py",
+    CLIENT / "aio_routes.py": CLIENT / "sync_routes.py",
     CLIENT / "aio_pool.py": CLIENT / "sync_pool.py",
     CLIENT / "aio_connection.py": CLIENT / "sync_connection.py",
     CLIENT / "aio_keys.py": CLIENT / "sync_keys.py",
@@ -46,7 +48,7 @@ WORDS = (
     (r"\b__a(?=enter__|exit__)", "__"),
     (r"\baclose\b", "close"),
     (
-        r"\baio_(?=connection\b|keys\b|outboxes\b|pipelines\b|pool\b|schedules\b|sharing\b|streams\b|waits\b|workers\b)",
+        r"\baio_(?=connection\b|keys\b|outboxes\b|pipelines\b|pool\b|routes\b|schedules\b|sharing\b|streams\b|tls\b|waits\b|workers\b)",
         "sync_",
     ),
 )

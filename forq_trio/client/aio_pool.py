@@ -18,14 +18,15 @@ from contextlib import suppress
 
 from forq_trio.client import aio_waits
 from forq_trio.client.address import address_of
-from forq_trio.client.aio_streams import AsyncStream, open_stream, read_answer
+from forq_trio.client.aio_routes import open_stream, read_answer
+from forq_trio.client.aio_streams import AsyncStream
 from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
 from forq_trio.client.http1 import Answer, AnswerReader, Request
 from forq_trio.client.idle import Encoder, IdleStreams
 from forq_trio.client.proxies import proxy_before
-from forq_trio.client.streams import Route, Sockets
-from forq_trio.client.tls import context_for
+from forq_trio.client.routes import Route, route_to
+from forq_trio.client.streams import Sockets
 from forq_trio.model.errors import ClientClosed, InvalidServerUrl
 from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
 
@@ -100,8 +101,7 @@ class AsyncPool:
             address = address_of(url)
         except ValueError as problem:
             raise InvalidServerUrl(str(problem)) from None
-        proxy = proxy_before(url)
-        self._route = Route(address, proxy, context_for(address, proxy, authorities))
+        self._route = route_to(address, proxy_before(url), authorities)
         self._encoder = Encoder()
         self._closed = False
         self._begin()

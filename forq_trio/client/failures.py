@@ -13,6 +13,18 @@ class ConnectFailed(TransportError):
     sent = False
 
 
+class TlsFailed(ConnectFailed):
+    """No TLS connection could be made, and another try will not make one either."""
+
+
+class OtherCertificate(TlsFailed):
+    """The certificate is for another name."""
+
+
+class UntrustedCertificate(TlsFailed):
+    """The certificate is of an authority that is not trusted, or has ended."""
+
+
 class ProxyRefused(TransportError):
     """The proxy makes no connection to the server."""
 

@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Generic
 
 from forq_trio.client.http1 import Headers, Request, basic, encode_headers, encode_request
-from forq_trio.client.streams import Route, StreamT, proxy_headers
+from forq_trio.client.routes import Route, proxy_headers
+from forq_trio.client.streams import StreamT
 from forq_trio.wire.limits import CLIENT_CONNECTIONS_IDLE_MAX, CLIENT_IDLE_SECONDS_MAX
 
 _HEADS_MAX = 16

@@ -1,13 +1,9 @@
-"""What the byte streams of both clients do without waiting: sockets that do not block, TLS over memory, routes."""
+"""What the byte streams of both clients do without waiting: sockets that do not block."""
 
 import socket
-import ssl
 from abc import ABC, abstractmethod
-from typing import Generic, NamedTuple, TypeVar
+from typing import TypeVar
 
-from forq_trio.client.address import Address
-from forq_trio.client.http1 import basic
-from forq_trio.client.proxies import Proxy
 from forq_trio.wire.limits import CLIENT_RECEIVE_BYTES
 
 CONNECT_SECONDS = 5.0
@@ -17,15 +13,7 @@ PROXY_SECONDS = 30.0
 Sockets = set[socket.socket]
 
 
-class Route(NamedTuple):
-    """The way to a server. context: of TLS, for the server and for a proxy."""
-
-    address: Address
-    proxy: Proxy | None
-    context: ssl.SSLContext | None
-
-
-class Stream(ABC):
+class BaseStream(ABC):
     """What streams have in common."""
 
     @abstractmethod
@@ -44,7 +32,10 @@ class Stream(ABC):
             return False
 
 
-class TcpSocket(Stream):
+StreamT = TypeVar("StreamT", bound=BaseStream)
+
+
+class TcpSocket(BaseStream):
     """A TCP connection. sockets: all that are open, with this one as long as it is."""
 
     def __init__(self, sock: socket.socket, sockets: Sockets) -> None:
@@ -64,43 +55,3 @@ class TcpSocket(Stream):
     def close(self) -> None:
         self._sockets.discard(self._socket)
         self._socket.close()
-
-
-StreamT = TypeVar("StreamT", bound=Stream)
-
-
-class TlsSession(Stream, Generic[StreamT]):
-    """TLS over another stream."""
-
-    def __init__(self, below: StreamT, context: ssl.SSLContext, host: str) -> None:
-        self._below = below
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
-
-    def receive_now(self) -> bytes | None:
-        """What is there; b"" at the end, None if nothing is there."""
-        while (data := self._below.receive_now()) is not None:
-            self._feed(data)
-            if not data:
-                break
-        try:
-            return self._tls.read(CLIENT_RECEIVE_BYTES)
-        except ssl.SSLWantReadError:
-            return None
-        except ssl.SSLZeroReturnError:
-            return b""
-
-    def close(self) -> None:
-        """Close the socket without TLS's close_notify: after a fork another process may use the same session."""
-        self._below.close()
-
-    def _feed(self, data: bytes) -> None:
-        if data:
-            self._incoming.write(data)
-        else:
-            self._incoming.write_eof()
-
-
-def proxy_headers(proxy: Proxy) -> tuple[tuple[str, str], ...]:
-    """What a proxy has to be told beside a request."""
-    return (("Proxy-Authorization", basic(proxy.address)),) if proxy.address.credentials else ()

@@ -23,9 +23,10 @@ from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
 from forq_trio.client.http1 import Answer, AnswerReader, Request
 from forq_trio.client.idle import Encoder, IdleStreams
 from forq_trio.client.proxies import proxy_before
-from forq_trio.client.streams import Route, Sockets
-from forq_trio.client.sync_streams import Stream, open_stream, read_answer
-from forq_trio.client.tls import context_for
+from forq_trio.client.routes import Route, route_to
+from forq_trio.client.streams import Sockets
+from forq_trio.client.sync_routes import open_stream, read_answer
+from forq_trio.client.sync_streams import Stream
 from forq_trio.model.errors import ClientClosed, InvalidServerUrl
 from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
 
@@ -100,8 +101,7 @@ class Pool:
             address = address_of(url)
         except ValueError as problem:
             raise InvalidServerUrl(str(problem)) from None
-        proxy = proxy_before(url)
-        self._route = Route(address, proxy, context_for(address, proxy, authorities))
+        self._route = route_to(address, proxy_before(url), authorities)
         self._encoder = Encoder()
         self._closed = False
         self._begin()

@@ -2,7 +2,6 @@
 
 import re
 import socket
-import ssl
 from collections.abc import Iterator
 
 from forq_trio.client.address import without_credentials
@@ -10,21 +9,19 @@ from forq_trio.client.failures import (
     CannotSend,
     ClosedUnanswered,
     ConnectFailed,
+    OtherCertificate,
     ProxyRefused,
+    TlsFailed,
     TransportError,
+    UntrustedCertificate,
 )
 from forq_trio.client.proxies import proxy_url
 from forq_trio.model.errors import ForqUnreachable
 
-_OTHER_NAME = (62, 64)
-"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
-
 
 def unreachable(url: str, problem: TransportError) -> ForqUnreachable:
     """The error for a request to the server at `url` that got no answer."""
-    lasting = isinstance(problem, ConnectFailed) and any(
-        isinstance(cause, ssl.SSLError) for cause in _causes(problem)
-    )
+    lasting = isinstance(problem, TlsFailed)
     return ForqUnreachable(_sentence(without_credentials(url), problem), sent=problem.sent, lasting=lasting)
 
 
@@ -34,21 +31,21 @@ def _sentence(url: str, problem: TransportError) -> str:
     through = "" if proxy is None else f" through the proxy {proxy}"
     for cause in _causes(problem):
         match cause:
-            case ssl.SSLCertVerificationError() if cause.verify_code in _OTHER_NAME:
-                return f"the certificate of the server at {url} is another's ({cause.verify_message.rstrip('.')})"
-            case ssl.SSLCertVerificationError():
-                return (
-                    f"the certificate of the server at {url} is not trusted ({cause.verify_message.rstrip('.')});"
-                    " SSL_CERT_FILE can name the authorities to trust"
-                )
-            case ssl.SSLError() if isinstance(problem, ConnectFailed):
-                return f"no TLS connection can be made to {url}{through} ({cause.reason or cause}); is it http://?"
             case socket.gaierror():
                 return f"no server can be reached at {url}{through}: the host is not known ({cause.strerror})"
             case ProxyRefused():
                 return f"the proxy {proxy} makes no connection to {url} ({cause}); NO_PROXY names hosts without one"
     reason = _own_words(problem)
     match problem:
+        case OtherCertificate():
+            return f"the certificate of the server at {url} is another's ({reason})"
+        case UntrustedCertificate():
+            return (
+                f"the certificate of the server at {url} is not trusted ({reason});"
+                " SSL_CERT_FILE can name the authorities to trust"
+            )
+        case TlsFailed():
+            return f"no TLS connection can be made to {url}{through} ({reason}); is it http://?"
         case ConnectFailed():
             return f"no server can be reached at {url}{through} ({reason})"
         case CannotSend():

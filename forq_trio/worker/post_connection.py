@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from forq_trio.client import aio_waits
 from forq_trio.client.address import Address
-from forq_trio.client.aio_streams import AsyncStream, AsyncTcpStream, AsyncTlsStream, connect_to
+from forq_trio.client.aio_routes import connect_to
+from forq_trio.client.aio_streams import AsyncStream, AsyncTcpStream
+from forq_trio.client.aio_tls import AsyncTlsStream
 from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import ConnectFailed, NoAnswer
 from forq_trio.client.http1 import Answer, AnswerReader

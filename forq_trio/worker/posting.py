@@ -63,7 +63,7 @@ def post_handler(
     address = address_of(url)
     parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    target = Target(address, context_for(address, None), allow_private)
+    target = Target(address, context_for() if address.tls else None, allow_private)
 
     async def post_message(content: str, job: Job) -> None:
         body = content.encode()
