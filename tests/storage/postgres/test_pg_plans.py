@@ -61,7 +61,10 @@ EXPECTED = {
     "messages_due": "next_due next_due_but select_due select_due_but",
     "messages_failed": "select_failed select_failed_but",
     "messages_held": "select_held",
-    "messages_group": "last_of_group last_of_group_many",
+    "messages_group": (
+        "last_of_group last_of_group_many count_in_process count_in_process_many select_held_of_group"
+        " select_held_of_group_many"
+    ),
     "messages_id": "find_by_id message",
     "messages_key": "select_of_kind is_pending keyed_message next_kind count_keys keyed_messages find_pending",
     "messages_in_flight": "list_processing",

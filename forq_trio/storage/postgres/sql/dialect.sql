@@ -57,6 +57,17 @@ SELECT max(position) FROM (
             ORDER BY queue DESC, group_id DESC, status DESC, priority, position DESC LIMIT 1) AS position
     FROM (VALUES (0), (1), (2), (3), (4)) AS statuses (value)) AS found;
 
+-- name: count_in_process
+-- How many messages of a group are processing, counted up to a bound. In words that no index of all that are processing has.
+SELECT count(*) FROM (
+    SELECT 1 FROM messages WHERE queue = $1 AND group_id = $2 AND status BETWEEN 1 AND 1
+    ORDER BY status, priority DESC, position, seq LIMIT $3) AS scanned;
+
+-- name: select_held_of_group
+-- The next held messages of a group, and their places in the claim order. In words that no index of all held ones has.
+SELECT seq, bytes, -priority, position, seq FROM messages WHERE queue = $1 AND group_id = $2 AND status BETWEEN 4 AND 4
+ORDER BY status, priority DESC, position, seq LIMIT $3;
+
 -- name: find_pending
 -- The pending messages of these keys.
 SELECT $row, $pending

@@ -92,15 +92,18 @@ FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (a, b
 
 -- name: count_in_process
 -- How many messages of groups are processing, each counted up to a bound.
-SELECT place, (SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = a AND group_id = b AND status = 1 LIMIT c) AS scanned)
+SELECT place, (SELECT count(*) FROM (
+    SELECT 1 FROM messages WHERE queue = a AND group_id = b AND status BETWEEN 1 AND 1
+    ORDER BY status, priority DESC, position, seq LIMIT c) AS scanned)
 FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (a, b, c, place);
 
 -- name: select_held_of_group
 -- The next held messages of groups, and their places in the claim order.
 SELECT place, found.*
 FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS given (a, b, c, place),
-    LATERAL (SELECT seq, bytes, -priority, position, seq FROM messages WHERE queue = a AND group_id = b AND status = 4
-             ORDER BY priority DESC, position, seq LIMIT c) AS found (seq, bytes, first, position, last)
+    LATERAL (SELECT seq, bytes, -priority, position, seq FROM messages
+             WHERE queue = a AND group_id = b AND status BETWEEN 4 AND 4
+             ORDER BY status, priority DESC, position, seq LIMIT c) AS found (seq, bytes, first, position, last)
 ORDER BY place, first, position, seq;
 
 -- name: find_bucket
