@@ -31,6 +31,7 @@ from forq_trio.storage.postgres.dialect import (
     CHANGING,
     MANY,
     MANY_SUFFIX,
+    NAMED,
     NAMED_TABLES,
     NAMING,
     SILENT,
@@ -316,6 +317,9 @@ class PgConnection:
             by_place(sent[0], len(rows)) if name in MANY and len(rows) > 1 else [*sent]
             for (name, rows), sent in zip(reads, results, strict=True)
         ]
+
+    def names_one_thing(self, name: str) -> bool:
+        return name in NAMED
 
     def reads(self, name: str) -> frozenset[str]:
         return NAMED_TABLES[name]

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 
 from forq_trio.model import limits
+from forq_trio.storage.relational import connection
 from forq_trio.storage.relational.connection import STATEMENTS
 from forq_trio.storage.relational.reader import READER_STATEMENTS
-from forq_trio.storage.relational.statements import load
+from forq_trio.storage.relational.statements import load, load_named
 
 _PACKAGE = "forq_trio.storage.postgres"
 _BINDING = re.compile(r"\?(\d*)")
@@ -84,6 +85,8 @@ ADDING = frozenset(name for name in CHANGING if SQL[name].lstrip().startswith("I
 """Those of them that change no message that is there."""
 NAMING = frozenset({"find_by_sequence", "find_one_by_sequence"})
 """Statements that read messages which are named: what others add changes nothing of it."""
+NAMED = connection.NAMED | load_named("connection", _PACKAGE)
+"""Those whose rows depend on one thing that their bindings name."""
 SILENT = frozenset(name for name in CHANGING if not _GIVES_ROWS.search(SQL[name]))
 """Statements that change something and return no rows: nobody has to wait for them."""
 _CHANGED = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM) +([a-z_]+)")

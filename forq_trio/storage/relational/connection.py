@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from forq_trio.storage.relational.statements import load
+from forq_trio.storage.relational.statements import load, load_named
 
-STATEMENTS = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers")
-STATEMENTS |= load("rates") | load("schedules") | load("keys") | load("outboxes")
+_FILES = ("engine", "shuffle", "publishing", "logs", "consumers", "rates", "schedules", "keys", "outboxes")
+STATEMENTS = {name: statement for file in _FILES for name, statement in load(file).items()}
+NAMED = frozenset[str]().union(*map(load_named, _FILES))
+"""Those of them whose rows depend on one thing that their bindings name."""
 
 
 class Rows(Protocol):
@@ -66,6 +68,10 @@ class DistantConnection(Connection, Protocol):
         self, reads: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
     ) -> list[list[list[Any] | None]]:
         """`query_each` of several statements; waits once for all. None where there would be too many bytes."""
+        ...
+
+    def names_one_thing(self, name: str) -> bool:
+        """True if the rows of a statement depend on one thing that its bindings name."""
         ...
 
     def reads(self, name: str) -> frozenset[str]:

@@ -8,10 +8,10 @@ for good: their rows are known by then. So many pieces wait for the database as 
 
 That is right only where no piece changes what another one reads. `changes` names what each piece changes, as the queue
 or the key that it is about; of pieces with a name in common all but the first wait for themselves. Statements whose
-rows depend on more than such a name (all but NAMED) are read anew once a piece has changed one of their tables, as is
-everything that a piece has changed itself, and what is read of a queue that a piece about another one has changed
-(`changed_in`), as a message moved there, or a stage of it ended. What a rehearsal gets wrong costs a wait, never an
-answer.
+rows depend on more than such a name (all that their file does not mark: statements.py) are read anew once a piece has
+changed one of their tables, as is everything that a piece has changed itself, and what is read of a queue that a piece
+about another one has changed (`changed_in`), as a message moved there, or a stage of it ended. What a rehearsal gets
+wrong costs a wait, never an answer.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -30,45 +30,6 @@ PIECES_MAX = 256
 """So many are rehearsed together and then done: the rows of all are in memory."""
 ROUNDS_MAX = 8
 """After so many waits for all pieces, each piece waits for its own reads."""
-NAMED = frozenset(
-    {
-        "count_in_process",
-        "find_apps",
-        "find_bucket",
-        "find_by_id",
-        "find_by_sequence",
-        "find_consumer_numbers",
-        "find_default_max_receives",
-        "find_leased_page",
-        "find_outbox",
-        "find_pending",
-        "find_schedule",
-        "find_stage",
-        "find_staged_page",
-        "find_stages",
-        "has_content",
-        "last_moved",
-        "newest_moved",
-        "oldest_finished_of_queue",
-        "oldest_moved",
-        "on_the_way",
-        "page_body",
-        "ping",
-        "read_all_waiting",
-        "read_message",
-        "read_waiting",
-        "runs_of_schedule",
-        "select_drawn",
-        "select_held",
-        "select_held_of_group",
-        "select_of_kind",
-        "select_purged",
-        "select_ready_behind",
-        "select_to_match",
-        "select_to_match_at",
-    }
-)
-"""Statements whose rows depend on one thing that their bindings name: a queue, a group, a key, a message, and so on."""
 
 
 class _Unknown(BaseException):
@@ -124,7 +85,9 @@ class _Prompter:
 
     def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
         read = self.connection.reads(name)
-        is_stale = not read.isdisjoint(self.piece.wrote if name in NAMED else self.wrote)
+        is_stale = not read.isdisjoint(
+            self.piece.wrote if self.connection.names_one_thing(name) else self.wrote
+        )
         known = {} if is_stale else self.piece.rows
         unknown = [row for row in dict.fromkeys(rows) if (name, *row) not in known]
         if self.wanted is not None and unknown:

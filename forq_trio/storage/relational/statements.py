@@ -6,6 +6,9 @@ A file is a list of statements, each opened by `-- name: x` and one line with it
     -- A read that proves the connection works.
     SELECT 1;
 
+A third line `-- rows of: one thing` marks a statement whose rows depend on one thing that its bindings name: a queue, a
+group, a key, a message, and so on (rehearsal.py).
+
 A list of columns, or a condition, that several statements of a file have is opened by `-- columns: x` or
 `-- condition: x` instead, and they name it $x.
 Comments before the first name are about the whole file. A file that breaks these rules is a programming
@@ -23,6 +26,7 @@ Query = Callable[..., list[Any]]
 _NAME = re.compile(r"^-- (name|columns|condition): *(.*)$", re.MULTILINE)
 _PART = re.compile(r"\$([a-z]\w*)")
 _INSERT = re.compile(r"INSERT INTO \w+ \(([^()]*)\)\s+VALUES \(([^()]*)\)")
+_MARK = "-- rows of: one thing\n"
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -38,6 +42,13 @@ def load(name: str, package: str = __package__) -> dict[str, str]:
         raise ValueError(f"{name}.sql: {error}") from None
 
 
+def load_named(name: str, package: str = __package__) -> frozenset[str]:
+    """The statements of a file that are marked: their rows depend on one thing that their bindings name."""
+    text = files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+    found = _NAME.split(text)[1:]
+    return frozenset(name for name, part in zip(found[1::3], found[2::3], strict=True) if _MARK in part)
+
+
 def parse(text: str) -> dict[str, str]:
     """The statements of a text, by name. Raises ValueError, naming the one that breaks the rules."""
     note, *found = _NAME.split(text)
@@ -51,7 +62,7 @@ def parse(text: str) -> dict[str, str]:
         if name in statements or name in parts:
             raise ValueError(f"{name} is named twice")
         description, _, statement = part.lstrip("\n").partition("\n")
-        statement = statement.strip().removesuffix(";").rstrip()
+        statement = statement.removeprefix(_MARK).strip().removesuffix(";").rstrip()
         if not description.startswith("-- ") or not statement or statement.startswith("--"):
             raise ValueError(f"{name} needs one line of description, then its SQL")
         if kind == "name":

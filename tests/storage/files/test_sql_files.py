@@ -15,6 +15,15 @@ def test_statements_are_found_by_name() -> None:
     assert sql.parse(f"-- A note.\n\n{one}\n{two}") == {"one": "SELECT 1", "two": "SELECT 2 -- why\nFROM t"}
 
 
+def test_a_statement_may_be_marked_as_one_whose_rows_depend_on_one_thing(tmp_path, monkeypatch) -> None:
+    marked = "-- name: one\n-- First.\n-- rows of: one thing\nSELECT 1;\n"
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "sql" / "some.sql").write_text(f"-- A note.\n{marked}-- name: two\n-- Second.\nSELECT 2;\n")
+    monkeypatch.setattr(sql, "files", lambda package: tmp_path)
+    assert sql.load("some") == {"one": "SELECT 1", "two": "SELECT 2"}
+    assert sql.load_named("some") == {"one"}
+
+
 def test_the_places_in_a_row_are_those_of_its_columns() -> None:
     statement = sql.load("engine")["select_ready"]
     columns = re.findall(r"\w+", statement.partition("FROM")[0].replace("CAST(bytes AS INTEGER)", "bytes"))[
@@ -40,6 +49,7 @@ def test_columns_have_a_name_too() -> None:
         ("-- columns: one\n-- First.\na;\n-- name: one\n-- Again.\nSELECT 1;", "one is named twice"),
         ("-- name: one\n-- First.\n", "one needs one line of description"),
         ("-- name: one\n-- First.\n-- More.\nSELECT 1;", "one needs one line of description"),
+        ("-- name: one\n-- First.\n-- rows of: a thing\nSELECT 1;", "one needs one line of description"),
     ],
 )
 def test_a_file_that_breaks_the_rules_is_refused(text: str, complaint: str) -> None:

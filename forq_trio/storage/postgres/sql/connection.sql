@@ -193,6 +193,7 @@ bytes, key, kind, max_attempts;
 
 -- name: select_ready_behind
 -- The next messages of a queue: these ready ones, those behind a place, lower priorities; as many bytes as a step has.
+-- rows of: one thing
 SELECT $ready FROM (
     SELECT *, sum(bytes) OVER (ORDER BY priority DESC, position, seq ROWS UNBOUNDED PRECEDING) - bytes AS before FROM (
         (SELECT * FROM messages

@@ -23,6 +23,7 @@ UPDATE consumers_forgotten SET generation = ?, number = ?;
 
 -- name: find_consumer_numbers
 -- The highest lease number of a consumer that was forgotten, and of those that were acknowledged.
+-- rows of: one thing
 SELECT number, coalesce(acknowledged, number) FROM consumer_numbers WHERE consumer = ?;
 
 -- name: save_consumer_numbers
@@ -64,6 +65,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: last_moved
 -- The last moved messages of a queue.
+-- rows of: one thing
 SELECT last_seq, last_id FROM moved_pages WHERE queue = ? ORDER BY first_seq DESC LIMIT 1;
 
 -- name: drop_moved
@@ -93,11 +95,13 @@ WHERE instr(rows, ?2) > 0;
 
 -- name: newest_moved
 -- The last moved pages of a queue that begin before a sequence, newest first.
+-- rows of: one thing
 SELECT first_seq, last_seq, messages, consumer, number, page
 FROM moved_pages WHERE queue = ? AND first_seq < ? ORDER BY first_seq DESC LIMIT ?;
 
 -- name: oldest_moved
 -- The first moved pages of a queue that end behind a sequence.
+-- rows of: one thing
 SELECT first_seq, last_seq, messages, consumer, number, page
 FROM moved_pages WHERE queue = ? AND last_seq > ? ORDER BY last_seq LIMIT ?;
 
@@ -107,12 +111,14 @@ INSERT INTO consumer_pages (queue, consumer, number, page, receipt, sequences, b
 
 -- name: find_leased_page
 -- Which messages a page has, and which of them are moved; the lines are not read.
+-- rows of: one thing
 SELECT consumer_pages.receipt, sequences, leased_at, lease_until, rows
 FROM consumer_pages LEFT JOIN moved_pages USING (queue, consumer, number, page)
 WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
 
 -- name: page_body
 -- The lines of a page.
+-- rows of: one thing
 SELECT body FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
 
 -- name: drop_page

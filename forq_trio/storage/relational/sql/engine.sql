@@ -178,21 +178,25 @@ ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: select_to_match
 -- Attributes of the ready messages below a priority, in claim order.
+-- rows of: one thing
 SELECT seq, priority, position, attributes
 FROM messages WHERE queue = ? AND status = 0 AND priority < ? ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: select_to_match_at
 -- Attributes of the ready messages of a priority behind a place, in claim order.
+-- rows of: one thing
 SELECT seq, priority, position, attributes
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? AND (position, seq) > (?, ?) ORDER BY position, seq LIMIT ?;
 
 -- name: select_drawn
 -- A ready message by its sequence, for a shuffle.
+-- rows of: one thing
 SELECT $ready
 FROM messages WHERE seq = ? AND status = 0;
 
 -- name: count_in_process
 -- How many messages of a group are processing, counted up to a bound.
+-- rows of: one thing
 SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AND status = 1 LIMIT ?) AS scanned;
 
 -- name: hold
@@ -201,6 +205,7 @@ UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
 
 -- name: select_held_of_group
 -- The next held messages of a group, and their places in the claim order.
+-- rows of: one thing
 SELECT seq, bytes, -priority, position, seq FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: held_groups
@@ -217,6 +222,7 @@ SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
 
 -- name: select_held
 -- Held messages of a queue, by sequence.
+-- rows of: one thing
 SELECT seq, bytes, -priority, position, seq FROM messages INDEXED BY messages_held WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
 
 -- name: unhold
@@ -231,6 +237,7 @@ WHERE seq = ?;
 
 -- name: find_by_sequence
 -- Messages named by their receipts.
+-- rows of: one thing
 SELECT $row
 FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
@@ -242,6 +249,7 @@ FROM messages WHERE seq = ?;
 
 -- name: find_pending
 -- The pending messages of these keys.
+-- rows of: one thing
 WITH wanted (of_kind, of_key) AS (SELECT value ->> 0, value ->> 1 FROM json_each(?2))
 SELECT $row, $pending
 FROM wanted CROSS JOIN messages ON queue = ?1 AND kind = of_kind AND key = of_key
@@ -249,15 +257,18 @@ CROSS JOIN message_keys ON message = seq;
 
 -- name: select_of_kind
 -- The first messages of a queue that have keys of a kind, by key, up to a sequence.
+-- rows of: one thing
 SELECT $row
 FROM messages INDEXED BY messages_key WHERE queue = ? AND kind = ? AND key IS NOT NULL AND seq <= ? ORDER BY key LIMIT ?;
 
 -- name: find_default_max_receives
 -- How many deliveries of a message are enough for a claim that names no bound.
+-- rows of: one thing
 SELECT default_max_receives FROM messages WHERE seq = ?;
 
 -- name: find_by_id
 -- Messages named by their ids.
+-- rows of: one thing
 SELECT $row
 FROM messages
 WHERE id IN (SELECT value FROM json_each(?));
@@ -345,13 +356,16 @@ WHERE seq = ?;
 
 -- name: read_message
 -- The columns of a copy that are not in `Row`.
+-- rows of: one thing
 SELECT priority, default_max_receives, attributes, content FROM messages WHERE seq = ?;
 
 -- name: select_purged
 -- The first messages of a queue, up to a sequence.
+-- rows of: one thing
 SELECT $row
 FROM messages WHERE queue = ? AND seq <= ? ORDER BY seq LIMIT ?;
 
 -- name: ping
 -- A read on the write connection, inside the transaction of the batch.
+-- rows of: one thing
 SELECT max(seq) FROM messages;

@@ -2,6 +2,7 @@
 
 -- name: has_content
 -- Whether this is the content of a message.
+-- rows of: one thing
 SELECT content = ?2 FROM messages WHERE seq = ?1;
 
 -- name: insert_key
@@ -38,10 +39,12 @@ UPDATE message_keys SET due = ?, revision = ? WHERE message = ?;
 
 -- name: read_waiting
 -- What waits behind a message.
+-- rows of: one thing
 SELECT waiting FROM message_keys WHERE message = ?;
 
 -- name: read_all_waiting
 -- What waits behind these messages.
+-- rows of: one thing
 SELECT message, own_key, waiting FROM message_keys
 WHERE message IN (SELECT value FROM json_each(?)) AND waiting IS NOT NULL;
 

@@ -43,6 +43,7 @@ SELECT id, queue, bytes, finished_at FROM history ORDER BY id LIMIT ?;
 
 -- name: oldest_finished_of_queue
 -- The oldest finished messages of a queue, up to an id.
+-- rows of: one thing
 SELECT id, queue, bytes, finished_at FROM history INDEXED BY history_queue
 WHERE queue = ? AND id <= ? ORDER BY id LIMIT ?;
 

@@ -2,6 +2,7 @@
 
 -- name: find_outbox
 -- How far an outbox was relayed, and whose it is.
+-- rows of: one thing
 SELECT position, made_by FROM outboxes WHERE outbox = ?;
 
 -- name: count_outboxes

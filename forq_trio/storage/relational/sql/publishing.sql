@@ -16,10 +16,12 @@ SELECT made_by, count(*) FROM apps GROUP BY made_by;
 
 -- name: find_stage
 -- An unpublished stage.
+-- rows of: one thing
 SELECT id, made_by FROM stages WHERE queue = ? AND stage = ?;
 
 -- name: find_stages
 -- Stages that wait to be published, in the order of these queues and names; one that is not there has no pages.
+-- rows of: one thing
 SELECT stages.id, made_by, coalesce(pages, 0), coalesce(last_page, -1), coalesce(messages, 0), coalesce(bytes, 0)
 FROM json_each(?) AS wanted LEFT JOIN stages ON queue = wanted.value ->> 0 AND stage = wanted.value ->> 1;
 
@@ -35,6 +37,7 @@ SELECT id, made_by, queue FROM stages WHERE made_by = ? AND stage IS NOT NULL AN
 
 -- name: find_staged_page
 -- The parts, messages and bytes of a page.
+-- rows of: one thing
 SELECT count(*), coalesce(sum(messages), 0), coalesce(sum(bytes), 0) FROM staged_parts WHERE stage_id = ? AND page = ?;
 
 -- name: add_part
@@ -57,6 +60,7 @@ SELECT id, made_by FROM stages WHERE stage IS NOT NULL AND expires_at <= ? ORDER
 
 -- name: on_the_way
 -- The messages and bytes that are published and not yet in their queue.
+-- rows of: one thing
 SELECT coalesce(sum(messages), 0), coalesce(sum(bytes), 0) FROM stages
 WHERE queue = ? AND published = 1;
 
@@ -95,6 +99,7 @@ UPDATE stages SET turn = NULL, published = 0 WHERE id = ?;
 
 -- name: find_apps
 -- The apps of a name.
+-- rows of: one thing
 SELECT number, app, version, published_at, once, made_by, queues FROM apps WHERE app = ? ORDER BY number;
 
 -- name: save_app

@@ -2,6 +2,7 @@
 
 -- name: find_bucket
 -- When the bucket of a queue or group is full again, if it has this rate.
+-- rows of: one thing
 SELECT full_at FROM rate_buckets WHERE queue = ? AND group_id = ? AND count = ? AND period_ms = ?;
 
 -- name: save_bucket

@@ -36,6 +36,7 @@ UPDATE schedules SET due_at = ? WHERE id = ?;
 
 -- name: find_schedule
 -- A schedule by name.
+-- rows of: one thing
 SELECT id, $schedule FROM schedules WHERE name = ?;
 
 -- name: save_schedule
@@ -66,6 +67,7 @@ DELETE FROM schedules WHERE id = ?;
 
 -- name: runs_of_schedule
 -- The latest runs of a schedule, newest first.
+-- rows of: one thing
 SELECT run FROM schedule_runs WHERE schedule_id = ? ORDER BY number DESC LIMIT ?;
 
 -- name: id_in_queue
