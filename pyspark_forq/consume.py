@@ -56,6 +56,7 @@ from pyspark_forq.lease_offsets import (
     offset_of,
     read_offset,
     unproven,
+    unproven_batch,
 )
 from pyspark_forq.losses import lose
 from pyspark_forq.options import Options
@@ -330,6 +331,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _lease_again(self, wanted: Lease) -> ConsumerLease | None:
         """The lease of a batch that is repeated; None when it is gone and that is allowed."""
         self._check(wanted)
+        if wanted.made_at is None:
+            raise unproven_batch(wanted, self._consumer)
         info, number = self._info(), wanted.number
         if number == info.leased and not info.complete:
             raise self._not_ours(wanted)

@@ -8,8 +8,9 @@ changes the consumer, so that a query which is at work with it goes on.
 - madeAt is when the lease was made; null where a query begins behind a lease of which nobody knows that any more.
 - since is when the consumer was created. It only says why a checkpoint does not fit: a server that was restored from a
   backup has the same consumer, another server does not.
-- An offset of an earlier version has the number alone. Its batch is read again as the lease of that number. But a lease
-  that is still open is not acknowledged by it: nothing proves that this query has read that one.
+- An offset of an earlier version has the number alone. It is proven where the server has acknowledged that lease: then
+  the query goes on behind it. A lease that is still open is not acknowledged by it, and a batch that was not committed
+  is not repeated by it: a sink that has written that batch skips it, whichever messages the lease of that number has.
 """
 
 from collections.abc import Mapping
@@ -100,6 +101,15 @@ def unproven(lease: Lease, info: ConsumerInfo) -> ForqDataSourceError:
         f" server's still has {info.open_messages} messages, which nobody may have read: an earlier version wrote the"
         " checkpoint, and was killed before it acknowledged the lease, or the server is another one. Let that version"
         " run once more; or start with a new checkpoint, which begins with this lease"
+    )
+
+
+def unproven_batch(lease: Lease, consumer: str) -> ForqDataSourceError:
+    """The error for a batch to repeat whose offset may or may not be of the server's lease of that number."""
+    return ForqDataSourceError(
+        f"the checkpoint has a batch that was not committed, and does not say when its lease {lease.number} of consumer"
+        f" {consumer!r} was made: an earlier version wrote it, and the server's lease of that number may be another"
+        " one. Let that version run once more, which commits the batch, or start with a new checkpoint"
     )
 
 

@@ -107,18 +107,18 @@ def test_a_batch_that_is_repeated_never_makes_its_lease(url, client, queue, loss
     with pytest.raises(
         ForqDataSourceError, match="at lease 1 of consumer 'spark', and the server's newest is 0"
     ):
-        reader.partitions({"seq": 0}, {"seq": 1})
+        reader.partitions({"seq": 0}, {"seq": 1, "madeAt": 1})
     assert client.consumer(queue, "spark").leased == 0
-    assert reader.latestOffset({"seq": 0}, ReadMaxRows(10))["seq"] == 1
+    end = reader.latestOffset({"seq": 0}, ReadMaxRows(10))
+    assert end["seq"] == 1
     again = consumer(url, queue)
-    assert rows(again, *again.partitions({"seq": 0}, {"seq": 1})) == 1
+    assert rows(again, *again.partitions({"seq": 0}, end)) == 1
 
 
 def test_a_lease_that_is_given_back_while_it_is_read(url, client, queue) -> None:
     client.produce(queue, "one")
     reader, lenient = consumer(url, queue), consumer(url, queue, failOnDataLoss="false")
-    reader.latestOffset({"seq": 0}, ReadMaxRows(10))
-    pages = reader.partitions({"seq": 0}, {"seq": 1})
+    pages = reader.partitions({"seq": 0}, reader.latestOffset({"seq": 0}, ReadMaxRows(10)))
     client.release_consumer(queue, "spark")
     advice = "with failOnDataLoss=false its batch is taken as empty$"
     with pytest.raises(ForqDataLoss, match=rf"lease 1 .* is gone.*; {advice}"):
@@ -130,18 +130,18 @@ def test_a_lease_that_is_given_back_while_it_is_read(url, client, queue) -> None
 def test_a_lease_that_was_given_back_cannot_be_repeated(url, client, queue, give_back) -> None:
     """Nor acknowledged; where that is allowed its batch is empty, and its messages come again."""
     client.produce(queue, "one")
-    consumer(url, queue).latestOffset({"seq": 0}, ReadMaxRows(10))
+    lost = consumer(url, queue).latestOffset({"seq": 0}, ReadMaxRows(10))
     give_back(client, queue, "spark")
     strict = consumer(url, queue)
     with pytest.raises(ForqDataLoss, match=r"lease 1 of consumer 'spark' .* is gone"):
-        strict.partitions({"seq": 0}, {"seq": 1})
+        strict.partitions({"seq": 0}, lost)
     with pytest.raises(ForqDataLoss, match="lease 1 of consumer 'spark' was given back after its batch"):
-        strict.latestOffset({"seq": 1}, ReadMaxRows(10))
+        strict.latestOffset(lost, ReadMaxRows(10))
     lenient = consumer(url, queue, failOnDataLoss="false")
-    assert lenient.partitions({"seq": 0}, {"seq": 1}) == []
-    end = lenient.latestOffset({"seq": 1}, ReadMaxRows(10))
+    assert lenient.partitions({"seq": 0}, lost) == []
+    end = lenient.latestOffset(lost, ReadMaxRows(10))
     assert end["seq"] == 2
-    assert rows(lenient, *lenient.partitions({"seq": 1}, end)) == 1
+    assert rows(lenient, *lenient.partitions(lost, end)) == 1
 
 
 def test_a_lease_that_no_batch_had_is_left_out_when_it_is_given_back(url, client, queue) -> None:
