@@ -1,7 +1,8 @@
 """The workers that reported lately, in memory: a server that starts knows them again with their next report.
 
 A worker that falls silent is listed until its leases have ended, and for at least a minute: others get its messages
-then. Its leases are those that it named; none counts for longer than a lease may last.
+then. Its leases are those that it named; none counts for longer than a lease may last. Where a bound is reached, those
+that have been silent for longest leave first: nobody waits twelve hours for the place of workers that are gone.
 """
 
 from array import array
@@ -70,7 +71,8 @@ class KnownWorkers:
         """Take the report of a worker, the first or a further one.
 
         Raises what `check_report` raises, Forbidden for the id of a worker that reports with another key, and
-        TooManyWorkers beyond the bounds. Where the bytes do not suffice, the messages that it holds are left out.
+        TooManyWorkers beyond the bounds. Where the bytes do not suffice, silent workers are forgotten, and then the
+        messages that it holds are left out.
         """
         report = check_report(report)
         now_ms = self._clock.now_ms()
@@ -83,10 +85,10 @@ class KnownWorkers:
             self._make_place(key.name, now_ms)
         used = 0 if before is None else before.bytes
         size = _bytes_of(report)
-        if not self._fits(key.name, size - used):
+        if not self._make_space(key.name, size - used, report.id, now_ms):
             report = replace(report, queues=tuple(replace(part, holds=()) for part in report.queues))
             size = _bytes_of(report)
-            if size > used and not self._fits(key.name, size - used):
+            if size > used and not self._make_space(key.name, size - used, report.id, now_ms):
                 raise TooManyWorkers("the workers that are known use all of the memory that they may")
         entry = _Entry(_first(report, key.name, now_ms), key.name, leases_until, size, deque())
         if before is not None:
@@ -159,23 +161,39 @@ class KnownWorkers:
         return [_seen(entry, now_ms) for each in ids if (entry := self._entries.get(each)) is not None]
 
     def _make_place(self, key: str, now_ms: int) -> None:
-        """Raise TooManyWorkers unless there is place for one more; silent ones of the same key make place."""
+        """Raise TooManyWorkers unless there is place for one more; a silent one makes place."""
         share = limits.WORKERS_MAX if key == SECRET.name else limits.WORKERS_PER_KEY_MAX
-        if self._of_key[key] < share and len(self._entries) < limits.WORKERS_MAX:
+        is_share_used = self._of_key[key] >= share
+        if not is_share_used and len(self._entries) < limits.WORKERS_MAX:
             return
-        silent = (
-            each for each, entry in self._entries.items() if entry.key == key and _is_silent(entry, now_ms)
-        )
-        worker_id = next(silent, None)
-        if worker_id is None:
+        if not self._forget_silent(key, now_ms, of_others=not is_share_used):
             raise TooManyWorkers(
                 f"at most {share} workers of a key are known, and {limits.WORKERS_MAX} in all"
             )
-        self._remove(worker_id, self._entries[worker_id])
 
-    def _fits(self, key: str, more: int) -> bool:
-        own = key == SECRET.name or self._bytes_of_key[key] + more <= limits.WORKERS_BYTES_PER_KEY_MAX
-        return own and self.bytes + more <= limits.WORKERS_BYTES_MAX
+    def _make_space(self, key: str, more: int, worker_id: str, now_ms: int) -> bool:
+        """Whether there are so many more bytes for this worker; silent ones are forgotten for them."""
+        while True:
+            is_in_share = (
+                key == SECRET.name or self._bytes_of_key[key] + more <= limits.WORKERS_BYTES_PER_KEY_MAX
+            )
+            if is_in_share and self.bytes + more <= limits.WORKERS_BYTES_MAX:
+                return True
+            if not self._forget_silent(key, now_ms, of_others=is_in_share, but=worker_id):
+                return False
+
+    def _forget_silent(self, key: str, now_ms: int, *, of_others: bool, but: str = "") -> bool:
+        """Forget the worker of the key, or else of any, that has been silent for longest; False where there is none.
+
+        Entries are in the order of their last reports.
+        """
+        silent = [each for each, entry in self._entries.items() if each != but and _is_silent(entry, now_ms)]
+        own = (each for each in silent if self._entries[each].key == key)
+        found = next(own, silent[0] if silent and of_others else None)
+        if found is None:
+            return False
+        self._remove(found, self._entries[found])
+        return True
 
     def _sweep(self, now_ms: int) -> None:
         """Forget those that have been silent for long and hold nothing any more; at most once a second."""

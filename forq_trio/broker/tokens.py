@@ -34,7 +34,8 @@ class Tokens(BrokerBase):
         """Create a token with `scopes` on the queues that the glob matches; only the result has its text.
 
         name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at: epoch ms, None for never.
-        Raises InvalidToken, TokenExists, TooManyTokens.
+        Past TOKENS_MAX the one that expired longest ago is removed for it. Raises InvalidToken, TokenExists,
+        TooManyTokens.
         """
         wanted = check_scopes(scopes)
         text = new_token_text()

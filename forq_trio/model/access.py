@@ -194,3 +194,9 @@ CALLER: ContextVar[str] = ContextVar("caller", default="")
 """The caller that the present task works for, for round-robin between callers: an access token, a session of the
 admin UI, the address of another client; "" for an application that embeds the queue, and the server's own work. Set in
 the task of a request."""
+
+
+def expired_longest(tokens: Iterable[AccessToken], now_ms: int) -> str | None:
+    """The name of the token that expired longest ago; None if none has."""
+    expired = [(token.expires_at, token.name) for token in tokens if token.expired(now_ms)]
+    return min(expired, default=(None, None))[1]

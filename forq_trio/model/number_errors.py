@@ -12,7 +12,7 @@ class TooManyQueues(CallerError, code="conflict.too_many_queues", status=409):
 
 
 class TooManyTokens(CallerError, code="conflict.too_many_tokens", status=409):
-    """There are as many tokens as are allowed; revoke some first"""
+    """There are as many tokens as are allowed, and none has expired; revoke some first"""
 
 
 class TooManyWorkers(CallerError, code="conflict.too_many_workers", status=409):

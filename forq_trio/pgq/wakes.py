@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -31,7 +32,8 @@ class Wakes:
 
     def __init__(self, database_url: str) -> None:
         self._url = database_url
-        self._events: dict[str, anyio.Event] = {}
+        self._events: WeakValueDictionary[str, anyio.Event] = WeakValueDictionary()
+        """Of those who look or wait: who has left leaves nothing under the name of a table."""
         self._waiting: Counter[str] = Counter()
         self._wake_ups: dict[str, WakeUps] = {}
         self._told: list[str] = []
@@ -60,6 +62,8 @@ class Wakes:
             self._waiting[table] -= 1
             if not self._waiting[table]:
                 del self._waiting[table]
+                if self._rest is None:  # nobody listens yet, or ever: through a pool
+                    del self._wake_ups[table]
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Listen until cancelled, but not through a pool. It has started at once: nobody waits for a database that does

@@ -59,6 +59,22 @@ def test_there_is_a_bound(engine, monkeypatch):
     assert do(engine, SaveToken(token("c"))) is None
 
 
+def test_where_all_places_are_taken_the_token_that_expired_longest_ago_leaves(engine, monkeypatch):
+    """Tokens that a build makes anew each hour would use up all places in six weeks, and no restart would help."""
+    monkeypatch.setattr(limits, "TOKENS_MAX", 3)
+    for name, expires_at in (("a", T0 + 2), ("b", T0 + 1), ("c", None)):
+        do(engine, SaveToken(token(name, expires_at=expires_at)))
+    assert isinstance(do(engine, SaveToken(token("d")), T0), TooManyTokens)
+    assert isinstance(do(engine, SaveToken(token("a", digest="another")), T0 + 5), TokenExists)
+    assert do(engine, SaveToken(token("d")), T0 + 5) is None
+    assert set(engine.snapshot().tokens) == {"a", "c", "d"}
+    results = run(engine, SaveToken(token("e")), SaveToken(token("f")), now=T0 + 5).outcomes
+    assert results[0] is None
+    assert isinstance(results[1], TooManyTokens)
+    assert set(engine.snapshot().tokens) == {"c", "d", "e"}
+    assert do(engine, RevokeToken("a"), T0 + 5) is False
+
+
 def test_its_use_is_noted_and_only_moves_forward(engine):
     for name in "ab":
         do(engine, SaveToken(token(name)))

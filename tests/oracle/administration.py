@@ -188,7 +188,10 @@ def save_token(tx: Transaction, command: SaveToken) -> None:
     if command.token.name in tx.state.tokens:
         raise TokenExists
     if len(tx.state.tokens) >= limits.TOKENS_MAX:
-        raise TooManyTokens
+        expired = [token for token in tx.state.tokens.values() if token.expired(tx.now_ms)]
+        if not expired:
+            raise TooManyTokens
+        del tx.state.tokens[min(expired, key=lambda token: (token.expires_at, token.name)).name]
     tx.state.tokens[command.token.name] = command.token
 
 

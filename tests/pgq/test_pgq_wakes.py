@@ -130,3 +130,19 @@ def test_the_function_of_somebody_else_stays(connection, pgq_url):
             "SELECT xmin FROM pg_proc WHERE oid = 'forq_pgq_notify'::regproc"
         ).fetchone()
     assert (triggers, after) == (1, before)
+
+
+@pytest.mark.parametrize("is_pooled", [False, True], ids=["listening", "pooled"])
+async def test_who_has_waited_leaves_nothing_in_memory_under_the_name_of_a_table(
+    pgq_url, connection, table, is_pooled
+):
+    """An application may have tables of which it makes and drops one each day."""
+    url = f"{pgq_url}{'&' if '?' in pgq_url else '?'}pooled=yes" if is_pooled else pgq_url
+    async with Tables(url, TableOptions(polling_seconds=FOR_EVER)).opened() as tables:
+        wakes = tables._wakes
+        for name in (table, f"{table}2"):
+            pgq.create_table(connection, name)
+            assert await tables.receive(name, wait_ms=1) == []
+        assert not wakes._events
+        if is_pooled:
+            assert not wakes._wake_ups

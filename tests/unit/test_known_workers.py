@@ -145,6 +145,54 @@ def test_a_key_has_a_share_and_its_silent_workers_make_place(
     assert known.count == 4
 
 
+def test_where_all_places_are_taken_the_worker_that_was_silent_for_longest_leaves_whoever_made_it_known(
+    known: KnownWorkers, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Those of a revoked token would be listed until the leases that they named end, up to twelve hours."""
+    monkeypatch.setattr(limits, "WORKERS_MAX", 4)
+    monkeypatch.setattr(limits, "WORKERS_PER_KEY_MAX", 3)
+    ends = NOW + limits.LEASE_MS_MAX
+    holding = part(busy=4, holds=(replace(held(), lease_until=ends),))
+    for number in (1, 2, 3):
+        known.report(report(number, holding), key=ONE)
+        clock.ms += 1_000
+    known.report(report(1, holding), key=ONE)
+    known.report(report(4, holding), key=OTHER)
+    with pytest.raises(TooManyWorkers):
+        known.report(report(5), key=OTHER)
+    clock.ms += limits.WORKER_GONE_MS
+    known.report(report(5), key=OTHER)
+    assert known.find(worker_id(4)) is None, "its own silent one comes first"
+    known.report(report(6), key=OTHER)
+    assert known.find(worker_id(2)) is None
+    assert [info.report.id for info in known.all()] == [worker_id(number) for number in (3, 1, 5, 6)]
+    known.report(report(7))
+    known.report(report(8))
+    with pytest.raises(TooManyWorkers):
+        known.report(report(9))
+
+
+@pytest.mark.parametrize("bound", ["WORKERS_BYTES_PER_KEY_MAX", "WORKERS_BYTES_MAX"])
+def test_silent_workers_make_place_for_what_one_that_answers_holds(
+    known: KnownWorkers, clock: SetClock, monkeypatch: pytest.MonkeyPatch, bound: str
+):
+    """Where the share is used up those of the same key, else those of any."""
+    monkeypatch.setattr(limits, bound, 22_000)
+    holding = part(busy=4, holds=tuple(map(held, range(20))))
+    key = ONE if bound == "WORKERS_BYTES_PER_KEY_MAX" else OTHER
+    known.report(report(1, holding), key=ONE)
+    known.report(report(2, holding), key=ONE)
+    clock.ms += limits.WORKER_SILENT_MS
+    known.report(report(3, holding), key=key)
+    assert [(info.report.id, len(info.report.queues[0].holds)) for info in known.all()] == [
+        (worker_id(2), 20),
+        (worker_id(3), 20),
+    ]
+    known.report(report(2, holding), key=ONE)
+    known.report(report(4, holding), key=key)
+    assert [len(info.report.queues[0].holds) for info in known.all()] == [20, 20, 0]
+
+
 def test_where_the_bytes_do_not_suffice_the_held_messages_are_left_out(
     known: KnownWorkers, monkeypatch: pytest.MonkeyPatch
 ):

@@ -6,7 +6,10 @@ from forq_trio.model.sessions import UiSession
 
 
 class SaveToken(Command[None], frozen=True, gc=False):
-    """Store an access token. Fails with TokenExists for a name that is taken, with TooManyTokens past TOKENS_MAX."""
+    """Store an access token. Fails with TokenExists for a name that is taken, with TooManyTokens past TOKENS_MAX.
+
+    Where as many are stored, the one that expired longest ago is removed for it.
+    """
 
     traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
 

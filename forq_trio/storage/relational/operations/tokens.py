@@ -4,6 +4,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from forq_trio.model import limits
+from forq_trio.model.access import expired_longest
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
 from forq_trio.model.errors import CallerError, TokenExists, TooManyTokens
 from forq_trio.storage.relational.operations.table import operation_on_each
@@ -16,7 +17,10 @@ def save(tx: Transaction, command: SaveToken) -> CallerError | None:
     if token.name in tx.tokens:
         return TokenExists()
     if len(tx.tokens) >= limits.TOKENS_MAX:
-        return TooManyTokens()
+        expired = expired_longest(tx.tokens.values(), tx.now_ms)
+        if expired is None:
+            return TooManyTokens()
+        _remove(tx, expired)
     name, scopes, *members, digest = astuple(token)
     tx.query("save_token", name, msgspec.json.encode(scopes).decode(), *members, digest.hex)
     tx.tokens[token.name] = token
@@ -27,9 +31,13 @@ def save(tx: Transaction, command: SaveToken) -> CallerError | None:
 def revoke(tx: Transaction, command: RevokeToken) -> bool:
     known = command.name in tx.tokens
     if known:
-        tx.query("revoke_token", command.name)
-        del tx.tokens[command.name]
+        _remove(tx, command.name)
     return known
+
+
+def _remove(tx: Transaction, name: str) -> None:
+    tx.query("revoke_token", name)
+    del tx.tokens[name]
 
 
 @operation_on_each(NoteTokenUse)
