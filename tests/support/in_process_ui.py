@@ -1,7 +1,7 @@
 """The admin UI in a thread of this process, on a loopback port: for what no client can arrange over HTTP."""
 
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
@@ -22,9 +22,12 @@ SETTINGS = {"FORQ_AUTH_SECRET": SECRET, "FORQ_ENV": "local", "FORQ_MEMORY": "tru
 
 
 class InProcessUi:
-    """ui_url: where it is. `call` runs a method of its broker."""
+    """ui_url: where it is; rules: the paths that it serves, each with a method. `call` runs a method of its broker."""
 
-    def __init__(self, port: int, broker: Broker, token: trio.lowlevel.TrioToken) -> None:
+    def __init__(
+        self, port: int, broker: Broker, token: trio.lowlevel.TrioToken, rules: Sequence[tuple[str, str]]
+    ) -> None:
+        self.rules = rules
         self.ui_url = f"http://127.0.0.1:{port}"
         self.broker = broker
         self._token = token
@@ -34,13 +37,13 @@ class InProcessUi:
 
 
 @contextmanager
-def in_process_ui(url: str = MEMORY_URL) -> Iterator[InProcessUi]:
-    """Over a database, until the block ends."""
+def in_process_ui(url: str = MEMORY_URL, settings: EngineSettings | None = None) -> Iterator[InProcessUi]:
+    """Over a database, until the block ends. settings: None for those of a new server."""
     started: SimpleQueue[tuple[InProcessUi, trio.Event] | BaseException] = SimpleQueue()
 
     async def serve() -> None:
         config = load(environ=SETTINGS).config
-        engine = open_engine(url, EngineSettings(), "normal")
+        engine = open_engine(url, settings or EngineSettings(), "normal")
         stop = trio.Event()
         async with open_system(engine, SystemClock()) as system, trio.open_nursery() as nursery:
             listeners = await open_listeners("127.0.0.1", 0)
@@ -48,7 +51,13 @@ def in_process_ui(url: str = MEMORY_URL) -> Iterator[InProcessUi]:
             assert ui is not None
             await nursery.start(ui.run)
             token = trio.lowlevel.current_trio_token()
-            started.put((InProcessUi(ui.port, system.broker, token), stop))
+            app: Any = ui.server.app
+            rules = [
+                (method, rule.rule)
+                for rule in app.app.url_map.iter_rules()
+                for method in sorted(rule.methods & {"GET", "POST"})
+            ]
+            started.put((InProcessUi(ui.port, system.broker, token, rules), stop))
             await stop.wait()
             ui.stop()
 

@@ -141,12 +141,36 @@ class Stored:
         await self.ask("POST", "q/stages/t/pages/0", f"{{{message}}}\n")
         published = '{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "t", "pages": 1}]}'
         await self.ask("POST", "/api/v1/publications", published)
+        generation = (await self.ask("PUT", "q/consumers/c", "{}"))["generation"]
+        await self.ask(
+            "POST", "q/consumers/c/lease", f'{{"generation": {generation}, "number": 1, "maxMessages": 1}}'
+        )
         self.ids = {
             "letter": letters[-1]["id"],
             "waiting": waiting[0]["id"],
             "finished": finished[0]["id"],
             "redrive": task["id"],
         }
+
+    def path_of(self, endpoint: Endpoint[Any], queue: str = "q") -> str:
+        """The path of an endpoint, about what is stored. queue: that of its messages, or of its dead letters."""
+        is_dead = "dead-letters" in endpoint.path
+        message = "letter" if is_dead else "finished" if "history" in endpoint.path else "waiting"
+        return "/api/v1" + endpoint.path.format(
+            queue=f"{queue}-dlq" if is_dead else queue,
+            messageId=self.ids[message],
+            redriveId=self.ids["redrive"],
+            consumer="c",
+            number=1,
+            workerId=self.ids["waiting"],
+            name="nobody",
+            schedule="s",
+            stage="s",
+            page="1" if endpoint.name == "stagePage" else "0",
+            app="a",
+            outbox="o",
+            key="k",
+        )
 
 
 NEW = '{"content": "new"}'
@@ -181,20 +205,57 @@ async def test_no_answer_of_a_change_has_what_was_stored_by_others(name: str) ->
         holder = await Tokens(api).holder(*scopes)
         if name == "dismissRedrive":
             await stored.ask("POST", f"q-dlq/dead-letters/redrives/{ids['redrive']}/cancel")
-        path = "/api/v1" + endpoint.path.format(
-            queue="q-dlq" if "dead-letters" in endpoint.path else "q",
-            messageId=ids["letter" if "dead-letters" in endpoint.path else "waiting"],
-            redriveId=ids["redrive"],
-            schedule="s",
-            stage="s",
-            page="1" if name == "stagePage" else "0",
-            app="a",
-            outbox="o",
-            key="k",
-        )
+        path = stored.path_of(endpoint)
         body = BODIES[name](ids) if name in BODIES else ""
         status, answer = await holder.ask(endpoint.method, path, body.encode())
         assert status < 300, answer
         assert CANARY not in str(answer)
         declared = {json_name(member) for each in answered(endpoint) for member in each.__struct_fields__}
         assert answer.keys() <= declared, "it answers with more than it declares"
+
+
+@pytest.mark.parametrize("queue", ["q", "mine"], ids=["of others", "own"])
+async def test_no_answer_to_a_token_for_other_queues_has_what_is_in_these(queue: str) -> None:
+    """All endpoints, refusals as well, asked by who has every scope: about queues of others, and about its own with
+    the ids of others."""
+    async with open_api(MemoryEngine(EngineSettings(history=True, events=True))) as api:
+        stored = Stored(api)
+        await stored.fill()
+        await stored.ask("POST", "mine/messages", NEW)
+        holder = await Tokens(api).holder(*Scope, queues="mine*")
+        shown = []
+        for endpoint in all_endpoints():
+            bodies = {BODIES[endpoint.name](stored.ids) if endpoint.name in BODIES else "", "", "{}", "[]"}
+            for body in bodies:
+                body = body.replace('"queue": "q"', f'"queue": "{queue}"')
+                path = stored.path_of(endpoint, queue)
+                status, answer = await holder.ask(endpoint.method, path, body.encode())
+                if CANARY in str(answer) or status >= 500:
+                    shown.append((endpoint.name, body, status, answer))
+        assert shown == []
+
+
+async def test_who_may_look_is_shown_it() -> None:
+    """So the canary is where it would be found."""
+    async with open_api(MemoryEngine(EngineSettings(history=True, events=True))) as api:
+        stored = Stored(api)
+        await stored.fill()
+        holder = await Tokens(api).holder(Scope.BROWSE)
+        seen = {
+            name
+            for name, look in looks().items()
+            if CANARY in str(await holder.ask(look.method, stored.path_of(look)))
+        }
+        assert seen >= {
+            "peekMessages",
+            "searchDeadLetters",
+            "searchHistory",
+            "showDeadLetter",
+            "showFinishedMessage",
+            "showKey",
+            "showMessage",
+            "showRedrive",
+            "showSchedule",
+            "listRedrives",
+            "listSchedules",
+        }
