@@ -2,6 +2,8 @@
 
 - NaN and infinities are refused: JSON has no such numbers, and null, which many encoders write instead, has another
   meaning.
+- So are numbers beyond those of a double, such as 1e999, although JSON's grammar has them: some readers take them as
+  infinity, some as an integer, others refuse them. So what is JSON here is the same to all readers.
 - Arrays and objects are nested at most JSON_DEPTH_MAX deep: readers recurse, and how deep they can, depends on
   who calls.
 """
@@ -10,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -23,6 +26,9 @@ T = TypeVar("T")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*"?', re.DOTALL)
 _STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
 _NOT_BRACKETS = bytes(set(range(256)) - _STEPS.keys())
+_LARGE = re.compile(r"[0-9][eE]\+?[0-9]|(?<![0-9])[0-9]{309}")
+"""In every text that has a number beyond a double, whose largest one has 309 digits; and in some others."""
+_LONG = re.compile(rb"(?<![0-9])[0-9]{309}")
 _TOO_DEEP = f"it is nested deeper than {limits.JSON_DEPTH_MAX} levels"
 
 
@@ -57,8 +63,9 @@ def encode_payload(value: Any, *, ordered: bool = False) -> bytes:
 
 
 def _checked(text: bytes, value: Any) -> bytes:
-    """The text. Raises InvalidJson if the value has NaN or an infinity: msgspec writes null, or a word as a key."""
-    if any(word in text for word in _TRACES_OF_NO_NUMBER):
+    """The text. Raises InvalidJson if the value has NaN or an infinity, for which msgspec writes null, or a word as a
+    key; or an integer beyond a double."""
+    if any(word in text for word in _TRACES_OF_NO_NUMBER) or _LONG.search(text):
         check_numbers(msgspec.to_builtins(value))
     return text
 
@@ -67,21 +74,28 @@ _TRACES_OF_NO_NUMBER = (b"null", b'"nan"', b'"inf"', b'"-inf"')
 
 
 def check_numbers(value: Any) -> None:
-    """Raise InvalidJson, which names the member, unless all numbers in plain dicts and lists are finite."""
+    """Raise InvalidJson, which names the member, unless all numbers in plain dicts and lists are finite doubles."""
     pending = [("", value)]
     while pending:
         path, each = pending.pop()
-        if isinstance(each, float):
-            if not math.isfinite(each):
+        if isinstance(each, float | int):
+            reason = _refusal(each)
+            if reason:
                 name = path.removeprefix(".")
-                raise InvalidJson(
-                    f"{name or 'the value'} is {each}, which JSON has no number for", field=name or None
-                )
+                raise InvalidJson(f"{name or 'the value'} is {reason}", field=name or None)
         elif isinstance(each, Mapping):
             pending += [(path, key) for key in each if isinstance(key, float)]
             pending += [(f"{path}.{key}", member) for key, member in each.items()]
         elif isinstance(each, list | tuple | set | frozenset):
             pending += [(f"{path}[{place}]", item) for place, item in enumerate(each)]
+
+
+def _refusal(number: float) -> str:
+    """Why JSON has no such number; "" if it has."""
+    try:
+        return "" if math.isfinite(number) else f"{number}, which JSON has no number for"
+    except OverflowError:
+        return f"an integer of {number.bit_length()} bits, which most readers of JSON take as infinity"  # type: ignore[attr-defined]
 
 
 def check_depth(text: str | bytes) -> None:
@@ -118,13 +132,35 @@ def dumps(value: Any) -> str:
             check_numbers(value)
         raise
     check_depth(text)
+    if _LARGE.search(text):
+        check_numbers(value)
     return text
 
 
 def loads(text: str) -> Any:
     """The value of a JSON text: dicts, lists, texts, numbers, booleans, None. Raises ValueError; InvalidJson is one."""
     check_depth(text)
-    return json.loads(text, parse_constant=_refuse_constant)
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_read_float, parse_int=_read_integer)
+
+
+def check_range(text: str) -> None:
+    """Raise InvalidJson if JSON has a number beyond a double, for readers that take it as infinity."""
+    if _LARGE.search(text):
+        with suppress(json.JSONDecodeError):  # its reader says so
+            loads(text)
+
+
+def _read_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise InvalidJson(f"{text[:20]} is too large for a number")
+    return number
+
+
+def _read_integer(text: str) -> int:
+    if len(text) >= _INTEGER_DIGITS:
+        _read_float(text)
+    return int(text)
 
 
 def _refuse_constant(word: str) -> None:
@@ -132,13 +168,17 @@ def _refuse_constant(word: str) -> None:
 
 
 def is_json(text: bytes) -> bool:
-    """True if every reader takes it as JSON: no NaN, no byte order mark, nothing behind it, not nested too deep."""
+    """True if every reader takes it as JSON, and as the same: no NaN, no 1e999, no half of a surrogate pair, no byte
+    order mark, nothing behind it, not nested too deep."""
     try:
         check_depth(text)
-        _read_raw(text)
+        _read(text)
+        if _LONG.search(text):
+            loads(text.decode())
     except (ValueError, RecursionError):  # msgspec's DecodeError is one
         return False
     return True
 
 
-_read_raw = msgspec.json.Decoder(msgspec.Raw).decode
+_read = msgspec.json.Decoder().decode  # refuses floats that are too large, unlike one that skips a value
+_INTEGER_DIGITS = 309  # with fewer every integer is a double

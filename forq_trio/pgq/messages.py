@@ -110,6 +110,7 @@ _decode_metadata = msgspec.json.Decoder(dict[str, str | None] | None).decode
 def _payload(payload: Any) -> str:
     text = payload if isinstance(payload, str) else json_text.encode_payload(payload).decode()
     json_text.check_depth(text)
+    json_text.check_range(text)
     if not isinstance(msgspec.json.decode(text), dict):
         raise ValueError("the payload is no JSON object")
     return _storable(text, "the payload")

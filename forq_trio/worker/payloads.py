@@ -15,7 +15,7 @@ class Payload:
     str is the content itself, bytes its UTF-8; what has a pydantic model in it is read and written by pydantic;
     anything else is JSON by msgspec: Struct, dataclass, TypedDict, dict, list, numbers, times.
 
-    Raises TypeError for a type that none of them knows, InvalidJson for NaN, infinities and what is nested too deep,
+    Raises TypeError for a type that none of them knows, InvalidJson for what `json_text` refuses,
     and what they raise for one that they cannot read.
     """
 
@@ -65,7 +65,11 @@ def _by_pydantic(of: Any) -> Codec:
         json_text.check_numbers(adapter.dump_python(known, by_alias=True))  # pydantic writes null for NaN
         return content
 
-    decode = json_text.bounded(adapter.validate_json)
+    def read(content: str) -> Any:
+        json_text.check_range(content)  # pydantic reads 1e999 as infinity
+        return adapter.validate_json(content)
+
+    decode = json_text.bounded(read)
     return decode, _checked(write, decode)
 
 

@@ -15,6 +15,7 @@ from forq_trio.model.errors import InvalidJson
 from forq_trio.model.json_text import (
     bounded,
     check_depth,
+    check_range,
     dumps,
     encode,
     encode_lines,
@@ -114,6 +115,40 @@ def test_what_is_no_json_is_none(text) -> None:
     assert not is_json(text.encode())
     with pytest.raises(ValueError):  # noqa: PT011  # of either reader
         loads(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e999", "[-1E+309]", '{"a":[1e400]}', "9" * 309, "9" * 5_000, "1" * 310 + ".5"]
+)
+def test_a_number_beyond_a_double_is_no_json(text) -> None:
+    """JSON's grammar has it. Python reads infinity, or an integer, or refuses; JavaScript infinity; msgspec refuses."""
+    assert not is_json(text.encode())
+    with pytest.raises(InvalidJson, match="is too large for a number"):
+        loads(text)
+    with pytest.raises(InvalidJson):
+        check_range(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e308", "1e-999", "1" * 308, "8" * 308, '"1e999"', f'["{"9" * 400}"]', '{"1e999":"3e5"}']
+)
+def test_what_every_reader_takes_as_the_same_number_or_text_is_json(text) -> None:
+    assert is_json(text.encode())
+    check_range(text)
+    assert loads(text) == json.loads(text)
+
+
+def test_half_of_a_surrogate_pair_is_no_json() -> None:
+    assert not is_json(b'"\\ud800"')
+    assert is_json(b'"\\ud83d\\ude00"')
+
+
+@pytest.mark.parametrize("write", [encode, encode_payload, dumps])
+def test_an_integer_beyond_a_double_is_not_written(write) -> None:
+    with pytest.raises(InvalidJson, match=r"a\[1\] is an integer of 1329 bits, which most readers"):
+        write({"a": [1, 10**400]})
+    for value in (2**1023, -(2**1023), "9" * 400):
+        assert msgspec.json.decode(write({"a": value}))["a"] in (value, float(value))
 
 
 def test_a_message_of_json_says_what_is_wrong() -> None:

@@ -9,7 +9,9 @@ import pydantic
 import pydantic.dataclasses
 import pytest
 
+from forq_trio.model.errors import InvalidJson
 from forq_trio.worker import Job, Worker, WorkerSetupError
+from forq_trio.worker.payloads import Payload
 from worker import postponed
 
 
@@ -159,6 +161,18 @@ class Reading(pydantic.BaseModel):
     value: float | None
 
 
+class Counted(pydantic.BaseModel):
+    value: int
+
+
+def test_pydantic_is_not_given_a_number_that_it_takes_as_infinity() -> None:
+    decode = Payload(Reading).decode
+    assert decode('{"value": 1e308}').value == 1e308
+    for text in ('{"value": 1e999}', '{"value": -1E+400}'):
+        with pytest.raises(InvalidJson, match="is too large for a number"):
+            decode(text)
+
+
 DEEP: list[Any] = []
 for _ in range(1_000):
     DEEP = [DEEP]
@@ -176,6 +190,8 @@ for _ in range(1_000):
         (dict[str, float | None], {"x": float("inf")}),
         (list, DEEP),
         (Reading, Reading(value=float("nan"))),
+        (dict, {"x": 10**400}),
+        (Counted, Counted(value=10**400)),
     ],
 )
 async def test_what_the_handler_would_not_take_is_not_sent(face, annotation, value) -> None:

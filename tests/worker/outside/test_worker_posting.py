@@ -107,7 +107,15 @@ def test_the_signature_is_what_openssl_says():
         ("1.5", {}, "application/json"),
         *(
             (content, {}, "text/plain; charset=utf-8")
-            for content in ("NaN", "[Infinity]", "\ufeff1", "1\0", "[" * 500 + "]" * 500)
+            for content in (
+                "NaN",
+                "[Infinity]",
+                "\ufeff1",
+                "1\0",
+                "1e999",
+                '"\\ud800"',
+                "[" * 500 + "]" * 500,
+            )
         ),
     ],
 )
