@@ -9,16 +9,30 @@ from forq_trio.model.commands import (
     Claim,
     Configure,
     Extend,
+    LeaseMessages,
     Nack,
+    OpenConsumer,
     ProduceMany,
     Resubmit,
+    SettleLease,
     Sweep,
     SweepKind,
 )
-from forq_trio.model.errors import CommandRefused, Overloaded, QueueFull, StorageUnavailable
+from forq_trio.model.consumers import Settling
+from forq_trio.model.errors import (
+    CommandRefused,
+    ConsumerFenced,
+    ConsumerNotFound,
+    LeaseOutOfOrder,
+    LeasesFull,
+    Overloaded,
+    QueueFull,
+    StorageUnavailable,
+    TooManyConsumers,
+)
 from forq_trio.model.messages import NewMessage, QueueCounts, Receipt
 from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.storage.engine import Batch
+from forq_trio.storage.engine import DEFERRED, Batch
 from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, contents, nack, receipts, send
@@ -44,6 +58,50 @@ def test_a_bad_send_fails_alone(engine, bad) -> None:
     assert {before.sequence, after.sequence} == {1, 2}
     assert sorted(contents(do(engine, claim(most=9)))) == ["after", "before"]
     assert engine.snapshot().counts == {"q": QueueCounts(processing=2, bytes=11)}
+
+
+def test_refused_commands_of_consumers_do_not_make_their_batch_run_again(engine, monkeypatch) -> None:
+    """Who asks again and again for what is refused would make every batch of others cost twice."""
+    monkeypatch.setattr(limits, "CONSUMERS_MAX", 1)
+    begun: list[str] = []
+    engine._connection.trace_v2(
+        apsw.SQLITE_TRACE_STMT,
+        lambda event: begun.append(event["sql"]) if event["sql"].startswith("BEGIN") else None,
+    )
+    do(engine, send("x"))
+    generation = do(engine, OpenConsumer("q", "k", None)).generation
+    begun.clear()
+    fenced, gone = generation - 1, LeaseMessages("q", "nobody", 1, 1, 1, 10**6)
+    outcomes = run(
+        engine,
+        send("before"),
+        OpenConsumer("q", "one more", None),
+        LeaseMessages("q", "k", fenced, 1, 1, 10**6),
+        LeaseMessages("q", "k", generation, 7, 1, 10**6),
+        gone,
+        SettleLease("q", "k", fenced, 1, Settling.ACKNOWLEDGE),
+        SettleLease("q", "k", generation, 7, Settling.ACKNOWLEDGE),
+        LeaseMessages("q", "k", generation, 1, 1, 10**6),
+    ).outcomes
+    refused = (
+        TooManyConsumers,
+        ConsumerFenced,
+        LeaseOutOfOrder,
+        ConsumerNotFound,
+        ConsumerFenced,
+        LeaseOutOfOrder,
+    )
+    assert tuple(map(type, outcomes[1:7])) == refused
+    assert outcomes[7].open is not None
+    assert len(begun) == 1
+    monkeypatch.setattr(limits, "CONSUMER_PAGES_BYTES_MAX", 0)
+    monkeypatch.setattr(limits, "CONSUMER_PAGES_BYTES_A_KEY_MAX", 0)
+    assert do(engine, SettleLease("q", "k", generation, 1, Settling.ACKNOWLEDGE)).acknowledged == 1
+    following = LeaseMessages("q", "k", generation, 2, 1, 10**6)
+    assert do(engine, following) is DEFERRED  # the pages of lease 1 are deleted first
+    begun.clear()
+    assert isinstance(do(engine, following), LeasesFull)
+    assert len(begun) == 1
 
 
 def test_a_bad_settlement_fails_alone(engine) -> None:

@@ -16,7 +16,7 @@ from forq_trio.model.commands import (
     SettleLease,
 )
 from forq_trio.model.consumers import Consumer, Settling, consumer_key
-from forq_trio.model.errors import ForqError, LeasesFull
+from forq_trio.model.errors import CallerError, ForqError, LeasesFull
 from forq_trio.storage import consumers as rules
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.consumers import Line, encode_lines
@@ -65,20 +65,24 @@ _NOTHING: tuple[Sequence[ReadyRow], bytes] = (), b""
 def _refusing(
     operation: Callable[[Transaction, CommandT], OutcomeT],
 ) -> Callable[[Transaction, CommandT], OutcomeT | ForqError]:
-    """Make the error with which an operation refuses, before it changes anything, its outcome."""
+    """Make the error with which an operation refuses, before it changes anything, its outcome.
+
+    Below `operation_on_each`: what an operation raises makes the whole batch run again, isolated. Not for other errors,
+    which may come in the middle of a change.
+    """
 
     @wraps(operation)
     def outcome(tx: Transaction, command: CommandT) -> OutcomeT | ForqError:
         try:
             return operation(tx, command)
-        except ForqError as error:
+        except (CallerError, LeasesFull) as error:
             return error
 
     return outcome
 
 
-@_refusing
 @operation_on_each(OpenConsumer, changes=lambda _, command: [command.queue])
+@_refusing
 def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
     return _save(
         tx, rules.opened(tx.consumers, tx.consumers.totals, command, tx.now_ms, partial(_numbers_of, tx))
@@ -90,8 +94,8 @@ def _numbers_of(tx: Transaction, key: str) -> rules.ForgottenNumbers | None:
     return rules.ForgottenNumbers(*found[0]) if found else None
 
 
-@_refusing
 @operation_on_each(LeaseMessages, changes=lambda _, command: [command.queue])
+@_refusing
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     """Pages of a lease, as many as the allowance lets."""
     if tx.allowances.used_up(Step.LEASE):
@@ -225,8 +229,8 @@ def _line_bytes(queue: str, row: ReadyRow) -> int:
         return 0  # it is damaged, and set aside
 
 
-@_refusing
 @operation_on_each(SettleLease, changes=lambda _, command: [command.queue])
+@_refusing
 def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     """Settle pages of a lease, as many as the allowance lets."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
@@ -288,8 +292,8 @@ def drop(tx: Transaction, command: DropPages) -> Consumer | None:
     return _drop(tx, rules.without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
 
 
-@_refusing
 @operation_on_each(ForgetConsumer, changes=lambda _, command: [command.queue])
+@_refusing
 def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     consumer = rules.to_forget(tx.consumers, command)
     if consumer is None:

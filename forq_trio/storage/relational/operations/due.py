@@ -36,7 +36,7 @@ def settle_due(tx: Transaction) -> None:
     while not allowance.used_up and (due := _select_due(tx, allowance.messages)):
         settle_each(tx, within(allowance, due), _settle)
     settle_wakes(tx)
-    tx.due.settled = tx.set_aside.due_settled = True
+    tx.due.settled = True
 
 
 def _select_due(tx: Transaction, limit: int) -> list[Row]:
@@ -100,7 +100,7 @@ def settle_failed(tx: Transaction) -> None:
 
 @operation_on_each(Sweep)
 def sweep(tx: Transaction, command: Sweep) -> Removed:
-    tx.due.settled = tx.set_aside.due_settled = True
+    tx.due.settled = True
     kind, bound = command.kind, limits.SWEEP_BATCH_MAX
     settle: Callable[[Transaction, Sequence[Row]], None] = _settle
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:

@@ -46,6 +46,9 @@ class Parts:
     settings: Settings
     rates: RateBuckets
     schedules: Schedules
+    set_aside: (
+        SetAsideMessages  # before `due`, too: it adopts what a batch has tried that settled due messages
+    )
     due: Due
     wakes: QueueWakes
     scans: Scans
@@ -58,7 +61,6 @@ class Parts:
     staging: StagingTotals
     history: HistoryLog
     events: EventLog
-    set_aside: SetAsideMessages
     inserts: Inserts
     leftovers: Leftovers
     lookups: Lookups
@@ -68,6 +70,7 @@ class Parts:
     def new(cls, defaults: EngineSettings, *, heads: bool) -> Self:
         """Parts that know nothing yet. heads: whether the database keeps in its indexes what is gone."""
         counts, settings, schedules = Counts(), Settings(defaults), Schedules()
+        due = Due(schedules)
         grouped = Grouped(counts)
         return cls(
             sequence=SequenceNumbers(),
@@ -78,7 +81,8 @@ class Parts:
             settings=settings,
             rates=RateBuckets(settings),
             schedules=schedules,
-            due=Due(schedules),
+            set_aside=SetAsideMessages(due),
+            due=due,
             wakes=QueueWakes(),
             scans=Scans(),
             heads=Heads() if heads else None,
@@ -90,7 +94,6 @@ class Parts:
             staging=StagingTotals(),
             history=HistoryLog(enabled=defaults.history),
             events=EventLog(enabled=defaults.events),
-            set_aside=SetAsideMessages(),
             inserts=Inserts(),
             leftovers=Leftovers(),
             lookups=Lookups(),

@@ -4,23 +4,27 @@ from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.storage.engine import SetAside
+from forq_trio.storage.relational.parts.due import Due
 from forq_trio.storage.relational.parts.part import Part
 
-Shipped = tuple[int, list[SetAside], bool]
-"""Epoch ms, what was set aside then, and whether those are forgotten whose retry is due."""
+Shipped = tuple[int, list[SetAside]]
+"""Epoch ms, and what was set aside then."""
 
 
 class SetAsideMessages(Part):
-    """Messages that could not be settled or delivered, until they are tried again. No table has them."""
+    """Messages that could not be settled or delivered, until they are tried again. No table has them.
+
+    Those whose retry was due are forgotten with the batch that settled due messages, as it tried them.
+    """
 
     shipped = Shipped
 
-    def __init__(self) -> None:
+    def __init__(self, due: Due) -> None:
+        self._due = due
         self._committed: dict[int, int] = {}  # by sequence, when to try it again (epoch ms)
         self.messages: list[SetAside] = []  # of this batch
         self.retry_later = False  # the other due messages are tried again after DUE_RETRY_MS, not at once
         self.at_ms = 0  # the time of this batch
-        self.due_settled = False  # those whose retry was due were tried
 
     def add(self, queue: str, seq: int, error: Exception) -> bool:
         """A message is damaged: leave it alone for a while. False where too many are: try all again a bit later."""
@@ -55,7 +59,7 @@ class SetAsideMessages(Part):
         self.messages, self.retry_later = copied
 
     def adopt(self) -> None:
-        if self.messages or (self._committed and self.due_settled):
+        if self.messages or (self._committed and self._due.settled):
             kept = {seq: retry_at for seq, retry_at in self._committed.items() if retry_at > self.at_ms}
             again_at = self.at_ms + limits.SET_ASIDE_RETRY_MS
             self._committed = kept | dict.fromkeys([each.sequence for each in self.messages], again_at)
@@ -64,12 +68,12 @@ class SetAsideMessages(Part):
     def discard(self) -> None:
         if self.messages:
             self.messages = []
-        self.retry_later = self.due_settled = False
+        self.retry_later = False
 
     def ship(self) -> Shipped | None:
-        if not self.messages and not (self._committed and self.due_settled):
+        if not self.messages and not (self._committed and self._due.settled):
             return None
-        return self.at_ms, self.messages, self.due_settled
+        return self.at_ms, self.messages
 
     def take_over(self, shipped: Shipped) -> None:
-        self.at_ms, self.messages, self.due_settled = shipped
+        self.at_ms, self.messages = shipped
