@@ -229,7 +229,7 @@ class Transaction(Parts):
             self.due.note(due_ms)
         if change in _COUNTED:
             self.figures.count(change, to or queue if change == REQUEUED else queue, reason, count)
-        if self.settings.defaults.events:
+        if self.events.enabled:
             self.events.note(self.now_ms, change, queue, messages, to, reason, nack_reason)
 
     def _keep_head(

@@ -35,11 +35,12 @@ _QUEUE = 2
 
 
 class EventLog(Part):
-    """The events that are kept, and those of this batch."""
+    """The events that are kept, and those of this batch. enabled: whether changes are noted, a setting of the process."""
 
     shipped = Shipped
 
     def __init__(self, *, enabled: bool) -> None:
+        self.enabled = enabled
         self.committed = Log(enabled)
         self.log = Log(enabled)  # without the events of this batch until they are written
         self._noted: Noted = []
@@ -135,7 +136,7 @@ class EventLog(Part):
         return None if self.log is self.committed else (self.log, list(self.queues()))
 
     def take_over(self, shipped: Shipped) -> None:
-        self.log = shipped[0]._replace(enabled=self.log.enabled)  # each process has its own setting
+        self.log = shipped[0]._replace(enabled=self.enabled)  # each process has its own setting
 
 
 def _delivered(at: int, kind: int, queue: str, row: ReadyRow) -> tuple[Any, ...]:
