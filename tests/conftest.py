@@ -17,7 +17,13 @@ from hypothesis import HealthCheck, settings
 from forq_trio.model import limits
 from support.processes import set_signals
 
-pytest_plugins = ["support.tiers", "support.needs", "support.chromium", "support.postgres"]
+pytest_plugins = [
+    "support.tiers",
+    "support.durations",
+    "support.needs",
+    "support.chromium",
+    "support.postgres",
+]
 
 set_signals()
 

@@ -21,8 +21,8 @@ from support.needs import lacks
 from support.real_server import SECRET
 
 JAVA_MIN = 17
-# Spark has its Python processes import pyspark from a zip archive, out of which everything is compiled each time: 1.6 s of
-# processor time instead of 0.5 s, for a process that each query starts. This is a Python that takes the installed one.
+# Spark has its Python processes import pyspark from a zip archive, out of which everything is compiled each time: 1.6 s
+# of processor time instead of 0.5 s, for a process that each query starts. This Python takes the installed one.
 PYTHON = """#!/bin/sh
 IFS=:
 kept=
