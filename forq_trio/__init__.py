@@ -90,9 +90,9 @@ if TYPE_CHECKING:
     from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.export import ExportedMessage as ExportedMessage
+    from forq_trio.wire.history import HistoryFilter as HistoryFilter
     from forq_trio.wire.logs import EventPage as EventPage
     from forq_trio.wire.logs import EventRange as EventRange
-    from forq_trio.wire.logs import HistoryFilter as HistoryFilter
     from forq_trio.wire.logs import HistoryPage as HistoryPage
     from forq_trio.wire.logs import HistoryRange as HistoryRange
     from forq_trio.wire.publishing import AppPage as AppPage
@@ -141,7 +141,8 @@ _NAMES = {
     "wire.export": "ExportedMessage",
     "model.events": "MessageEvent",
     "model.history": "FinishedMessage FinishedPage",
-    "wire.logs": "EventPage EventRange HistoryFilter HistoryPage HistoryRange",
+    "wire.history": "HistoryFilter",
+    "wire.logs": "EventPage EventRange HistoryPage HistoryRange",
     "wire.publishing": "AppPage ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ManyReceipts ReceiptResult",

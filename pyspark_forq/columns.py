@@ -1,7 +1,7 @@
 """The columns that a data frame needs to be written: a row is a message, its columns are the members."""
 
-from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from pyspark.sql.types import (
     ByteType,
@@ -24,8 +24,7 @@ LEASE = "lease"
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column that may be written. wanted: its type in Spark's words."""
 
     name: str

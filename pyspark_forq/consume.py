@@ -37,10 +37,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import ConsumerInfo, ConsumerLease
+from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder, OtherLease
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
+from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease
 from pyspark_forq.ahead import Ahead
 from pyspark_forq.columns import LEASE
 from pyspark_forq.errors import ForqDataSourceError
@@ -176,7 +176,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _is_next(self, made: ConsumerLease, wanted: int) -> bool:
         """True if a lease that was made ahead is the next batch as it is. Not if another query has the consumer now."""
         is_whole = made.complete and 0 < made.messages <= wanted
-        return is_whole and self._ask(ForqClient.consumer).generation == self._open().generation
+        return is_whole and self._ask(Pipelines.consumer).generation == self._open().generation
 
     def _is_full(self, lease: ConsumerLease, wanted: int) -> bool:
         """True if more messages may wait behind this lease, of which the next batch is to have some."""
@@ -191,13 +191,13 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         once = replace(self._options, retry_seconds=0)
         of_consumer = self._queue, self._consumer, self._open().generation
         if written.number > self._acknowledged:
-            ask(once, ForqClient.acknowledge, *of_consumer, written.number, made_at=written.made_at)
+            ask(once, Pipelines.acknowledge, *of_consumer, written.number, made_at=written.made_at)
             self._acknowledged = written.number
         if not wanted:
             return None
         size_max = self._options.max_bytes_per_trigger
         return ask(
-            once, ForqClient.lease, *of_consumer, number, max_messages=wanted, max_bytes=size_max, ahead=True
+            once, Pipelines.lease, *of_consumer, number, max_messages=wanted, max_bytes=size_max, ahead=True
         )
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
@@ -211,7 +211,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if lease is None:
             return []
         # The heartbeat asks for the page behind the last one: unlike a request for the lease, that never makes a lease.
-        beat = partial(self._ask, ForqClient.lease_page, lease.number, lease.pages, made_at=lease.made_at)
+        beat = partial(self._ask, Pipelines.lease_page, lease.number, lease.pages, made_at=lease.made_at)
         self._heartbeat.begin(beat)
         rows = max(lease.messages, lease.bytes * TASK_ROWS // TASK_BYTES)
         count = min(lease.pages, tasks_for(rows, self._options.min_partitions))
@@ -229,7 +229,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             with in_our_words(self._options):
                 try:
                     answer = self._ask(
-                        ForqClient.lease_page, partition.number, page, pages, made_at=partition.made_at
+                        Pipelines.lease_page, partition.number, page, pages, made_at=partition.made_at
                     )
                 except LeaseGone:
                     self._lose(partition.number)
@@ -250,7 +250,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ask(
         self,
-        method: Callable[Concatenate[ForqClient, str, str, ArgumentsP], ResultT],
+        method: Callable[Concatenate[Pipelines, str, str, ArgumentsP], ResultT],
         *arguments: ArgumentsP.args,
         **more: ArgumentsP.kwargs,
     ) -> ResultT:
@@ -260,20 +260,20 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _open(self) -> ConsumerInfo:
         """The consumer as it was when this reader opened it, with the first call: its generation is this reader's."""
         if self._opened is None:
-            self._opened = self._ask(ForqClient.open_consumer, idle_seconds=self._options.idle_seconds)
+            self._opened = self._ask(Pipelines.open_consumer, idle_seconds=self._options.idle_seconds)
             self._acknowledged = self._opened.acknowledged
         return self._opened
 
     def _look(self) -> ConsumerInfo:
         """The consumer as it is. It is opened only where there is none, so that no other query ends by it."""
         try:
-            return self._ask(ForqClient.consumer)
+            return self._ask(Pipelines.consumer)
         except ConsumerNotFound:
             return self._open()
 
     def _info(self) -> ConsumerInfo:
         self._open()
-        return self._ask(ForqClient.consumer)
+        return self._ask(Pipelines.consumer)
 
     def _acknowledge(self, written: Lease) -> None:
         """Acknowledge the leases up to this one, whose batches have been written and logged."""
@@ -283,7 +283,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if written.made_at is None and number >= self._open().released_before:
             raise unproven(written, self._info())
         try:
-            self._ask(ForqClient.acknowledge, generation, number, made_at=written.made_at)
+            self._ask(Pipelines.acknowledge, generation, number, made_at=written.made_at)
         except (LeaseOutOfOrder, OtherLease):
             raise self._not_ours(written) from None
         except LeaseGone:
@@ -309,7 +309,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _make(self, number: int, wanted: int) -> ConsumerLease:
         """Lease `number`, complete: the one that the server has, else of what is ready now."""
         return self._ask(
-            ForqClient.lease,
+            Pipelines.lease,
             self._open().generation,
             number,
             max_messages=wanted,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from forq_trio.client.sync import ForqClient
+from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.model.errors import ForqError
 from pyspark_forq.losses import lose
 from pyspark_forq.options import EARLIEST, Options
@@ -33,17 +33,17 @@ class Page:
 def bounds(options: Options) -> tuple[int, int]:
     """The first and the last id that are kept; first is last + 1 when there are none."""
     if options.mode == "events":
-        events = ask(options, ForqClient.event_range)
+        events = ask(options, Pipelines.event_range)
         return events.first, events.last
-    history = ask(options, ForqClient.history_range)
+    history = ask(options, Pipelines.history_range)
     return history.first, history.last
 
 
 def _page(options: Options, after: int, until: int) -> Page:
     if options.mode == "events":
-        events = ask(options, ForqClient.events, after, until=until, limit=PAGE_ROWS, queue=options.queue)
+        events = ask(options, Pipelines.events, after, until=until, limit=PAGE_ROWS, queue=options.queue)
         return Page(events.events, events.next, events.first)
-    history = ask(options, ForqClient.history, after, until=until, limit=PAGE_ROWS, queue=options.queue)
+    history = ask(options, Pipelines.history, after, until=until, limit=PAGE_ROWS, queue=options.queue)
     return Page(history.messages, history.next, history.first)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from forq_trio.client.address import DEFAULT_URL, is_server_url, without_credentials
 from forq_trio.model import limits
@@ -158,8 +158,7 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """An option: its name, the member of Options that it sets, how its text is read, the uses it goes with, and what
     it means."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from forq_trio.client.address import without_credentials
-from forq_trio.client.sync import ForqClient
+from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.client.sync_pool import Pool
 from forq_trio.model.errors import (
     ConsumerFenced,
@@ -27,6 +27,7 @@ from pyspark_forq.options import Options
 
 ArgumentsP = ParamSpec("ArgumentsP")
 ResultT = TypeVar("ResultT")
+ClientT = TypeVar("ClientT", bound=Pipelines)
 
 PAUSE_SECONDS_MIN = 0.05
 PAUSE_SECONDS_MAX = 2.0
@@ -35,18 +36,29 @@ FENCED = ConsumerFenced.code
 GONE = (LeaseGone.code, EventsGone.code, HistoryGone.code)
 
 # Spark reuses its workers for further tasks. A client does not survive a fork.
-_clients: dict[tuple[int, str, str, str | None], ForqClient] = {}
+_clients: dict[tuple[int, str, str, str | None, type[Pipelines]], Pipelines] = {}
 
 
 def ask(
     options: Options,
-    method: Callable[Concatenate[ForqClient, ArgumentsP], ResultT],
+    method: Callable[Concatenate[Pipelines, ArgumentsP], ResultT],
     *arguments: ArgumentsP.args,
     **more: ArgumentsP.kwargs,
 ) -> ResultT:
     """The result of a client's method, called again for `retry_seconds` while the server cannot answer and that may
     change."""
-    client = _client(options)
+    return ask_as(Pipelines, options, method, *arguments, **more)
+
+
+def ask_as(
+    kind: type[ClientT],
+    options: Options,
+    method: Callable[Concatenate[ClientT, ArgumentsP], ResultT],
+    *arguments: ArgumentsP.args,
+    **more: ArgumentsP.kwargs,
+) -> ResultT:
+    """`ask`, with another client than the one for pipelines alone."""
+    client = _client(options, kind)
     deadline: float | None = None
     pause = PAUSE_SECONDS_MIN
     while True:
@@ -63,12 +75,13 @@ def ask(
         pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
 
-def _client(options: Options) -> ForqClient:
-    key = (os.getpid(), options.url, options.secret(), options.authorities)
-    if key not in _clients:
+def _client(options: Options, kind: type[ClientT]) -> ClientT:
+    key = (os.getpid(), options.url, options.secret(), options.authorities, kind)
+    client = _clients.get(key)
+    if not isinstance(client, kind):
         pool = Pool(options.url, options.authorities)
-        _clients[key] = ForqClient(options.url, options.secret(), retry_seconds=0, transport=pool)
-    return _clients[key]
+        client = _clients[key] = kind(options.url, options.secret(), retry_seconds=0, transport=pool)
+    return client
 
 
 @contextmanager

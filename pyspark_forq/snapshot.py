@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from forq_trio.client.sync import ForqClient
+from forq_trio.client.sync_pipelines import Pipelines
 from pyspark_forq.options import Options
 from pyspark_forq.ranges import TASKS_DEFAULT, Range
 from pyspark_forq.rows import arrow_schema, batch_of
@@ -28,7 +28,7 @@ class SnapshotReader(DataSourceReader):
         queue = str(self._options.queue)
         count = self._options.min_partitions or TASKS_DEFAULT
         with in_our_words(self._options):
-            found = ask(self._options, ForqClient.export_partitions, queue, count)
+            found = ask(self._options, Pipelines.export_partitions, queue, count)
         return [Range(bound.after, bound.until) for bound in found.bounds]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -39,7 +39,7 @@ class SnapshotReader(DataSourceReader):
         after: int | None = partition.after
         while after is not None and after < partition.until:
             with in_our_words(self._options):
-                page = ask(self._options, ForqClient.export, queue, after=after, until=partition.until)
+                page = ask(self._options, Pipelines.export, queue, after=after, until=partition.until)
             if page.messages:
                 yield batch_of(page.messages, schema)
             after = page.next

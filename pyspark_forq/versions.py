@@ -6,15 +6,14 @@ source that Spark has found by its module cannot be registered once more, with s
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyspark
 
 from pyspark_forq.errors import ForqDataSourceError
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(NamedTuple):
     """What a user writes, the version from which on it works, and what works in older ones."""
 
     use: str

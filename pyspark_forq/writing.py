@@ -17,10 +17,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import Stage
+from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import PUBLISH_STAGES_MAX
+from forq_trio.model.publishing import Stage
 from pyspark_forq.errors import ForqDataSourceError
 from pyspark_forq.messages import messages_of, pages_of
 from pyspark_forq.options import Options
@@ -50,7 +50,7 @@ def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> TaskStages:
     with in_our_words(options):
         for queue, messages in pages_of(messages_of(batches, options.queue)):
             page = pages.get(queue, 0)
-            ask(options, ForqClient.stage, queue, name, page, messages)
+            ask(options, Pipelines.stage, queue, name, page, messages)
             pages[queue] = page + 1
     stages = tuple(Stage(queue, name, count) for queue, count in pages.items())
     return TaskStages(query, context.partitionId(), stages)
@@ -70,7 +70,7 @@ def publish(
     if len(stages) > PUBLISH_STAGES_MAX:
         raise _too_many(len(in_order), stages)
     with in_our_words(options):
-        ask(options, ForqClient.publish, app, version, stages, once=once)
+        ask(options, Pipelines.publish, app, version, stages, once=once)
 
 
 def _too_many(partitions: int, stages: Sequence[Stage]) -> ForqDataSourceError:
@@ -93,7 +93,7 @@ def discard(options: Options, staged: Iterable[TaskStages]) -> None:
     for each in staged:
         for part in each.stages:
             try:
-                ask(hasty, ForqClient.discard_stage, part.queue, part.stage)
+                ask(hasty, Pipelines.discard_stage, part.queue, part.stage)
             except ForqError:
                 return
 

@@ -15,6 +15,7 @@ PARTS = {
     CLIENT / "aio_routes.py": CLIENT / "sync_routes.py",
     CLIENT / "aio_pool.py": CLIENT / "sync_pool.py",
     CLIENT / "aio_connection.py": CLIENT / "sync_connection.py",
+    CLIENT / "aio_history.py": CLIENT / "sync_history.py",
     CLIENT / "aio_keys.py": CLIENT / "sync_keys.py",
     CLIENT / "aio_outboxes.py": CLIENT / "sync_outboxes.py",
     CLIENT / "aio_pipelines.py": CLIENT / "sync_pipelines.py",
@@ -42,13 +43,13 @@ WORDS = (
     (r"\basync (?=def |with\b)", ""),
     (r"\bawait ", ""),
     (
-        r"\bAsync(?=(?:ForqClient|Connection|Keys|Outboxes|Pipelines|Pool|Schedules|Stream|TcpStream|TlsStream|Transport|Workers)\b)",
+        r"\bAsync(?=(?:ForqClient|Connection|History|Keys|Outboxes|Pipelines|Pool|Schedules|Stream|TcpStream|TlsStream|Transport|Workers)\b)",
         "",
     ),
     (r"\b__a(?=enter__|exit__)", "__"),
     (r"\baclose\b", "close"),
     (
-        r"\baio_(?=connection\b|keys\b|outboxes\b|pipelines\b|pool\b|routes\b|schedules\b|sharing\b|streams\b|tls\b|waits\b|workers\b)",
+        r"\baio_(?=connection\b|history\b|keys\b|outboxes\b|pipelines\b|pool\b|routes\b|schedules\b|sharing\b|streams\b|tls\b|waits\b|workers\b)",
         "sync_",
     ),
 )

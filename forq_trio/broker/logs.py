@@ -13,7 +13,8 @@ from forq_trio.model.events import MessageEvent, read_events
 from forq_trio.model.history import FinishedMessage, FinishedPage
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.wire.export import read_exported
-from forq_trio.wire.logs import EventPage, EventRange, HistoryFilter, HistoryPage, HistoryRange
+from forq_trio.wire.history import HistoryFilter
+from forq_trio.wire.logs import EventPage, EventRange, HistoryPage, HistoryRange
 
 
 class Logs(DeadLetters):

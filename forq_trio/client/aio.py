@@ -8,7 +8,8 @@ class or a decorator.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack, cast, overload
 
-from forq_trio.client import protocol
+from forq_trio.client import protocol, searches, sends
+from forq_trio.client.aio_history import AsyncHistory
 from forq_trio.client.aio_keys import AsyncKeys
 from forq_trio.client.aio_outboxes import AsyncOutboxes
 from forq_trio.client.aio_pipelines import AsyncPipelines
@@ -64,7 +65,7 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, AsyncWorkers):
+class AsyncForqClient(AsyncHistory, AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, AsyncWorkers):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
@@ -96,8 +97,8 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
         Results in the order of the messages; for a refused one the error that `produce` would raise.
         `forq_trio.client.batches` cuts more than that into such requests.
         """
-        answer = await self._call(message_api.SEND_MESSAGES, protocol.batch_of(messages), queue=queue)
-        return protocol.read_send_results(answer.results, len(messages))
+        answer = await self._call(message_api.SEND_MESSAGES, sends.batch_of(messages), queue=queue)
+        return sends.read_send_results(answer.results, len(messages))
 
     async def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
@@ -265,7 +266,7 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """The settings of a queue, as they were set and with the defaults filled in."""
-        return protocol.read_configuration(await self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
+        return searches.read_configuration(await self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
 
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
@@ -275,7 +276,7 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
         """
         change = SettingsChange(**cast("Any", changes))
         answer = await self._exchange(queue_api.CHANGE_SETTINGS, change, queue=queue)
-        return protocol.read_configuration(answer)
+        return searches.read_configuration(answer)
 
     async def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
@@ -326,7 +327,7 @@ class AsyncForqClient(AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, 
 
         All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
         """
-        query = protocol.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
+        query = searches.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
         return await self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
 
     async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:

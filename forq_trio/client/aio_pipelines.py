@@ -7,31 +7,16 @@ from collections.abc import Sequence
 
 from forq_trio.client import protocol
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import (
-    AppPage,
+from forq_trio.model.events import MessageEvent
+from forq_trio.model.new_message import NewMessage
+from forq_trio.wire.consumers import (
+    AcknowledgeLease,
     ConsumerInfo,
     ConsumerLease,
-    EventPage,
-    EventRange,
-    ExportPage,
-    ExportPartitions,
-    FinishedMessage,
-    FinishedPage,
-    HistoryFilter,
-    HistoryPage,
-    HistoryRange,
     LeasePage,
-    MessageEvent,
-    NewMessage,
-    Produced,
-    Publication,
-    PublishedVersion,
-    Stage,
-    Staged,
+    LeaseRequest,
+    OpenConsumer,
 )
-from forq_trio.model.checks import check_is_list
-from forq_trio.model.errors import ForqError
-from forq_trio.wire.consumers import AcknowledgeLease, LeaseRequest, OpenConsumer
 from forq_trio.wire.endpoints import consumers as consumer_api
 from forq_trio.wire.endpoints import logs as log_api
 from forq_trio.wire.endpoints import publishing as publishing_api
@@ -42,12 +27,24 @@ from forq_trio.wire.limits import (
     EXPORT_PARTITIONS_DEFAULT,
     LOG_PAGE_DEFAULT,
 )
-from forq_trio.wire.logs import RequeueFinished
-from forq_trio.wire.publishing import NamedStage, PublishRequest
+from forq_trio.wire.logs import EventPage, EventRange, HistoryPage, HistoryRange
+from forq_trio.wire.publishing import (
+    AppPage,
+    ExportPage,
+    ExportPartitions,
+    NamedStage,
+    Publication,
+    PublishedVersion,
+    PublishRequest,
+    Stage,
+    Staged,
+)
 
 
 class AsyncPipelines(AsyncConnection):
-    """The methods of a client for pipelines."""
+    """A client of pipelines alone: Spark's data source is one. It imports half of what a whole client does, because
+    its modules name only the types that it needs; `types` has all of them.
+    """
 
     async def stage(self, queue: str, stage: str, page: int, messages: Sequence[NewMessage]) -> Staged:
         """Store a page of up to 10,000 messages (4 MiB) beside the queue, until `publish`; returns once it is durable.
@@ -126,33 +123,6 @@ class AsyncPipelines(AsyncConnection):
     async def history_range(self) -> HistoryRange:
         """Which history ids are kept, and whether messages that end now are."""
         return await self._call(log_api.SHOW_HISTORY_RANGE)
-
-    async def search_history(
-        self, queue: str, wanted: HistoryFilter | None = None, *, before: int | None = None, limit: int = 50
-    ) -> FinishedPage:
-        """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
-        query = protocol.search_query(wanted or HistoryFilter(), before, limit)
-        return await self._call(log_api.SEARCH_HISTORY, query=query, queue=queue)
-
-    async def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
-        """One finished message of a queue, with its content and how it ended."""
-        return await self._call(log_api.SHOW_FINISHED_MESSAGE, queue=queue, messageId=message_id)
-
-    async def requeue_finished(self, queue: str, message_ids: Sequence[str]) -> list[Produced | ForqError]:
-        """Send up to 1,000 messages of the history again, each as a new message.
-
-        Results in the order of the ids: what was stored, or the error why not. Repeated, it sends them once more.
-        """
-        check_is_list("message_ids", message_ids)
-        wanted = RequeueFinished(list(message_ids))
-        answer = await self._call(log_api.REQUEUE_FINISHED, wanted, queue=queue)
-        return protocol.read_send_results(answer.results, len(wanted.message_ids))
-
-    async def purge_history(self, queue: str) -> int:
-        """Remove all messages of a queue from the history that ended before this call; returns how many."""
-        waits = protocol.PURGE_SECONDS
-        answer = await self._call(log_api.PURGE_HISTORY, wait_seconds=waits, queue=queue)
-        return answer.purged
 
     async def open_consumer(self, queue: str, name: str, *, idle_seconds: int | None = None) -> ConsumerInfo:
         """Open a consumer, and create it if there is none. From now on its older generations are refused.

@@ -1,4 +1,7 @@
-"""Builds requests to Forq's API and reads its answers. No I/O in here."""
+"""Builds requests to Forq's API and reads its answers. No I/O in here.
+
+All that a client of pipelines needs; `sends` and `searches` have the rest, with the types that only other clients need.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType, NoneType
@@ -6,27 +9,10 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import astuple
 
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.pages import next_of
-from forq_trio.client.types import (
-    DeadLetterFilter,
-    EventPage,
-    ExponentialBackOff,
-    ExportPage,
-    Mode,
-    NewMessage,
-    Offered,
-    Offering,
-    OfferOptions,
-    Produced,
-    QueueConfiguration,
-    QueueRules,
-    QueueSettings,
-    Rate,
-)
 from forq_trio.model import json_text
 from forq_trio.model.checks import check_is_text, check_texts
 from forq_trio.model.consumers import check_consumer_name
@@ -42,10 +28,10 @@ from forq_trio.model.errors import (
     error_of,
 )
 from forq_trio.model.events import read_events as read_event_lines
-from forq_trio.model.key_checks import check_is_offering, check_key, check_kind
+from forq_trio.model.key_checks import check_key, check_kind
+from forq_trio.model.new_message import NewMessage
 from forq_trio.model.schedule_errors import CronPlace
 from forq_trio.model.secrets import check_secret
-from forq_trio.model.values import seen
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
 from forq_trio.wire.endpoints.logs import READ_HISTORY
@@ -53,14 +39,11 @@ from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.endpoints.publishing import EXPORT_QUEUE
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
 from forq_trio.wire.export import read_exported
-from forq_trio.wire.keys import Offer, OfferResult
-from forq_trio.wire.logs import HistoryFilter, HistoryPage
-from forq_trio.wire.messages import SendResult
+from forq_trio.wire.logs import EventPage, HistoryPage
+from forq_trio.wire.publishing import ExportPage
 
 AnswerT = TypeVar("AnswerT")
 LineT = TypeVar("LineT")
-ResultT = TypeVar("ResultT", SendResult, OfferResult)
-DoneT = TypeVar("DoneT")
 
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
@@ -77,35 +60,6 @@ NOT_UTF8 = "the request has text that is not UTF-8"
 _HEADERS = (("User-Agent", "forq-trio-client"), (ANSWER_HEADER, FULL))
 _JSON_TYPE = ("Content-Type", "application/json")
 _LINES_TYPE = ("Content-Type", "application/x-ndjson")
-
-
-class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
-    """As an answer."""
-
-
-class _Rate(Rate, frozen=True, forbid_unknown_fields=False):
-    """As an answer."""
-
-
-class _Settings(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """As an answer."""
-
-    back_off: tuple[int, ...] | _BackOff | None = None
-    rate: _Rate | None = None
-
-
-class _Rules(QueueRules, frozen=True, kw_only=True):
-    """As an answer."""
-
-    back_off: tuple[int, ...] | _BackOff
-    rate: _Rate | None = None
-
-
-class _Configuration(Struct):
-    """The answer with the settings of a queue."""
-
-    settings: _Settings
-    effective: _Rules
 
 
 def secret_of(secret: str) -> str:
@@ -131,28 +85,6 @@ def request_of(secret: str, method: str, path: str, body: object | None, wait_se
     except UnicodeEncodeError:
         raise InvalidContent(NOT_UTF8) from None
     return Request(method, path, (*headers, _JSON_TYPE), content, seconds)
-
-
-def batch_of(messages: Sequence[NewMessage]) -> dict[str, Sequence[NewMessage]]:
-    """The request that sends messages. Raises TypeError for what is no NewMessage, and a text that is not a str."""
-    for message in messages:
-        check_texts(message)
-    return {"messages": messages}
-
-
-def offer_of(content: str, mode: Mode, max_wait_ms: int | None, options: OfferOptions) -> Offer:
-    """The request that offers a message. Raises TypeError for a text that is not a str."""
-    offer = Offer(content, mode=mode, max_wait_ms=max_wait_ms, **options)
-    check_texts(offer.message)
-    return offer
-
-
-def offers_of(messages: Sequence[Offering]) -> dict[str, Sequence[Offering]]:
-    """The request that offers messages. Raises TypeError for what is no Offering, and a text that is not a str."""
-    for message in messages:
-        check_is_offering(message)
-        check_texts(message.message)
-    return {"messages": messages}
 
 
 def lines_of(messages: Sequence[NewMessage]) -> bytes:
@@ -256,22 +188,6 @@ def _log_page(
         raise unreadable(problem) from problem
 
 
-def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> Query:
-    """The query of a search for dead letters, or in the history."""
-    return {
-        "reason": wanted.reason,
-        "minAgeMs": wanted.min_age_ms,
-        "maxAgeMs": wanted.max_age_ms,
-        "text": wanted.text,
-        "error": wanted.error,
-        "errorLike": wanted.error_like,
-        "before": before_sequence,
-        "limit": limit,
-        "outcome": wanted.outcome if isinstance(wanted, HistoryFilter) else None,
-        "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],
-    }
-
-
 def read_answer(answer: Answer, kind: type[AnswerT]) -> AnswerT:
     """The JSON of an answer; None of one that is empty. Raises ForqProtocolError."""
     if kind is NoneType:
@@ -282,57 +198,12 @@ def read_answer(answer: Answer, kind: type[AnswerT]) -> AnswerT:
         raise unreadable(problem) from problem
 
 
-def read_configuration(answer: Answer) -> QueueConfiguration:
-    """The settings of an answer. Raises ForqProtocolError."""
-    # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
-    return msgspec.convert(msgspec.to_builtins(read_answer(answer, _Configuration)), QueueConfiguration)
-
-
 def read_export(answer: Answer) -> ExportPage:
     """A page of an export. Raises ForqProtocolError."""
     try:
         return ExportPage(read_exported(answer.content), next_of(answer))
     except (msgspec.MsgspecError, RecursionError) as problem:
         raise unreadable(problem) from problem
-
-
-def read_send_results(results: Sequence[SendResult], expected: int) -> list[Produced | ForqError]:
-    """The results of the `expected` messages that were sent. Raises ForqProtocolError."""
-    return _read_results(results, expected, _read_sent)
-
-
-def read_offer_results(results: Sequence[OfferResult], expected: int) -> list[Offered | ForqError]:
-    """The results of the `expected` offers. Raises ForqProtocolError."""
-    return _read_results(results, expected, _read_offered)
-
-
-def _read_results(
-    results: Sequence[ResultT], expected: int, read: Callable[[ResultT], DoneT]
-) -> list[DoneT | ForqError]:
-    if len(results) != expected:
-        raise ForqProtocolError("the answer does not have one result for each message")
-    return [
-        read(each) if each.code is None else error_of(each.code, field=each.field, message=each.message)
-        for each in results
-    ]
-
-
-def _read_sent(result: SendResult) -> Produced:
-    if result.id is None or result.sequence is None:
-        raise ForqProtocolError("the answer has neither an id nor a code for a message")
-    return Produced(result.id, result.sequence, result.duplicate)
-
-
-def _read_offered(result: OfferResult) -> Offered:
-    if (
-        result.outcome is None
-        or result.id is None
-        or result.sequence is None
-        or result.process_after is None
-        or result.revision is None
-    ):
-        raise ForqProtocolError("the answer has neither an outcome nor a code for an offer")
-    return seen(Offered, result)
 
 
 def check_readable(answer: Answer) -> None:

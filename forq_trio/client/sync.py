@@ -6,7 +6,8 @@ Generated from `aio.py` by script/blocking_client.py: change it there.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack, cast, overload
 
-from forq_trio.client import protocol
+from forq_trio.client import protocol, searches, sends
+from forq_trio.client.sync_history import History
 from forq_trio.client.sync_keys import Keys
 from forq_trio.client.sync_outboxes import Outboxes
 from forq_trio.client.sync_pipelines import Pipelines
@@ -62,7 +63,7 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
+class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
@@ -90,8 +91,8 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
         Results in the order of the messages; for a refused one the error that `produce` would raise.
         `forq_trio.client.batches` cuts more than that into such requests.
         """
-        answer = self._call(message_api.SEND_MESSAGES, protocol.batch_of(messages), queue=queue)
-        return protocol.read_send_results(answer.results, len(messages))
+        answer = self._call(message_api.SEND_MESSAGES, sends.batch_of(messages), queue=queue)
+        return sends.read_send_results(answer.results, len(messages))
 
     def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
@@ -255,7 +256,7 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
 
     def settings(self, queue: str) -> QueueConfiguration:
         """The settings of a queue, as they were set and with the defaults filled in."""
-        return protocol.read_configuration(self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
+        return searches.read_configuration(self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
 
     def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
@@ -265,7 +266,7 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
         """
         change = SettingsChange(**cast("Any", changes))
         answer = self._exchange(queue_api.CHANGE_SETTINGS, change, queue=queue)
-        return protocol.read_configuration(answer)
+        return searches.read_configuration(answer)
 
     def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
@@ -316,7 +317,7 @@ class ForqClient(Keys, Outboxes, Pipelines, Schedules, Workers):
 
         All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
         """
-        query = protocol.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
+        query = searches.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
         return self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
 
     def dead_letter(self, queue: str, message_id: str) -> MessageInfo:

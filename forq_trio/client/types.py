@@ -59,9 +59,9 @@ from forq_trio.wire.consumers import LeaseTime as LeaseTime
 from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.export import ExportedMessage as ExportedMessage
+from forq_trio.wire.history import HistoryFilter as HistoryFilter
 from forq_trio.wire.logs import EventPage as EventPage
 from forq_trio.wire.logs import EventRange as EventRange
-from forq_trio.wire.logs import HistoryFilter as HistoryFilter
 from forq_trio.wire.logs import HistoryPage as HistoryPage
 from forq_trio.wire.logs import HistoryRange as HistoryRange
 from forq_trio.wire.publishing import AppPage as AppPage

@@ -27,7 +27,6 @@ from forq_trio.model.number_errors import TooManyConsumers as TooManyConsumers
 from forq_trio.model.number_errors import TooManyQueues as TooManyQueues
 from forq_trio.model.number_errors import TooManyTokens as TooManyTokens
 from forq_trio.model.number_errors import TooManyWorkers as TooManyWorkers
-from forq_trio.model.queue_settings import SETTINGS
 from forq_trio.model.request_errors import InvalidContent as InvalidContent
 from forq_trio.model.request_errors import InvalidJson as InvalidJson
 from forq_trio.model.request_errors import InvalidRequest as InvalidRequest
@@ -168,14 +167,10 @@ class OutOfRange(
     """A number lies outside its documented range"""
 
 
-class InvalidSetting(
-    CallerError,
-    members={
-        name: (f"bad_request.settings.{name}", f"The setting {name} is not valid; `message` says why.")
-        for name in (each.json_name for each in SETTINGS.values() if each.kind is not Kind.WORD)
-    },
-):
+class InvalidSetting(CallerError):
     """A setting of a queue is not valid; the field names it"""
+
+    # queue_settings declares the members: a client that configures no queues need not import it.
 
     code = InvalidRequest.code
 
@@ -435,17 +430,23 @@ def error_of(code: str, *, field: str | None = None, message: str | None = None)
     field: the part of the request to blame, a path into its JSON ($.priority) or the name of a parameter or header.
     message: what is wrong, in the server's words.
     """
-    kind = KINDS.get(code) or _FAMILIES.get(code.partition(".")[0], ServiceError)
+    kind = KINDS.get(code) or _family(code.split("."))
     return kind(message, field=None if field is None else field.removeprefix("$."), code=code)
+
+
+def _family(words: list[str]) -> type[ForqError]:
+    """The class of a code that is not known here."""
+    return _FAMILIES.get(".".join(words[:2])) or _FAMILIES.get(words[0], ServiceError)
 
 
 _FAMILIES: dict[str, type[ForqError]] = {
     "bad_request": InvalidRequest,
+    "bad_request.settings": InvalidSetting,
     "not_found": NotFound,
     "conflict": CallerError,
     "request_timeout": CallerError,
 }
-"""The classes of codes that are not known here, by their first word; the others are the server's fault."""
+"""The classes of codes that are not known here, by their first words; the others are the server's fault."""
 
 
 def names() -> list[str]:

@@ -54,11 +54,14 @@ class ForqError(Exception):
             cls.code = code
             cls._declare(Reason(code, cls.status, means or f"{cls.sentence()}."))
         if members is not None:
-            cls.members = {
-                name: Reason(each, cls.status, meaning) for name, (each, meaning) in members.items()
-            }
-            for reason in cls.members.values():
-                cls._declare(reason)
+            cls.declare_members(members)
+
+    @classmethod
+    def declare_members(cls, members: Mapping[str, tuple[str, str]]) -> None:
+        """Give the error its members, with code and meaning of each."""
+        cls.members = {name: Reason(each, cls.status, meaning) for name, (each, meaning) in members.items()}
+        for reason in cls.members.values():
+            cls._declare(reason)
 
     @classmethod
     def _declare(cls, reason: Reason) -> None:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.declared import Declared, Kind, documented, members_declared
+from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue, is_lifo_queue
 
 NO_DEAD_LETTERS = ""
@@ -335,7 +336,6 @@ InFlightMax = Annotated[
         )
     ),
 ]
-
 RateOrNone = Annotated[
     Rate | UnsetType | None,
     documented(
@@ -348,7 +348,6 @@ RateOrNone = Annotated[
         )
     ),
 ]
-
 
 OF_TABLES = ("lease_ms", "max_attempts")
 """The settings of a queue that is bound to a table."""
@@ -480,6 +479,13 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
 
 SETTINGS = members_declared(SettingsChange, Setting)
 """All settings by name, in the order in which people see them."""
+
+InvalidSetting.declare_members(
+    {
+        name: (f"bad_request.settings.{name}", f"The setting {name} is not valid; `message` says why.")
+        for name in (each.json_name for each in SETTINGS.values() if each.kind is not Kind.WORD)
+    }
+)
 
 
 def rules_of(queue: str, settings: QueueSettings | None, defaults: Defaults) -> QueueRules:

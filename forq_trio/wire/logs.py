@@ -1,15 +1,9 @@
-"""The two logs as programs read them: their ranges, pages, and what a search in the history may ask for."""
+"""The two logs as programs read them: their ranges and pages."""
 
-from typing import Annotated
+from msgspec import Struct
 
-from msgspec import Meta, Struct, field
-
-from forq_trio.model import history
 from forq_trio.model.events import MessageEvent
-from forq_trio.wire.dead_letters import DeadLetterFilter, MessageIds
 from forq_trio.wire.export import ExportedMessage
-
-Outcome = Annotated[history.Outcome, Meta(description="How the message ended.")]
 
 
 class LogRange(Struct, frozen=True, gc=False):
@@ -31,12 +25,6 @@ class HistoryRange(LogRange, frozen=True, gc=False):
     """
 
 
-class RequeueFinished(Struct, frozen=True, forbid_unknown_fields=True):
-    """Finished messages to send again."""
-
-    message_ids: MessageIds = field(name="ids")
-
-
 class EventPage(Struct, frozen=True, gc=False):
     """Events, oldest first. next: pass it as `after` to go on. first, last: the ids of the events that are kept."""
 
@@ -53,16 +41,3 @@ class HistoryPage(Struct, frozen=True, gc=False):
     next: int
     first: int
     last: int
-
-
-class HistoryFilter(
-    DeadLetterFilter, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
-    """Which finished messages match; an empty filter matches all. Ages are those of the end.
-
-    outcome: how it ended. reason: why it was discarded, exactly. attributes: those it must have, with these values.
-    text: part of the content, exactly. error: the last error, exactly; "" for those without one.
-    errorLike: the last error, numbers, ids and addresses aside.
-    """
-
-    outcome: Outcome | None = None

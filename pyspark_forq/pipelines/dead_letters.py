@@ -12,7 +12,7 @@ from forq_trio.model.errors import InvalidRequest
 from pyspark_forq.logs import bounds
 from pyspark_forq.options import parsed
 from pyspark_forq.pipelines.archive import between, source_options
-from pyspark_forq.server import ask
+from pyspark_forq.server import ask_as
 from pyspark_forq.spark_conf import defaults_of
 
 DEAD_LETTERED = "dead_lettered"
@@ -31,7 +31,7 @@ def with_dead_letters(
     """
     own = source_options("history", url, token, queue)
     options = parsed(own, "read", defaults_of(spark))
-    target = ask(options, ForqClient.settings, queue).effective.dead_letter_queue
+    target = ask_as(ForqClient, options, ForqClient.settings, queue).effective.dead_letter_queue
     if not target:
         raise InvalidRequest(f"{queue} has no dead-letter queue")
     of_target = own | {"queue": target, "includeOrigin": "true"}

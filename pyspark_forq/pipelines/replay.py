@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from forq_trio.client.sync import ForqClient
+from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.model.errors import InvalidRequest, PublicationNotFound
 from pyspark_forq.options import Options, parsed
 from pyspark_forq.pipelines.archive import log_of
@@ -128,7 +128,7 @@ def _digest(*arguments: object) -> str:
 
 def _is_done(options: Options, app: str) -> bool:
     try:
-        found = ask(options, ForqClient.publication, app)
+        found = ask(options, Pipelines.publication, app)
     except PublicationNotFound:
         return False
     return found.version >= _VERSION

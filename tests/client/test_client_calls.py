@@ -26,7 +26,7 @@ from forq_trio import (
     SettingsOptions,
 )
 from forq_trio.client.http1 import Answer, Request
-from forq_trio.model.errors import error_of
+from forq_trio.model.errors import InvalidSetting, error_of
 from forq_trio.model.forq_error import REASONS
 from forq_trio.wire import queues
 from support.fake_transport import answer_of
@@ -357,9 +357,17 @@ def test_every_code_of_the_api_is_an_error_of_its_side(code: str):
     assert (error.code, error.field, error.message) == (code, "a.b", "said")
 
 
-def test_an_unknown_code_is_kept():
-    error = error_of("bad_request.new")
-    assert (error.code, type(error)) == ("bad_request.new", InvalidRequest)
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("bad_request.new", InvalidRequest),
+        ("bad_request.settings.new", InvalidSetting),
+        ("new", ServiceError),
+    ],
+)
+def test_an_unknown_code_is_kept(code: str, kind: type[ForqError]):
+    error = error_of(code)
+    assert (error.code, type(error)) == (code, kind)
 
 
 def test_cancelling(call: Call, queue: str):

@@ -23,8 +23,9 @@ from forq_trio.model.access import Scope
 from forq_trio.model.events import read_events
 from forq_trio.model.history import OUTCOMES, Outcome
 from forq_trio.model.logs import LogName
+from forq_trio.wire.endpoints import history as history_api
 from forq_trio.wire.endpoints import logs as api
-from forq_trio.wire.logs import HistoryFilter, RequeueFinished
+from forq_trio.wire.history import HistoryFilter, RequeueFinished
 from forq_trio.wire.messages import SendResult, SendResults
 
 _read_requeue = BodyReader(RequeueFinished)
@@ -82,10 +83,10 @@ def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     return [
         route(api.READ_HISTORY, partial(logs.page, "history")),
         calling(route, api.SHOW_HISTORY_RANGE, broker.history_range),
-        route(api.SEARCH_HISTORY, logs.search),
-        route(api.REQUEUE_FINISHED, logs.requeue),
-        calling(route, api.PURGE_HISTORY, broker.purge_history, wraps=True),
-        calling(route, api.SHOW_FINISHED_MESSAGE, broker.finished_message),
+        route(history_api.SEARCH_HISTORY, logs.search),
+        route(history_api.REQUEUE_FINISHED, logs.requeue),
+        calling(route, history_api.PURGE_HISTORY, broker.purge_history, wraps=True),
+        calling(route, history_api.SHOW_FINISHED_MESSAGE, broker.finished_message),
     ]
 
 

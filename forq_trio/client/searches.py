@@ -1,0 +1,67 @@
+"""Builds the queries of searches, and reads the settings of queues. No I/O in here."""
+
+import msgspec
+from msgspec import Struct
+
+from forq_trio.client.http1 import Answer
+from forq_trio.client.protocol import Query, read_answer
+from forq_trio.client.types import (
+    DeadLetterFilter,
+    ExponentialBackOff,
+    HistoryFilter,
+    QueueConfiguration,
+    QueueRules,
+    QueueSettings,
+    Rate,
+)
+
+
+class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
+    """As an answer."""
+
+
+class _Rate(Rate, frozen=True, forbid_unknown_fields=False):
+    """As an answer."""
+
+
+class _Settings(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """As an answer."""
+
+    back_off: tuple[int, ...] | _BackOff | None = None
+    rate: _Rate | None = None
+
+
+class _Rules(QueueRules, frozen=True, kw_only=True):
+    """As an answer."""
+
+    back_off: tuple[int, ...] | _BackOff
+    rate: _Rate | None = None
+
+
+class _Configuration(Struct):
+    """The answer with the settings of a queue."""
+
+    settings: _Settings
+    effective: _Rules
+
+
+def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> Query:
+    """The query of a search for dead letters, or in the history."""
+    return {
+        "reason": wanted.reason,
+        "minAgeMs": wanted.min_age_ms,
+        "maxAgeMs": wanted.max_age_ms,
+        "text": wanted.text,
+        "error": wanted.error,
+        "errorLike": wanted.error_like,
+        "before": before_sequence,
+        "limit": limit,
+        "outcome": wanted.outcome if isinstance(wanted, HistoryFilter) else None,
+        "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],
+    }
+
+
+def read_configuration(answer: Answer) -> QueueConfiguration:
+    """The settings of an answer. Raises ForqProtocolError."""
+    # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
+    return msgspec.convert(msgspec.to_builtins(read_answer(answer, _Configuration)), QueueConfiguration)

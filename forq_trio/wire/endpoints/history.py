@@ -1,0 +1,74 @@
+"""Endpoints for those who look through the history of finished messages; `logs` has those that read it by pages."""
+
+from forq_trio.model import errors, limits
+from forq_trio.model.access import Scope
+from forq_trio.model.history import OUTCOMES, FinishedMessage, FinishedPage
+from forq_trio.wire.endpoints.dead_letters import FILTER
+from forq_trio.wire.endpoints.endpoint import (
+    ID,
+    READ_ERRORS,
+    STORE_ERRORS,
+    WRITE_ERRORS,
+    Answer,
+    Endpoint,
+    Parameter,
+    limit_parameter,
+)
+from forq_trio.wire.endpoints.logs import HISTORY
+from forq_trio.wire.history import RequeueFinished
+from forq_trio.wire.messages import SendResults
+from forq_trio.wire.queues import Purged
+
+SEARCH_HISTORY = Endpoint(
+    "GET",
+    "/queues/{queue}/history",
+    Scope.BROWSE,
+    name="searchHistory",
+    tag=HISTORY,
+    summary="Find finished messages of a queue, newest first",
+    description="A page looks at 10,000 messages at most and says how far it came.",
+    parameters=(
+        Parameter.text("outcome", "How they ended.", enum=list(OUTCOMES)),
+        Parameter.text("reason", "Why they were discarded, exactly."),
+        *FILTER,
+        Parameter("before", "query", "Only those with a history id below this.", {**ID, "minimum": 1}),
+        limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
+    ),
+    answers=(Answer(200, "Those that match.", FinishedPage),),
+    errors=(errors.InvalidRequest, *READ_ERRORS),
+)
+SHOW_FINISHED_MESSAGE = Endpoint(
+    "GET",
+    "/queues/{queue}/history/{messageId}",
+    Scope.BROWSE,
+    name="showFinishedMessage",
+    tag=HISTORY,
+    summary="One finished message, with its content and how it ended",
+    answers=(Answer(200, "The message.", FinishedMessage),),
+    errors=(errors.MessageNotFound, *READ_ERRORS),
+)
+REQUEUE_FINISHED = Endpoint(
+    "POST",
+    "/queues/{queue}/history/requeue",
+    Scope.REDRIVE,
+    name="requeueFinished",
+    tag=HISTORY,
+    summary="Send finished messages again",
+    description="Each becomes a new message with its content, attributes, priority and group; a former dead letter "
+    "goes to the queue that it came from. A repeated request sends them once more.",
+    body=RequeueFinished,
+    answers=(Answer(200, "One result per id, in their order.", SendResults),),
+    errors=(errors.OutOfRange.about("ids"), *STORE_ERRORS, *READ_ERRORS),
+)
+PURGE_HISTORY = Endpoint(
+    "DELETE",
+    "/queues/{queue}/history",
+    Scope.ADMIN,
+    name="purgeHistory",
+    tag=HISTORY,
+    summary="Remove all messages of a queue from the history",
+    description="Those that ended before this request.",
+    takes_nothing=True,
+    answers=(Answer(200, "How many there were.", Purged),),
+    errors=WRITE_ERRORS,
+)
