@@ -30,7 +30,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Any
@@ -71,9 +71,9 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.model.publishing import Published
 from forq_trio.step_scheduler import StepScheduler
-from forq_trio.storage.engine import CLEANED_UP, Batch, BatchResult, Deferred, Elsewhere, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, Deferred, Elsewhere, Snapshot
 from forq_trio.store import CommitFailed, Store
-from forq_trio.telemetry.activity import DLQ_FULL
+from forq_trio.telemetry.activity import log_losses
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.waiters import Call, ParkedReceivers, fail, without
@@ -130,6 +130,7 @@ class WriterActor:
         self._next_due_ms: int | None = clock.now_ms()
         self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
         self._looking = False  # a batch is to run although nothing is known to be due
+        self._told: set[str] = set()  # see `Batch.told`
         self._draining = False
         self._stopping = False
         self.finished = False
@@ -212,9 +213,10 @@ class WriterActor:
         if not self.finished:
             self._inbox.post(Call(command, posted=True))
 
-    def look(self) -> None:
-        """Another process may have changed the database: have it looked at soon."""
+    def look(self, told: Iterable[str] = ()) -> None:
+        """Another process may have changed the database: have it looked at soon. told: see `Batch`."""
         self._looking = True
+        self._told.update(told)
         self.post(Tick())
 
     def snapshot(self) -> Snapshot:
@@ -340,8 +342,9 @@ class WriterActor:
             moves_staged=not (self.steps.put_off or self.sends_refused or self.files_problem),
             shared=self.steps.shared(trio.current_time()),
             put_back_refused=self.put_back_refused,
+            told=self._told,
         )
-        self._looking = False
+        self._looking, self._told = False, set()
         first_stage = self._store.snapshot().staging.first_entry
         try:
             result = await self._store.run(batch)
@@ -395,7 +398,7 @@ class WriterActor:
         if result.commit_seconds is not None:
             self._counters.record_commit(len(calls), result.commit_seconds, batch.now_ms)
             self._listener.committed()
-        _log_losses(result)
+        log_losses(result)
 
     def _note(self, batch: Batch, outcomes: Sequence[Any]) -> None:
         """Note changes of tokens, the reasons of nacks, and publications."""
@@ -492,12 +495,3 @@ class WriterActor:
         if self._retry_at < inf:
             return trio.current_time() >= self._retry_at
         return self._looking or (self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms())
-
-
-def _log_losses(result: BatchResult) -> None:
-    """Log messages that were set aside, and those deleted because their dead-letter queue was full."""
-    for queue, sequence, error in result.set_aside:
-        log(LogEvent.MESSAGE_SET_ASIDE, queue=queue, sequence=sequence, error=error)
-    for event in result.events:
-        if event.kind == CLEANED_UP and event.reason == DLQ_FULL:
-            log(LogEvent.DEAD_LETTERS_LOST, queue=event.queue, messages=event.count)

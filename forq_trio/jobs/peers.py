@@ -1,7 +1,8 @@
 """Other processes on the same database: has the writer look at once where they woke somebody here, and once a second.
 
 The look costs one short query. A connection that is lost is made anew: until then there is the look. Every five seconds
-this process makes itself known on that connection, and hears of the others. What its own batches woke it tells there.
+this process makes itself known on that connection, and hears of the others. What its own batches woke it tells there,
+where their thread could not.
 """
 
 from collections.abc import Callable
@@ -65,7 +66,7 @@ class Peers:
         queues = listener.heard()  # also what came with the answer
         now = trio.current_time()
         if queues is None or now >= looks_at or any(map(self._is_awaited, queues)):
-            self._writer.look()
+            self._writer.look(filter(self._writer.parked.count, queues or ()))
             listener.looked()
             self._looks_at = now + listener.look_seconds
 

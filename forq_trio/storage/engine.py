@@ -67,6 +67,7 @@ class Batch(Struct, frozen=True, gc=False):
     only those of queues in which a message became ready. moves_staged: it also stores what no command sends
     (stages, runs, what applications sent); not while sends are refused or calls go first. shared: long steps are cut.
     put_back_refused: the disk is full; a command that needs a message put back from its page fails with StorageFull.
+    told: the queues with parked receivers of which another process told that it woke them.
     """
 
     commands: Sequence[Command[Any]]
@@ -75,6 +76,7 @@ class Batch(Struct, frozen=True, gc=False):
     moves_staged: bool = True
     shared: bool = False
     put_back_refused: bool = False
+    told: Set[str] = frozenset()
 
 
 class Event(Struct, frozen=True, gc=False):
@@ -286,7 +288,7 @@ class Listener(Protocol):
         ...
 
     def on_notice(self, call: Callable[[], None]) -> None:
-        """Have `call` called when there is something to `tell`, from any thread."""
+        """Have `call` called, from any thread, when there is something to `tell` that its batch could not."""
         ...
 
     def tell(self, *, awaited: bool) -> None:

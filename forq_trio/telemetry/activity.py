@@ -9,7 +9,17 @@ from collections import Counter, deque
 from collections.abc import Container
 
 from forq_trio.model import limits
-from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, NACKED, OFFERED, PRODUCED, STALE_RECOVERED
+from forq_trio.storage.engine import (
+    ACKED,
+    CLEANED_UP,
+    CONSUMED,
+    NACKED,
+    OFFERED,
+    PRODUCED,
+    STALE_RECOVERED,
+    BatchResult,
+)
+from forq_trio.telemetry.log import LogEvent, log
 
 DLQ_FULL = "dlq_full"
 """The reason of a message that was deleted because its dead-letter queue was full."""
@@ -142,3 +152,12 @@ class NackReasons:
             if minute > oldest and queue in queues:
                 found.update(queues[queue])
         return found
+
+
+def log_losses(result: BatchResult) -> None:
+    """Log messages that were set aside, and those deleted because their dead-letter queue was full."""
+    for queue, sequence, error in result.set_aside:
+        log(LogEvent.MESSAGE_SET_ASIDE, queue=queue, sequence=sequence, error=error)
+    for event in result.events:
+        if event.kind == CLEANED_UP and event.reason == DLQ_FULL:
+            log(LogEvent.DEAD_LETTERS_LOST, queue=event.queue, messages=event.count)

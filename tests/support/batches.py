@@ -1,6 +1,6 @@
 """Driving an engine by hand, without actors."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import closing
 from itertools import count
 from typing import Any, TypeVar
@@ -47,10 +47,11 @@ def run(
     *commands: Command[Any],
     now_ms: int = T0,
     parked: Mapping[str, Sequence[Claim]] | None = None,
+    told: Set[str] = frozenset(),
 ) -> BatchResult:
     """Execute one batch and commit it. `served` is by queue here, as (place in parked[queue], deliveries)."""
     receivers = waiting(parked or {})
-    result = engine.execute_batch(Batch(commands, now_ms, receivers))
+    result = engine.execute_batch(Batch(commands, now_ms, receivers, told=told))
     engine.commit()
     return replace(result, served=served_by_queue(result, receivers))
 

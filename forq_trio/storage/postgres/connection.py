@@ -222,11 +222,17 @@ class PgConnection:
         self._put(name, bindings)
 
     def start(self, name: str, *bindings: Any) -> None:
-        """Send a statement, and do not wait for it: `busy` until `notifications` has taken its result, or its error."""
+        """Send a statement, and do not wait for it: `busy` until `notifications` has taken its result, or its error.
+
+        Raises DatabaseFailed.
+        """
         self._put(name, bindings)
         self._sent[-1] = _STARTED
-        self.end_sent()
-        self._pg.flush()
+        try:
+            self.end_sent()
+            self._pg.flush()
+        except Error as error:
+            raise DatabaseFailed(one_line(str(error))) from error
 
     def end_sent(self) -> None:
         """What was sent up to here succeeds or fails without what follows, and its results come at once."""

@@ -27,7 +27,7 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import Claim, Command, Compact, Compacted, Optimize, TakeSetAside, in_order
+from forq_trio.model.commands import Command, Compact, Compacted, Optimize, TakeSetAside, in_order
 from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.model.errors import (
     FeatureUnavailable,
@@ -47,7 +47,9 @@ from forq_trio.storage.engine import (
 )
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, StatementFailed
-from forq_trio.storage.postgres.listener import Notices, PgListener, check_listened
+from forq_trio.storage.postgres.first_read import first_read
+from forq_trio.storage.postgres.listener import PgListener, check_listened
+from forq_trio.storage.postgres.notices import Notices
 from forq_trio.storage.postgres.open import Address, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
@@ -59,8 +61,7 @@ from forq_trio.storage.relational import operations
 from forq_trio.storage.relational.cache import Cache
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.operations import Operations, operation_on_each
-from forq_trio.storage.relational.operations.claim import first_ready
-from forq_trio.storage.relational.operations.settle import SETTLEMENTS, named_by
+from forq_trio.storage.relational.operations.settle import SETTLEMENTS
 from forq_trio.storage.relational.run_batch import has_work, run_batch, run_in_transaction
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -119,8 +120,8 @@ class PostgresEngine:
         """The maker of the batch that runs."""
         self._is_known = True
         """The cache follows from the batches up to `_last`; else it has to be read from the tables."""
-        self._notices = Notices()
-        self._untold: tuple[Iterable[str] | None] | None = None
+        self._notices = Notices(self._name)
+        self._untold: tuple[int, Iterable[str] | None] | None = None
         """What the batch that runs has to tell the others once it is committed: see `Notices.add`."""
         self._unflushed = False
         """The state that this process knows may not be durable yet."""
@@ -173,7 +174,7 @@ class PostgresEngine:
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See storage/engine.py. First takes over what other processes did."""
         try:
-            if not batch.commands or not self.has_work(batch):
+            if not (self._is_told(batch) or (batch.commands and self.has_work(batch))):
                 self._look()
             self._moved = Moved()
             result = run_batch(self, batch)
@@ -198,7 +199,14 @@ class PostgresEngine:
         woken = self._elsewhere.woken
         if self._sent and batch.moves_staged:
             return True
-        return has_work(self.tx, batch) or any(queue in woken for queue in batch.receivers)
+        if self._is_told(batch) or any(queue in woken for queue in batch.receivers):
+            return True
+        return has_work(self.tx, batch)
+
+    def _is_told(self, batch: Batch) -> bool:
+        """Whether there is a message for a parked receiver: taken over behind the gate, without the wait of a look."""
+        is_current = self._is_known and not self._clock.is_old()
+        return is_current and not batch.told.isdisjoint(batch.receivers)
 
     def commit(self) -> bool:
         """See storage/engine.py."""
@@ -304,7 +312,11 @@ class PostgresEngine:
 
     @property
     def listen(self) -> Callable[[], PgListener]:
-        return partial(PgListener, self._listened, self._name, self._notices)
+        return partial(PgListener, self._listened, self._name, self._notices, self._known_version)
+
+    def _known_version(self) -> int:
+        """The last batch that this process took over. Called from any thread."""
+        return self._last[0] if self._is_known else 0
 
     @property
     def tables_urls(self) -> tuple[str, str]:
@@ -393,7 +405,7 @@ class PostgresEngine:
     def begin(self, batch: Batch, *, isolated: bool) -> None:
         """Enter the gate, and take over what the batches of others changed."""
         self._untold = None
-        self._reads = () if isolated else self._first_reads(batch)
+        self._reads = () if isolated else first_read(self.tx, batch, _SETTLEMENTS)
         self._ensure_connected()
         if self.tx.sequence.last >= self._plan_at:
             self.connection.plan_anew()
@@ -451,20 +463,7 @@ class PostgresEngine:
         # Its next request may go to another process.
         told = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
         if woken or told:
-            self._untold = (None if told else woken,)
-
-    def _first_reads(self, batch: Batch) -> tuple[Any, ...]:
-        """The statement, with its bindings, by which a batch reads its first messages, if nothing is changed before.
-
-        Its first settlements find theirs; a batch of claims reads what is ready, if it is as this process knows it.
-        """
-        kinds = {type(command) for command in batch.commands}
-        first = next((kind for kind in _SETTLEMENTS if kind in kinds), None)
-        if first is not None:
-            return named_by([command for command in batch.commands if type(command) is first])[:2]
-        if kinds == {Claim}:
-            return first_ready(self.tx, [each for each in batch.commands if isinstance(each, Claim)])
-        return ()
+            self._untold = version, None if told else woken
 
     def roll_back(self) -> None:
         self._is_open = False

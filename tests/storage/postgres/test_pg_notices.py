@@ -6,21 +6,25 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import TakeSetAside
+from forq_trio.model.errors import StorageUnavailable
 from forq_trio.model.processes import ProcessReport
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.engine import PostgresEngine
-from forq_trio.storage.postgres.listener import Notices, PgListener
+from forq_trio.storage.postgres.listener import PgListener
+from forq_trio.storage.postgres.notices import Notice, Notices, read_notice
 from forq_trio.storage.postgres.open import migrate
 from support.batches import do, run
 from support.postgres import POOL_MODE, Postgres, programs
 from support.processes import WAIT_SECONDS_MAX
-from support.words import claim, send
+from support.words import ack, claim, send
 
 Open = Callable[..., PostgresEngine]
 pytestmark = pytest.mark.skipif(POOL_MODE is not None, reason="nothing is heard through a pool")
@@ -81,19 +85,50 @@ def answer(listener: PgListener) -> set[str] | None:
     return None if heard is None else set(heard)
 
 
+def heard_of(listener: PgListener, most: int) -> list[set[str] | None]:
+    """What this listener hears until it has heard of so many queues."""
+    heard: list[set[str] | None] = []
+    while sum(len(queues or ()) for queues in heard) < most:
+        heard.append(answer(listener))
+    return [queues for queues in heard if queues != set()]
+
+
 def test_a_batch_does_not_wait_for_the_notifying_commits_of_the_cluster(waiting_server, open_here: Open):
     a, b = open_here(), open_here()
     with closing(a.listen()) as own, closing(b.listen()) as listener:
         with a_commit_that_notifies_waits(waiting_server):
             do(a, send("first", queue="q"))
+            do(a, send("second", queue="r"))  # one is under way
+            do(a, send("third", queue="s"))
             own.tell(awaited=False)
-            do(a, send("second", queue="r"))
-            own.tell(awaited=False)  # one is under way
-            do(b, send("of another server", queue="s"))
-        assert answer(listener) == {"q"}
+        assert heard_of(listener, 1) == [{"q"}]
         assert answer(own) == set()
         own.tell(awaited=False)
-        assert answer(listener) == {"r"}
+        assert heard_of(listener, 2) == [{"r", "s"}]
+
+
+def test_others_hear_of_a_batch_while_it_waits_for_the_disk(waiting_server, open_here: Open):
+    """From its own thread: nobody runs an event loop here."""
+    b = open_here()
+    url, _ = b.tables_urls
+    with (
+        closing(PostgresEngine(url, EngineSettings(), "full")) as a,
+        closing(a.listen()),
+        closing(b.listen()) as listener,
+        psycopg.connect(url, autocommit=True) as admin,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        sent = thread.submit(do, a, send())
+        try:
+            assert heard_of(listener, 1) == [{"q"}]
+            assert [each.content for each in do(b, claim())] == ["x"]
+            assert not sent.done()
+        finally:
+            while not sent.done():
+                admin.execute(
+                    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                )
+        assert sent.result() is not None
 
 
 def test_what_was_set_aside_is_sent_again_without_a_notification_in_the_batch(
@@ -116,29 +151,119 @@ def test_a_listener_that_is_closed_tells_the_last_batch(open_one: Open):
         assert answer(listener) == {"q"}
 
 
-def test_who_tells_is_called_for_each_batch_that_woke_a_queue(open_one: Open):
-    a = open_one("full")
+def test_who_tells_is_called_only_where_a_batch_cannot_tell_at_once(open_one: Open):
+    a, b = open_one("full"), open_one()
     calls: list[None] = []
-    with closing(a.listen()) as own:
-        own.on_notice(lambda: calls.append(None))
+    with closing(b.listen()) as listener:
+        with closing(a.listen()) as own:
+            own.on_notice(lambda: calls.append(None))
+            do(a, send())
+            do(a, claim())
+            assert heard_of(listener, 1) == [{"q"}]
+            assert calls == []
         do(a, send())
         assert len(calls) == 1
-        do(a, claim())
-        assert len(calls) == 1
+        with closing(a.listen()) as own:
+            own.tell(awaited=False)
+            assert heard_of(listener, 1) == [{"q"}]
+
+
+def test_a_batch_does_not_fail_with_the_connection_on_which_it_tells(open_one: Open, empty_tables):
+    a, b = open_one(), open_one()
+    with closing(b.listen()) as listener:
+        with closing(a.listen()) as own, psycopg.connect(empty_tables, autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid = %s",
+                [own._connection._pg.backend_pid],
+            )
+            for number in range(3):
+                do(a, send(str(number)))
+            with pytest.raises(StorageUnavailable):
+                heard_of(own, 1)
+        with closing(a.listen()):
+            do(a, send("3"))
+            assert heard_of(listener, 1) == [{"q"}]
+    assert [each.content for each in do(b, claim(most=9))] == ["0", "1", "2", "3"]
+
+
+def test_nobody_is_told_of_what_he_took_over_already(open_one: Open):
+    a, b = open_one(), open_one()
+    with closing(a.listen()) as own, closing(b.listen()) as listener:
+        do(a, send(queue="q"))
+        answer(own)
+        do(b, claim(queue="r"))
+        do(a, send(queue="s"))
+        assert heard_of(listener, 1) == [{"s"}]
+
+
+def waits_to_serve(
+    monkeypatch: pytest.MonkeyPatch, engine: PostgresEngine, told: set[str], most: int = 1
+) -> int:
+    """How often the batch that serves a receiver waits for the database."""
+    waits: list[None] = []
+    original = PgConnection._results
+
+    def counted(self: PgConnection) -> Any:
+        waits.append(None)
+        return original(self)
+
+    with monkeypatch.context() as counting:
+        counting.setattr(PgConnection, "_results", counted)
+        result = run(engine, parked={"q": [claim(1_000, most=most)]}, told=told)
+    ((_, deliveries),) = result.served["q"]
+    do(engine, ack(*deliveries))
+    return len(waits)
+
+
+def test_who_was_told_waits_twice_for_the_message(open_one: Open, monkeypatch):
+    """It begins behind the gate, reads the message with that, and commits."""
+    a, b = open_one(), open_one()
+    do(a, send())
+    assert waits_to_serve(monkeypatch, b, set()) == 4
+    do(a, send())
+    assert waits_to_serve(monkeypatch, b, {"q", "another"}) == 2
+    do(a, send())
+    do(a, send())  # more than it counts on
+    assert waits_to_serve(monkeypatch, b, {"q"}, most=2) == 3
+
+
+def test_who_was_told_of_what_is_gone_serves_nobody(open_one: Open):
+    a, b = open_one(), open_one()
+    do(a, send())
+    do(a, claim())
+    assert run(b, parked={"q": [claim(1_000)]}, told={"q"}).served == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "notice"),
+    [
+        ("7-ab:12 q r-dlq", Notice("7-ab", 12, frozenset({"q", "r-dlq"}))),
+        ("7-ab:12", Notice("7-ab", 12, frozenset())),
+        ("7-ab q", Notice("7-ab", 0, frozenset({"q"}))),
+        ("sent q", Notice("sent", 0, frozenset({"q"}))),
+        ("", Notice("", 0, frozenset())),
+        ("7-ab:\u0663 q", Notice("7-ab", 0, frozenset({"q"}))),
+        ("7-ab:" + "9" * 7_000, Notice("7-ab", 0, frozenset())),
+    ],
+)
+def test_notices_of_earlier_versions_and_of_strangers_are_read(text: str, notice: Notice):
+    assert read_notice(text) == notice
 
 
 def test_notices_are_joined_and_bounded():
-    notices = Notices()
+    notices = Notices("7-ab")
     assert notices.take() is None
-    notices.add(["a", "b"])
-    notices.add(["b", "c"])
-    assert notices.take() == {"a", "b", "c"}
-    notices.add(["a"])
-    notices.add(None)
-    assert notices.take() == set()
-    notices.add(f"queue-{number}" for number in range(10_000))
-    notices.add(["a"])
-    assert notices.take() == set()
+    notices.add(1, ["a", "b"])
+    notices.add(2, ["b", "c"])
+    told = notices.take()
+    assert told == Notice("7-ab", 2, frozenset({"a", "b", "c"}))
+    assert read_notice(told.text()) == told
+    notices.add(3, ["a"])
+    notices.add(4, None)
+    assert notices.take() == Notice("7-ab", 4, frozenset())
+    notices.add(5, (f"queue-{number}" for number in range(10_000)))
+    notices.add(6, ["a"])
+    assert notices.take() == Notice("7-ab", 6, frozenset())
     assert notices.take() is None
 
 
@@ -233,6 +358,18 @@ def test_the_lock_is_known_of_and_given_back_where_its_answer_comes_with_that_of
         listener.tell(awaited=True)
         answer(listener)
     assert shop.execute(LOCK).fetchall() == []
+
+
+def test_the_lock_is_known_of_where_a_batch_tells_at_once_behind_its_answer(open_one: Open, monkeypatch):
+    monkeypatch.setattr(limits, "WAKE_UNTOLD_SECONDS", 60.0)
+    a = open_one()
+    with closing(a.listen()) as own:
+        own.tell(awaited=True)
+        own.meet(ProcessReport(id="1", name="host-a", process=7, version="1.0", started_at=0))
+        do(a, send())
+        assert answer(own) == set()
+        own.looked()
+        assert own.rest_seconds < 1.0
 
 
 def test_an_earlier_answer_is_not_taken_for_that_of_the_lock(listener, shop, empty_tables, monkeypatch):

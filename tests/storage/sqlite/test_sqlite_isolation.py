@@ -64,7 +64,7 @@ def test_refused_commands_of_consumers_do_not_make_their_batch_run_again(engine,
     """Who asks again and again for what is refused would make every batch of others cost twice."""
     monkeypatch.setattr(limits, "CONSUMERS_MAX", 1)
     begun: list[str] = []
-    engine._connection.trace_v2(
+    engine._database.connection.trace_v2(
         apsw.SQLITE_TRACE_STMT,
         lambda event: begun.append(event["sql"]) if event["sql"].startswith("BEGIN") else None,
     )

@@ -186,15 +186,18 @@ def _scan_steps(tx: Transaction, claims: Sequence[Claim]) -> dict[Where, Allowan
     return {where: Allowance(most if index < look else 0, bytes_max) for index, where in enumerate(wheres)}
 
 
-def first_ready(tx: Transaction, claims: Sequence[Claim]) -> tuple[Any, ...]:
-    """The statement, with its bindings, by which a batch of these claims reads messages; none where that depends."""
+def first_ready(tx: Transaction, claims: Sequence[Claim], more: int = 0) -> tuple[Any, ...]:
+    """The statement, with its bindings, by which a batch of these claims reads messages; none where that depends.
+
+    more: so many more messages are ready than are known.
+    """
     first = claims[0]
     rules, counts = tx.rules(first.queue), tx.counts.committed.get(first.queue)
     terms = Terms(*_terms(first), where=first.where)
     alike = all(each.queue == first.queue and _terms(each) == _terms(first) for each in claims)
     if counts is None or not alike or not terms.takes_anything:
         return ()
-    count = min(counts.ready, sum([command.max_messages for command in claims]))
+    count = min(counts.ready + more, sum([command.max_messages for command in claims]))
     if not count or rules.in_flight_max is not None or rules.rate is not None:
         return ()
     heads = tx.heads

@@ -35,7 +35,7 @@ _QUEUE = 2
 
 
 class EventLog(Part):
-    """The events that are kept, and those of this batch. enabled: whether changes are noted, a setting of the process."""
+    """The events that are kept, and those of this batch. enabled: whether changes are noted (a setting)."""
 
     shipped = Shipped
 
