@@ -150,13 +150,14 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages, now_ms:
     return NumberedLease(number, made_at=now_ms, follows=consumer.leased_at)
 
 
-def with_forgotten(totals: ConsumerTotals, consumer: Consumer, dropped: Iterable[int]) -> ConsumerTotals:
-    """The totals once this consumer is forgotten, and these lease numbers of others are no longer stored."""
-    return replace(
-        totals,
-        forgotten_generation=max(totals.forgotten_generation, consumer.generation),
-        forgotten_number=max(totals.forgotten_number, *dropped, 0),
-    )
+def with_forgotten(totals: ConsumerTotals, consumer: Consumer) -> ConsumerTotals:
+    """The totals once this consumer is forgotten."""
+    return replace(totals, forgotten_generation=max(totals.forgotten_generation, consumer.generation))
+
+
+def without_numbers(totals: ConsumerTotals, dropped: Iterable[int]) -> ConsumerTotals:
+    """The totals once these lease numbers of forgotten consumers are no longer stored."""
+    return replace(totals, forgotten_number=max(totals.forgotten_number, *dropped, 0))
 
 
 def filling(consumer: Consumer, number: int) -> bool:

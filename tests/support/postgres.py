@@ -100,6 +100,11 @@ END $$
 """
 
 
+def name_of(url: str) -> str:
+    """The name of the database of a URL that `Postgres.url` made."""
+    return url.partition("@/")[2].partition("?")[0]
+
+
 class Postgres:
     """A server in `directory`, which is made for it. settings: beside SETTINGS, as in postgresql.conf.
 
@@ -145,7 +150,7 @@ class Postgres:
 
     def drop_database(self, url: str) -> None:
         """Drop a database, with whoever is connected to it."""
-        name = url.partition("@/")[2].partition("?")[0]
+        name = name_of(url)
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

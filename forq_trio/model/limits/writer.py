@@ -22,6 +22,9 @@ RECEIVERS_OFFERED_MAX = 512
 WATCHERS_AWAKE_MAX = 32  # tasks that wait for messages of a queue without a claim, or for its events
 DUE_BATCH_MAX = 500
 FAILED_MOVED_MAX = DUE_BATCH_MAX  # in the batch in which they fail; the others are left for a sweep
+UNHOLD_READ_MAX = (
+    4 * DUE_BATCH_MAX
+)  # held messages of queues or groups that are read at once, to make some ready
 DUE_RETRY_MS = SECOND_MS
 SWEEP_BATCH_MAX = 1_000
 COMMIT_INLINE_SECONDS_MAX = 0.004

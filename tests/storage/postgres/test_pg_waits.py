@@ -42,7 +42,6 @@ GROWING = {
     "offers_of_one_key",
     "offers_that_change",
     "publications_that_enter_their_queues",
-    "relays_of_new_outboxes",
     "runs_that_are_due",
     "sends_that_evict",
     "sends_that_evict_into_dead_letters",
@@ -50,7 +49,6 @@ GROWING = {
     "shuffled_claims_of_many_queues",
     # A statement returns what it changed, or gives a number: one command of a job or an administrator.
     "ends_stages",
-    "forgets_consumers",
     "stages_that_are_new",
     "takes_what_was_set_aside",
     "trims_the_history",

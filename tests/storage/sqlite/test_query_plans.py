@@ -305,6 +305,7 @@ WHOLE = {"schedule_of_queue": "SCAN schedules"}
 SORTS = {
     "error_texts": ("scanned",),
     "error_groups": ("scanned", "grouped", "placed", "(subquery-5)"),
+    "count_outboxes": (),
     "moved_by_id": (),
     "bounds_with_moved": ("SCAN placed", "SCAN places", "(subquery"),
     "queues_of": ("SCAN consumers", "SCAN leasing", "SCAN moved EXISTS"),

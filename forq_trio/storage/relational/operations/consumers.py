@@ -33,7 +33,7 @@ from forq_trio.storage.relational.operations.moved_pages import PageName, move, 
 from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.relational.operations.returned import give_back
 from forq_trio.storage.relational.operations.settle import remove_acked, remove_acked_page
-from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.operations.table import carry_out_each, operation, operation_on_each
 from forq_trio.storage.relational.row import (
     ATTEMPTS,
     ATTRIBUTES,
@@ -292,7 +292,19 @@ def drop(tx: Transaction, command: DropPages) -> Consumer | None:
     return _drop(tx, rules.without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
 
 
-@operation_on_each(ForgetConsumer, changes=lambda _, command: [command.queue])
+@operation(ForgetConsumer)
+def forget_all(
+    tx: Transaction, commands: Sequence[ForgetConsumer]
+) -> list[Consumer | ForqError | Deferred | None]:
+    """Drops the oldest lease numbers once: it reads CONSUMER_NUMBERS_MAX rows to find them."""
+    outcomes = carry_out_each(tx, commands, forget, lambda _, command: [command.queue])
+    if None in tx.consumers.changed.values():
+        dropped = [number for (number,) in tx.query("drop_consumer_numbers", limits.CONSUMER_NUMBERS_MAX)]
+        totals = tx.consumers.totals = rules.without_numbers(tx.consumers.totals, dropped)
+        tx.query("save_forgotten_consumers", totals.forgotten_generation, totals.forgotten_number)
+    return outcomes
+
+
 @_refusing
 def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     consumer = rules.to_forget(tx.consumers, command)
@@ -305,9 +317,7 @@ def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
     del tx.consumers[consumer.key]
     if consumer.leased:
         tx.query("save_consumer_numbers", consumer.key, consumer.leased, consumer.acknowledged)
-    dropped = [number for (number,) in tx.query("drop_consumer_numbers", limits.CONSUMER_NUMBERS_MAX)]
-    totals = tx.consumers.totals = rules.with_forgotten(tx.consumers.totals, consumer, dropped)
-    tx.query("save_forgotten_consumers", totals.forgotten_generation, totals.forgotten_number)
+    tx.consumers.totals = rules.with_forgotten(tx.consumers.totals, consumer)
     return None
 
 

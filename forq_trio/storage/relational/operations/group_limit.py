@@ -15,7 +15,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.messages import Status
@@ -32,6 +32,8 @@ from forq_trio.storage.relational.rehearsal import each_rehearsed
 from forq_trio.storage.relational.row import GROUP_ID, SEQ, Place, ReadyRow, place_of
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
+
+ItemT = TypeVar("ItemT")
 
 
 class Held(NamedTuple):
@@ -182,8 +184,34 @@ def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
 
 def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
     """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
-    each_rehearsed(tx, groups, partial(_unhold_group, tx), lambda group: [group])
-    each_rehearsed(tx, tx.grouped.queues_unholding(), partial(_unhold_queue, tx), lambda queue: [queue])
+    page = limits.DUE_BATCH_MAX + 1
+    reads = [(queue, min(tx.rules(queue).group_in_flight_max or page, page)) for queue, _ in groups]
+    for part in _parts(tx, groups, reads):
+        each_rehearsed(tx, part, partial(_unhold_group, tx), lambda group: [group])
+    queues = tx.grouped.queues_unholding()
+    for names in _parts(tx, queues, [(queue, page) for queue in queues]):
+        each_rehearsed(tx, names, partial(_unhold_queue, tx), lambda queue: [queue])
+
+
+def _parts(tx: Transaction, items: Sequence[ItemT], reads: Sequence[tuple[str, int]]) -> list[list[ItemT]]:
+    """These queues or groups in parts, for which a rehearsal reads at most UNHOLD_READ_MAX held messages, or one's.
+
+    A batch makes DUE_BATCH_MAX of them ready: without parts it would read as many for each, and each next batch again.
+    reads: of each item, the queue of which it reads held messages, and how many at most.
+    """
+    parts: list[list[ItemT]] = []
+    rows: dict[str, int] = {}
+    total = limits.UNHOLD_READ_MAX
+    for item, (queue, most) in zip(items, reads, strict=True):
+        held = tx.counts.of(queue).held
+        more = min(most, held - rows.get(queue, 0))
+        if not parts or total + more > limits.UNHOLD_READ_MAX:
+            parts.append([])
+            rows, total, more = {}, 0, min(most, held)
+        rows[queue] = rows.get(queue, 0) + more
+        total += more
+        parts[-1].append(item)
+    return parts
 
 
 def _unhold_group(tx: Transaction, group: Group) -> None:
