@@ -24,8 +24,8 @@ _COLUMNS = (
     Column("id", Kind.NUMBER),
     Column("queue"),
     Column("code", spare=1),
-    Column("reason", Kind.TEXT),
-    Column("content", Kind.TEXT),
+    Column("reason"),  # whole: it is what is asked for, and its end has what is wrong or allowed
+    Column("content", Kind.TEXT, spare=2),
 )
 _CONTENT_SHOWN = 80
 

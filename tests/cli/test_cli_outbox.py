@@ -54,6 +54,26 @@ def test_it_is_listed_sent_again_and_deleted(forq, database):
     assert "No message was set aside" in forq("outbox", "refused", "--database", database).err
 
 
+LONG = "the attribute value of 'trace' has 1,100 characters, and 1,024 are allowed"
+
+
+@pytest.mark.parametrize("reason", ["it is wrong", LONG])
+def test_the_reason_is_whole_at_80_columns(forq, tmp_path, monkeypatch, reason):
+    """Where it is too long for a row, each member has a line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    path = str(tmp_path / "shop.db")
+    row = (1234567, "orders.eu.created", json.dumps({"content": "x " * 90}), "bad_request.attributes", reason)
+    with closing(sqlite3.connect(path)) as file, file:
+        outbox.create_table(file)
+        file.execute("INSERT INTO forq_outbox_set_aside VALUES (?, ?, ?, ?, ?)", row)
+    shown = forq("outbox", "refused", "--database", path, terminal=True)
+    assert reason in shown.out
+    assert all(text in shown.out for text in ("1234567", "orders.eu.created"))
+    lines = [line for line in shown.out.splitlines() if "reason" not in line]
+    assert reason == LONG or max(map(len, lines)) <= 80
+    assert "bad_request.attributes" in shown.out
+
+
 @pytest.mark.parametrize("arguments", [("retry",), ("retry", "1", "--all"), ("delete", "--yes")])
 def test_which_ones_has_to_be_said(forq, database, arguments):
     assert forq("outbox", *arguments, "--database", database).code == 2
