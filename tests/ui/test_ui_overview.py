@@ -6,7 +6,12 @@ import pytest
 from playwright.sync_api import expect
 
 from forq_trio import ForqClient
+from forq_trio.model.access import Scope
+from forq_trio.model.schedules import NewSchedule
 from support.browser import axe, dark, focused, keyboard, sideways_pixels
+from support.in_process_ui import in_process_ui
+from support.real_server import SECRET
+from support.workers import part, report
 
 
 def test_the_first_queue_appears_by_itself(page, client) -> None:
@@ -130,6 +135,38 @@ def test_a_chart_tells_its_values_by_pointer_and_keys(page, client, producer) ->
     expect(chart.locator("h2")).not_to_have_text("Ready messages")
     page.keyboard.press("Tab")
     expect(chart.locator("h2")).to_have_text("Ready messages")
+
+
+TEXTS_IN_TWO_LINES = """
+[...document.querySelectorAll(".brand, .bar .nav a")].filter(each =>
+    [...each.childNodes].some(node => {
+        const range = document.createRange();
+        range.selectNode(node);
+        return node.nodeType === Node.TEXT_NODE && node.data.trim() && range.getClientRects().length > 1;
+    })).map(each => each.innerText)
+"""
+WIDTHS = (1440, 1281, 1280, 1200, 1181, 1180, 1081, 1080, 1024, 901, 900, 800, 761)
+
+
+def test_the_header_is_one_line_at_every_width(open_page) -> None:
+    """With large numbers, a warning and a long name. At 1,200 pixels the brand and "Dead letters" took two lines."""
+    with in_process_ui() as ui:
+        broker = ui.broker
+        for number in range(120):
+            ui.call(broker.produce, f"orders.{number}", "x")
+            ui.call(
+                broker.save_schedule, f"s{number}", NewSchedule(queue="orders.1", content="x", every="1h")
+            )
+            ui.call(broker.report_worker, report(number, part("orders.1")))
+        name = "production-operations-team-of-europe"
+        for key in (ui.call(broker.create_token, name, list(Scope)).token, SECRET):
+            page = open_page(ui, key=key)
+            page.goto("/")
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 600})
+                assert page.evaluate(TEXTS_IN_TWO_LINES) == [], width
+                assert sideways_pixels(page) <= 0, width
+            page.close()
 
 
 def test_on_a_phone_it_fits(phone, client: ForqClient) -> None:
