@@ -111,6 +111,24 @@ LISTS = (_peek, _dead_list, _history_list, _key_list)
 """Commands that print the beginning of each content."""
 
 
+def crossed(*kinds: tuple[Made, ...]) -> pytest.MarkDecorator:
+    """Each command with each content.
+
+    In tier 1 the first command of each kind with every content, and each command with one: that all print by one
+    function is a test of its own.
+    """
+    firsts = [kind[0] for kind in kinds]
+    cases = [
+        pytest.param(
+            made, content, marks=[] if made in firsts or content is CONTENTS[0] else pytest.mark.tier2
+        )
+        for kind in kinds
+        for made in kind
+        for content in CONTENTS
+    ]
+    return pytest.mark.parametrize(("made", "content"), cases)
+
+
 def content_in(line: str) -> object:
     """The content in an object of JSON, wherever it has it."""
     found = json.loads(line)
@@ -132,8 +150,7 @@ def test_all_commands_print_by_one_function():
     }
 
 
-@pytest.mark.parametrize("made", WHOLE)
-@pytest.mark.parametrize("content", CONTENTS)
+@crossed(WHOLE)
 def test_a_content_in_a_pipe(connected: Forq, client: ForqClient, queue: str, made: Made, content: str):
     outcome = connected(*made(client, queue, content))
     assert outcome.code == 0
@@ -145,8 +162,7 @@ def test_a_content_in_a_pipe(connected: Forq, client: ForqClient, queue: str, ma
         assert outcome.out.endswith(f"\n\n{content}\n")
 
 
-@pytest.mark.parametrize("made", [*WHOLE, *LINES, *LISTS])
-@pytest.mark.parametrize("content", CONTENTS)
+@crossed(WHOLE, LINES, LISTS)
 def test_a_content_as_json(connected: Forq, client: ForqClient, queue: str, made: Made, content: str):
     arguments = made(client, queue, content)
     options = () if made in LINES else ("--json",)
@@ -165,15 +181,22 @@ def test_the_beginning_of_a_content_in_a_pipe(connected: Forq, client: ForqClien
     assert row.split("\t")[-1] == content
 
 
-@pytest.mark.parametrize("made", [*WHOLE, *LINES, *LISTS])
-@pytest.mark.parametrize("as_json", [False, True])
-@pytest.mark.parametrize("content", CONTENTS)
+@crossed(WHOLE, LINES, LISTS)
 def test_on_a_terminal_no_content_drives_it(
-    connected: Forq, client: ForqClient, queue: str, made: Made, as_json: bool, content: str
+    connected: Forq, client: ForqClient, queue: str, made: Made, content: str
 ):
     """What is left are the ends of lines, tabs, and our own bold and dim."""
-    options = ("--json",) if as_json and made not in LINES else ()
-    out = connected(*made(client, queue, content), *options, terminal=True).out
+    drives_nothing(connected(*made(client, queue, content), terminal=True).out)
+
+
+@crossed(WHOLE, LISTS)
+def test_on_a_terminal_no_content_in_json_drives_it(
+    connected: Forq, client: ForqClient, queue: str, made: Made, content: str
+):
+    drives_nothing(connected(*made(client, queue, content), "--json", terminal=True).out)
+
+
+def drives_nothing(out: str) -> None:
     for own in ("\x1b[1m", "\x1b[2m", "\x1b[0m"):
         out = out.replace(own, "")
     assert not [character for character in out if ord(character) in {*range(32), *range(127, 160)} - {9, 10}]
