@@ -26,15 +26,15 @@ FEATURES = {
         18,
     ),
     "leased pages": Feature(
-        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 24
+        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 23
     ),
     "shares": Feature(r"\bholder\b|\bHolder\b", r"budget|holders|transport/", 23),
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 22),
-    "schedules": Feature(r"[Ss]chedule", r"schedule", 73),
-    "history": Feature(r"\bhistory\b", r"history", 72),
+    "schedules": Feature(r"[Ss]chedule", r"schedule", 72),
+    "history": Feature(r"\bhistory\b", r"history", 74),
     "outboxes": Feature(r"[Oo]utbox", r"outbox", 27),
     "pipelines": Feature(
-        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 21
+        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 22
     ),
 }
 
