@@ -235,8 +235,14 @@ class PgConnection:
             raise DatabaseFailed(one_line(str(error))) from error
 
     def end_sent(self) -> None:
-        """What was sent up to here succeeds or fails without what follows, and its results come at once."""
-        self._pg.pipeline_sync()
+        """What was sent up to here succeeds or fails without what follows, and its results come at once.
+
+        Raises DatabaseFailed.
+        """
+        try:
+            self._pg.pipeline_sync()
+        except Error as error:
+            raise DatabaseFailed(one_line(str(error))) from error
         self._syncs += 1
 
     def _put(self, name: str, bindings: Sequence[Any]) -> None:

@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from forq_trio.storage.postgres.connection import PgConnection
+from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.postgres.open import Address, open_writer
 from support.batches import do
 from support.words import send
@@ -69,3 +70,10 @@ def test_it_ends_with_its_batch(connection):
     connection.query("commit")
     connection.begin()
     assert connection.query("find_one_by_sequence", 1) == []
+
+
+def test_a_connection_that_was_lost_before_the_end_of_a_part_is_a_failure_of_the_database(connection):
+    """It was an error of libpq, which ended the writer."""
+    connection.close()
+    with pytest.raises(DatabaseFailed):
+        connection.end_sent()
