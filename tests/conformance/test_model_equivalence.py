@@ -157,13 +157,15 @@ class EnginesAgree(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.exit = ExitStack()
-        self.memory = MemoryEngine(self.settings)
-        self.model = self.exit.enter_context(closing(Side(self.memory)))
+        self.model = self.exit.enter_context(closing(Side(self.open_model())))
         self.sqlite = self.exit.enter_context(closing(Side(self.open_engine())))
         self.now_ms = T0
         self.due_ms: int | None = None
         self.events: Counter[str] = Counter()
         self.finished = self.forgotten = 0
+
+    def open_model(self) -> Engine:
+        return cast("Engine", MemoryEngine(self.settings))
 
     def open_engine(self) -> Engine:
         """The engine that is compared with the model."""

@@ -46,8 +46,8 @@ PAGE = {
     "shuffled_claims": limits.SHUFFLE_EXACT_MAX,
     "shuffled_claims_of_many_queues": limits.SHUFFLE_EXACT_MAX,
     # Counted once in a batch, by an administrator or the first time that an outbox is relayed.
-    "relays_of_new_outboxes": limits.OUTBOXES_MAX // COMMANDS,
-    "forgets_consumers": limits.CONSUMER_NUMBERS_MAX // COMMANDS,
+    "relays_of_new_outboxes": MANY // COMMANDS,
+    "forgets_consumers": MANY // COMMANDS,
 }
 """Commands that look at up to so many rows each, and why."""
 PAGES_A_ROW = 10
