@@ -1,7 +1,7 @@
 """A plugin of pytest, and a program: where the time of a run goes.
 
     FORQ_TEST_DURATIONS=/tmp/durations.jsonl script/test
-    python tests/support/durations.py /tmp/durations.jsonl
+    PYTHONPATH=tests .venv/bin/python -m support.durations /tmp/durations.jsonl
 
 The first writes a line for each part of each test (setup, call, teardown), the second prints tables: by folder, as
 docs/testing.md has it, by fixture, by file, and the slowest tests. Processor time includes this process's children, on
@@ -25,6 +25,7 @@ VARIABLE = "FORQ_TEST_DURATIONS"
 SLOWEST = 50
 FIXTURES = pytest.StashKey[list[tuple[str, float, float]]]()
 BEGAN = pytest.StashKey[float]()
+"""What was used when the part before ended."""
 
 
 def processor_seconds() -> float:
@@ -65,6 +66,10 @@ class Part(NamedTuple):
     fixtures: list[tuple[str, float, float]]
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    session.config.stash[BEGAN] = processor_seconds()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
@@ -82,23 +87,35 @@ def pytest_fixture_setup(
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
     report = yield
     ended = processor_seconds()
-    report.processor = ended - item.config.stash.get(BEGAN, ended)
+    report.processor = ended - item.config.stash[BEGAN]
     report.fixtures = item.stash.get(FIXTURES, []) if report.when == "setup" else []
     item.config.stash[BEGAN] = ended
     return report
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Runs where the run is controlled; reports of pytest-xdist's workers arrive there with what was noted above."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Opens the file once: a test may be another user for a while."""
     path = os.environ.get(VARIABLE)
-    if path is None or "PYTEST_XDIST_WORKER" in os.environ:
-        return
-    with open(path, "a", encoding="utf-8") as file:
-        noted: Any = report
-        part = Part(
-            noted.nodeid, str(noted.when), noted.outcome, noted.duration, noted.processor, noted.fixtures
-        )
-        file.write(json.dumps(part) + "\n")
+    if (
+        path is not None and "PYTEST_XDIST_WORKER" not in os.environ
+    ):  # their reports arrive where the run is controlled
+        config.pluginmanager.register(Notes(Path(path)))
+
+
+class Notes:
+    """Writes down what the reports of tests say."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", encoding="utf-8", buffering=1)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        processor = getattr(report, "processor", 0.0)  # not there where a worker crashed
+        fixtures = getattr(report, "fixtures", [])
+        part = Part(report.nodeid, report.when, report.outcome, report.duration, processor, fixtures)
+        self._file.write(json.dumps(part) + "\n")
+
+    def pytest_unconfigure(self) -> None:
+        self._file.close()
 
 
 def read(path: Path) -> list[Part]:

@@ -35,11 +35,11 @@ class Count(NamedTuple):
     what: str
 
 
-# Of a stride, the smaller is the more: every 150th operation fails, or every 23rd.
+# Of a stride, the smaller is the more: every 300th operation fails, or every 23rd.
 COUNTS = {
-    "whole_app_trials": Count(90, 2_000, "simulated trials of the whole application"),
+    "whole_app_trials": Count(45, 2_000, "simulated trials of the whole application"),
     "postgres_app_trials": Count(None, 50, "the same on three PostgreSQL engines, whose connections are cut"),
-    "writer_trials": Count(15, 100, "simulated trials of the writer, on each engine"),
+    "writer_trials": Count(8, 100, "simulated trials of the writer, in tier 1 on SQLite alone"),
     "postgres_trials": Count(None, 12, "the same there, on the three PostgreSQL engines"),
     "writer_scripts": Count(15, 60, "random scripts of commands with cancellations"),
     "model_histories": Count(15, 50, "random histories on which the engines are compared"),
@@ -51,7 +51,7 @@ COUNTS = {
     "power_cuts": Count(60, 300, "power cuts at each durability"),
     "power_cuts_without_syncs": Count(40, 100, "power cuts of an engine that never syncs"),
     "connection_cuts": Count(20, 1_000, "cuts of connections to PostgreSQL, at random bytes"),
-    "disk_fault_stride": Count(150, 23, "from one failing disk operation to the next"),
+    "disk_fault_stride": Count(300, 23, "from one failing disk operation to the next"),
     "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),
     "kills": Count(1, 10, "kills with SIGKILL under load"),
     "worker_kills": Count(2, 12, "kills with SIGKILL of workers and of their server"),

@@ -16,7 +16,7 @@ from forq_trio.model import limits
 from support.effort import count, many_trials, soak_seconds
 from support.real_server import SECRET, real_server
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 MESSAGES = 2_000
 AT_ONCE = 1_000

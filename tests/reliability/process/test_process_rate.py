@@ -7,7 +7,7 @@ import pytest
 from forq_trio import ForqClient, NewMessage, Rate, RatePer
 from support.real_server import SECRET, real_server
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 LEASE_MS = 3_600_000
 RATE = Rate(6, 60_000)

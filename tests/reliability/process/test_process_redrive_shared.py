@@ -14,7 +14,7 @@ from support.real_server import SECRET, RealServer, real_server
 
 from .test_process_redrive import MESSAGES, make_dead_letters, until_moved
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 SERVERS = 3
 RATE = 10

@@ -76,7 +76,11 @@ def postgres_store(shared_database) -> Store:
     return store
 
 
-@pytest.fixture(params=[*STORES, pytest.param("postgres", marks=pytest.mark.tier2)], name="store")
+# In tier 1 on the engine that most have; the oracle is compared with it in tests/conformance.
+@pytest.fixture(
+    params=["sqlite", *(pytest.param(each, marks=pytest.mark.tier2) for each in ("memory", "postgres"))],
+    name="store",
+)
 def _store(request) -> Store:
     return STORES.get(request.param) or request.getfixturevalue("postgres_store")
 
