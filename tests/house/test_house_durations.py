@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.durations import VARIABLE, Part, by, by_fixture, folder_of, read, table
+from support.durations import Part, by, by_fixture, folder_of, read, table
 
 TESTS = """
 import subprocess
@@ -59,7 +59,7 @@ def test_each_part_is_noted_with_its_fixtures_and_their_processes(tmp_path, work
         cwd=tmp_path,
         env=os.environ
         | {
-            VARIABLE: str(path),
+            "FORQ_TEST_DURATIONS": str(path),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTHONPATH": str(Path(__file__).parents[1]),
         },

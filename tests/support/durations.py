@@ -21,7 +21,6 @@ import pytest
 
 from support.tiers import processor_seconds as ended_seconds
 
-VARIABLE = "FORQ_TEST_DURATIONS"
 SLOWEST = 50
 FIXTURES = pytest.StashKey[list[tuple[str, float, float]]]()
 BEGAN = pytest.StashKey[float]()
@@ -95,7 +94,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Opens the file once: a test may be another user for a while."""
-    path = os.environ.get(VARIABLE)
+    path = os.environ.get("FORQ_TEST_DURATIONS")
     if (
         path is not None and "PYTEST_XDIST_WORKER" not in os.environ
     ):  # their reports arrive where the run is controlled
