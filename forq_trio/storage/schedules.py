@@ -1,4 +1,4 @@
-"""Schedules: what engines decide alike. Rule 19 of storage/engine.py says when runs are sent; the times are in
+"""Schedules: what engines decide alike. relational/operations/schedules.py says when runs are sent; the times are in
 forq_trio/schedules.
 """
 

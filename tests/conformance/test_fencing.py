@@ -1,4 +1,4 @@
-"""Only the holder of the current receipt can change a claimed message (engine rule 5, contract F4, F5)."""
+"""Only the holder of the current receipt can change a claimed message (contract F4, F5)."""
 
 import pytest
 

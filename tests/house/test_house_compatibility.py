@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from forq_trio.storage import engine
-
 # Contracts by the first letters of their numbers: Forq, Sasquatch, DelayedQueue, pgq, SQS.
 NUMBER = re.compile(r"(?<![%\w])([FSDPQ])([1-9][0-9]?)\b(?:(?:-| to )\1([1-9][0-9]?)\b)?")
 PROMISE = re.compile(r"\bpromises? [0-9]")
@@ -97,15 +95,9 @@ def test_every_behaviour_has_a_test_that_shows_it(sections) -> None:
     assert without == [number for number, text in sections["pgq.md"].items() if "*Not yet*" in text]
 
 
-def test_every_rule_of_the_engine_that_is_named_is_there(texts) -> None:
-    rules = set(re.findall(r"^(\d+)\. ", engine.__doc__ or "", re.MULTILINE))
-    assert rules
-    missing = {
-        place: sorted(set(RULE.findall(text)) - rules)
-        for place, text in texts.items()
-        if set(RULE.findall(text)) - rules
-    }
-    assert missing == {}
+def test_rules_of_the_engine_are_named_by_their_file(texts) -> None:
+    """storage/engine.py lists the files; a number would have to be looked up there."""
+    assert {place: found for place, text in texts.items() if (found := RULE.findall(text))} == {}
 
 
 def test_promises_have_no_numbers(texts) -> None:

@@ -25,7 +25,7 @@ Query = Callable[..., list[Any]]
 
 _NAME = re.compile(r"^-- (name|columns|condition): *(.*)$", re.MULTILINE)
 _PART = re.compile(r"\$([a-z]\w*)")
-_INSERT = re.compile(r"INSERT INTO \w+ \(([^()]*)\)\s+VALUES \(([^()]*)\)")
+_INSERT = re.compile(r"[A-Z]+ INTO \w+ \(([^()]*)\)\s+VALUES \(([^()]*)\)")
 _MARK = "-- rows of: one thing\n"
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 

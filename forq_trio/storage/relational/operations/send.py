@@ -165,22 +165,11 @@ def store(
         seq += 1
         message_id = next_id()
         status = DELAYED if due_ms > now_ms else READY
+        plain = (seq, message_id, queue, status, due_ms, now_ms, expires_after, message.priority)
         row: tuple[Any, ...]
         if in_order and not is_dlq and key is None and _is_plain(message):
             message_size = len(content) if content.isascii() else len(content.encode())
-            row = (
-                seq,
-                message_id,
-                queue,
-                status,
-                due_ms,
-                now_ms,
-                expires_after,
-                message.priority,
-                seq,
-                message_size,
-                content,
-            )
+            row = (*plain, seq, message_size, content)
             tx.inserts.plain.append(row)
         else:
             message_size = message_bytes(content, message.attributes)
@@ -188,20 +177,7 @@ def store(
                 tx, queue, rules.order, message.group, seq, due_ms, message.priority, status
             )
             in_order = in_order and group_id is None
-            row = (
-                seq,
-                message_id,
-                queue,
-                status,
-                due_ms,
-                now_ms,
-                expires_after,
-                message.priority,
-                position,
-                message_size,
-                content,
-            )
-            row = (*row, is_dlq, *_own(message, group_id, key))
+            row = (*plain, position, message_size, content, is_dlq, *_own(message, group_id, key))
             tx.inserts.others.append(row)
             if message.dead_letter_queue:
                 tx.counts.make_known(message.dead_letter_queue)
