@@ -50,6 +50,7 @@ COUNTS = {
     "order_histories": Count(10, 40, "random histories of order and deduplication"),
     "power_cuts": Count(60, 300, "power cuts at each durability"),
     "power_cuts_without_syncs": Count(40, 100, "power cuts of an engine that never syncs"),
+    "mixed_batches": Count(5, 100, "random batches of three kinds of commands, whose waits are counted"),
     "connection_cuts": Count(20, 1_000, "cuts of connections to PostgreSQL, at random bytes"),
     "disk_fault_stride": Count(300, 23, "from one failing disk operation to the next"),
     "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),

@@ -1,5 +1,6 @@
 """What a batch waits for does not grow with it: every wait is a round trip to the database, with the gate held."""
 
+from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
@@ -9,6 +10,7 @@ from forq_trio.model.commands import COMMANDS
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support import waits_of_messages, waits_of_work
+from support.effort import count, many_trials
 from support.postgres import empty
 from support.waits_of import CASES, World
 
@@ -18,15 +20,15 @@ LOGGED = {"discards", "purges_the_history", "trims_the_history", "trims_events"}
 assert waits_of_messages, waits_of_work
 
 
-def waits(url: str, name: str, n: int) -> int:
-    """How often the batch of n waited."""
-    kind, prepare = CASES[name]
+def waits(url: str, names: Sequence[str], n: int) -> int:
+    """How often the batch of n of each waited."""
     empty(url)
-    settings = EngineSettings(history=name in LOGGED, events=name in LOGGED)
-    with closing(PostgresEngine(url, settings, "normal")) as engine:
+    logged = not LOGGED.isdisjoint(names)
+    with closing(PostgresEngine(url, EngineSettings(history=logged, events=logged), "normal")) as engine:
         world = World(engine)
-        commands = prepare(world, n)
-        assert kind is None or any(type(command) is kind for command in commands)
+        commands = [command for name in names for command in CASES[name][1](world, n)]
+        kinds = {type(command) for command in commands}
+        assert {kind for name in names if (kind := CASES[name][0]) is not None} <= kinds
         engine.connection.waits = 0
         world.run_counted(commands)
         return engine.connection.waits
@@ -59,17 +61,29 @@ GROWING = {
     "releases_leases",
 }
 """They wait more often, but no more than WAITS_OF_A_STEP_MAX times: the next batch goes on with the others."""
+CHANGE_THE_OTHERS = {"groups_that_are_freed", "limits_that_are_lifted", "pauses_schedules"}
+"""They prepare queues and schedules so that others, prepared before, have nothing to do."""
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_batch_of_many_waits_as_often_as_one(empty_tables, name):
     kind = CASES[name][0]
     weight = 1 if kind is None or not isinstance(kind.traits.weighs, int) else kind.traits.weighs
-    few, many = (waits(empty_tables, name, n) for n in (1, min(MANY, limits.COMMIT_MESSAGES_MAX // weight)))
+    few, many = (waits(empty_tables, [name], n) for n in (1, min(MANY, limits.COMMIT_MESSAGES_MAX // weight)))
     if name in GROWING:
         assert few + 1 < many <= limits.WAITS_OF_A_STEP_MAX + few
     else:
         assert many <= few + 1
+
+
+@many_trials
+def test_random_batches_of_several_kinds_wait_no_longer_than_their_steps_may(empty_tables, rng):
+    """Where one kind changes what another one reads, the other reads anew for each command, up to that bound."""
+    names = sorted(set(CASES) - GROWING - LOGGED - CHANGE_THE_OTHERS)
+    for _ in range(count("mixed_batches")):
+        chosen = rng.sample(names, 3)
+        few, many = (waits(empty_tables, chosen, n) for n in (1, 4 * limits.WAITS_OF_A_STEP_MAX))
+        assert many <= few + 2 * limits.WAITS_OF_A_STEP_MAX, chosen
 
 
 def test_every_command_is_counted():
