@@ -96,8 +96,9 @@ def test_every_behaviour_has_a_test_that_shows_it(sections) -> None:
 
 
 def test_rules_of_the_engine_are_named_by_their_file(texts) -> None:
-    """storage/engine.py lists the files; a number would have to be looked up there."""
-    assert {place: found for place, text in texts.items() if (found := RULE.findall(text))} == {}
+    """storage/engine.py lists the files; a number would have to be looked up there. Migrations stay as they are."""
+    found = {place: RULE.findall(text) for place, text in texts.items() if "/migrations/" not in place}
+    assert {place: numbers for place, numbers in found.items() if numbers} == {}
 
 
 def test_promises_have_no_numbers(texts) -> None:

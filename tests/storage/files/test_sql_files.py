@@ -26,9 +26,9 @@ def test_a_statement_may_be_marked_as_one_whose_rows_depend_on_one_thing(tmp_pat
 
 def test_the_places_in_a_row_are_those_of_its_columns() -> None:
     statement = sql.load("engine")["select_ready"]
-    columns = re.findall(r"\w+", statement.partition("FROM")[0].replace("CAST(bytes AS INTEGER)", "bytes"))[
-        1:
-    ]
+    columns = re.findall(
+        r"\w+", statement.partition("FROM")[0].replace("CAST(bytes AS INTEGER) AS bytes", "bytes")
+    )[1:]
     assert [getattr(row, name.upper()) for name in columns] == list(range(15))
     assert len(get_args(row.ReadyRow)) == 15
 

@@ -1,4 +1,4 @@
--- The tokens of queues with a rate.
+-- The tokens of queues with a rate (storage/engine.py's rule 18).
 --
 -- group_id   the group whose bucket this is, '' for that of the queue
 -- count, period_ms   the rate by which the bucket is filled; of another one the bucket no longer counts
