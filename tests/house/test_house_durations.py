@@ -57,7 +57,7 @@ def test_each_part_is_noted_with_its_fixtures_and_their_processes(tmp_path, work
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "support.durations", *workers],
         cwd=tmp_path,
-        env=os.environ
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
         | {
             "FORQ_TEST_DURATIONS": str(path),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
