@@ -18,11 +18,11 @@ from threading import Timer
 import trio
 
 from forq_trio.config.settings import Config
-from forq_trio.config.values import Address
+from forq_trio.config.values import HostPort
 from forq_trio.http.access import Access, ApiKeyGate
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.health import About, HealthCheck
-from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.http.forq_api.openapi import openapi_routes
 from forq_trio.http.forq_api.refusals import error_body_start, transport_answer
 from forq_trio.http.forq_api.routes import forq_routes
@@ -51,7 +51,7 @@ from forq_trio.system import System, open_system
 from forq_trio.telemetry import log
 from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.log import LogEvent
-from forq_trio.ui.start import Ui, build_ui
+from forq_trio.ui.start import RunningUi, build_ui
 
 FORCED_EXIT_CODE = 70
 FORCED_EXIT_SECONDS = limits.SHUTDOWN_SECONDS_MAX + 30.0
@@ -105,7 +105,7 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             events=Retention(config.events_hours, config.events_max_mib),
         ) as system:
             fit = allow_connections(with_ui=bool(ui_listeners))
-            ui: Ui | None = None
+            ui: RunningUi | None = None
             gauges = replace(
                 system.gauges,
                 budgets=lambda: server.budgets | system.writer.budgets,
@@ -162,10 +162,10 @@ def _stop_signals() -> list[signal.Signals]:
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*always, signal.SIGHUP]
 
 
-def _url(config: Config, address: Address, port: int) -> str:
+def _url(config: Config, address: HostPort, port: int) -> str:
     """The URL of an address, for clients on this machine."""
     host = "localhost" if address.host in ("", "0.0.0.0", "::") else address.host
-    return f"{'http' if config.tls_cert is None else 'https'}://{Address(host, port)}"
+    return f"{'http' if config.tls_cert is None else 'https'}://{HostPort(host, port)}"
 
 
 def _tune_collector() -> None:
@@ -194,7 +194,7 @@ async def _listen_all(config: Config) -> tuple[list[socket.socket], list[socket.
         ) from None
 
 
-async def _listen(address: Address) -> list[socket.socket]:
+async def _listen(address: HostPort) -> list[socket.socket]:
     try:
         return await open_listeners(address.host, address.port)
     except OSError as error:
@@ -238,7 +238,7 @@ def _sweep_seconds(config: Config) -> Mapping[SweepKind, float]:
 
 
 @asynccontextmanager
-async def _serving(server: Server, ui: Ui | None, system: System) -> AsyncIterator[None]:
+async def _serving(server: Server, ui: RunningUi | None, system: System) -> AsyncIterator[None]:
     """Serve while the body runs, then drain. The process exits after FORCED_EXIT_SECONDS at the latest."""
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve)
@@ -306,7 +306,7 @@ def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admi
         metrics_gate = ApiKeyGate(
             config.metrics_auth_secret, throttle, trust_proxy_headers=config.trust_proxy_headers
         )
-        routes += Metrics(system.counters, gauges).routes(metrics_gate)
+        routes += MetricsPage(system.counters, gauges).routes(metrics_gate)
     routes += openapi_routes(routes, _version())
     if config.sasquatch_enabled:
         routes += sasquatch_routes(

@@ -20,7 +20,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.broker.quotas import quotas
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.embedded.guest import in_asyncio
-from forq_trio.jobs.backup import Backups, BackupSettings
+from forq_trio.jobs.backup import BackupJob, BackupSettings
 from forq_trio.jobs.board import REDRIVES, JobBoard, RunNow, of_all, own_runs
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import (
@@ -43,7 +43,7 @@ from forq_trio.jobs.peers import Peers
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
 from forq_trio.jobs.runs import JobReport, Runs
-from forq_trio.jobs.supervisor import Job, supervise
+from forq_trio.jobs.supervisor import SupervisedJob, supervise
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
@@ -75,7 +75,7 @@ class System:
     broker: Broker
     counters: Counters
     jobs: JobBoard
-    backups: Backups
+    backups: BackupJob
     clock: Clock
     started_at: int
     housekeeping: Housekeeping
@@ -164,7 +164,7 @@ async def open_system(
     database = DatabaseWatch(readers)
     periodic += [] if engine.listen is None else [database_job(database)]
     periodic += _retention_jobs(writer, clock, history, events, housekeeping)
-    backups = Backups(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
+    backups = BackupJob(engine, writer, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
     _report(broker, counters, board, clock)
     system = System(
@@ -201,7 +201,7 @@ def _report(broker: Broker, counters: Counters, board: JobBoard, clock: Clock) -
 
 @asynccontextmanager
 async def _running(
-    system: System, readers: ReaderPool, others: Sequence[Job], periodic: Sequence[Periodic]
+    system: System, readers: ReaderPool, others: Sequence[SupervisedJob], periodic: Sequence[Periodic]
 ) -> AsyncIterator[None]:
     """Run the writer, the jobs and the tasks over dead letters while the body runs."""
     broker, writer = system.broker, system.writer
@@ -234,10 +234,10 @@ async def _running(
 
 def _of_shared_databases(
     engine: Engine, writer: WriterActor, broker: Broker, *, monitored: bool
-) -> list[Job]:
+) -> list[SupervisedJob]:
     """The jobs on a database that others use, too. The tasks over dead letters are told of it."""
     broker.redrive_tasks.shared = engine.listen is not None
-    jobs: list[Job] = []
+    jobs: list[SupervisedJob] = []
     if engine.listen is not None:
         jobs.append(Peers(engine.listen, writer, broker.known_processes))
     if engine.tables_urls is not None:
@@ -305,7 +305,7 @@ def _guards(
     counters: Counters,
     housekeeping: Housekeeping,
     disk_reserve_bytes: int,
-) -> list[Job]:
+) -> list[SupervisedJob]:
     """The jobs that look after the database's files; `housekeeping` gets those that the writer tells of progress."""
     if engine.log is None:
         return [SendsAgain(writer)]
@@ -322,7 +322,7 @@ def gauges_of(
     monitor: Monitor,
     queue_gauges: QueueGauges,
     compaction: Compaction,
-    backups: Backups,
+    backups: BackupJob,
     checkpointer: Checkpointer | None,
     database: DatabaseWatch,
 ) -> Gauges:
@@ -360,7 +360,7 @@ def _hurry(checkpointer: Checkpointer | None) -> Callable[[], None]:
 def _board(
     periodic: Sequence[Periodic],
     checkpointer: Checkpointer | None,
-    backups: Backups,
+    backups: BackupJob,
     compaction: Compaction,
     broker: Broker,
     clock: Clock,

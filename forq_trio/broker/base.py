@@ -3,8 +3,8 @@
 import trio
 from msgspec import Struct
 
+from forq_trio.broker.access_tokens import AccessTokens
 from forq_trio.broker.bound import BoundQueues
-from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.broker.known_workers import KnownWorkers
@@ -42,7 +42,7 @@ class BrokerBase:
         self.known = Known(writer, self.bound.counted)
         self.known_workers = KnownWorkers(clock)
         self.known_processes = KnownProcesses(clock, lambda: writer.parked.total)
-        self.keys = Keys(writer, clock)
+        self.keys = AccessTokens(writer, clock)
         self.sessions = Sessions(writer, clock)
         self.leases = Leases(writer, clock)
         readers.put_back = self.leases.put_back

@@ -31,10 +31,10 @@ from forq_trio.writer_actor import WriterActor
 AnswerT = TypeVar("AnswerT")
 
 
-class Tables(Consuming, Protocol):
+class BoundTables(Consuming, Protocol):
     """Tables of applications, as `forq_trio.pgq` has them. Cancelled, a method ends what it does and returns."""
 
-    def bounded(self, attempts_max: int) -> "Tables":
+    def bounded(self, attempts_max: int) -> "BoundTables":
         """The same tables with this bound on deliveries."""
         ...
 
@@ -59,7 +59,7 @@ class Tables(Consuming, Protocol):
     def close(self) -> None: ...
 
 
-class Settlement(NamedTuple):
+class TableSettlement(NamedTuple):
     """How receipts of a table are settled. event, reason: what is counted for each that was current, "" for nothing."""
 
     settle: Callable[[Consuming, str, list[str]], Awaitable[list[ReceiptResult]]]
@@ -75,7 +75,7 @@ class BoundQueues:
 
     name = "tables"
 
-    def __init__(self, writer: WriterActor, tables: Tables | None, counters: Counters | None) -> None:
+    def __init__(self, writer: WriterActor, tables: BoundTables | None, counters: Counters | None) -> None:
         self._writer = writer
         self._tables = tables
         self._counters = counters
@@ -108,7 +108,7 @@ class BoundQueues:
             raise QueueBound(f"the queue is bound to the table {table!r}: {what} is not possible")
 
     async def check(self, table: str) -> None:
-        """Raise FeatureUnavailable where there are no tables, and what `Tables.check` raises."""
+        """Raise FeatureUnavailable where there are no tables, and what `BoundTables.check` raises."""
         if self._tables is None:
             raise FeatureUnavailable
         with self._share("inbox"):
@@ -193,7 +193,7 @@ class BoundQueues:
             raise MalformedReceipt
 
     async def settle(
-        self, queue: str, table: str, receipts: Sequence[str], settlement: Settlement
+        self, queue: str, table: str, receipts: Sequence[str], settlement: TableSettlement
     ) -> list[ReceiptResult]:
         """Settle these receipts; one that is malformed is refused alone."""
         known = list(dict.fromkeys(text for text in receipts if self._opened.is_receipt(text)))
@@ -242,16 +242,16 @@ class BoundQueues:
             self._tables.close()
 
     @property
-    def _opened(self) -> Tables:
+    def _opened(self) -> BoundTables:
         assert self._tables is not None
         self._is_used.set()
         return self._tables
 
-    def _bounded(self, queue: str) -> Tables:
+    def _bounded(self, queue: str) -> BoundTables:
         """The tables with the bound on deliveries that the queue has."""
         return self._opened.bounded(self._writer.snapshot().rules(queue).max_attempts)
 
-    async def _call(self, queue: str, call: Callable[[Tables], Awaitable[AnswerT]]) -> AnswerT:
+    async def _call(self, queue: str, call: Callable[[BoundTables], Awaitable[AnswerT]]) -> AnswerT:
         if self._calls[queue] >= limits.BOUND_CALLS_MAX:
             raise Overloaded(f"too many calls wait for the table of {queue}")
         self._calls[queue] += 1

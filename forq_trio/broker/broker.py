@@ -12,13 +12,13 @@ from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.finished import Finished
 from forq_trio.broker.offers import Offers
-from forq_trio.broker.outboxes import Outboxes
+from forq_trio.broker.outboxes import OutboxCalls
 from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
-from forq_trio.broker.schedules import Schedules
+from forq_trio.broker.schedules import ScheduleCalls
 from forq_trio.broker.tokens import Tokens
-from forq_trio.broker.workers import Workers
+from forq_trio.broker.workers import WorkerCalls
 from forq_trio.model import commands
 from forq_trio.model.clock import Clock
 from forq_trio.readers.pool import ReaderPool
@@ -26,7 +26,16 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Broker(
-    Publishing, Outboxes, Offers, Receives, Administration, Finished, Schedules, Tokens, Compactions, Workers
+    Publishing,
+    OutboxCalls,
+    Offers,
+    Receives,
+    Administration,
+    Finished,
+    ScheduleCalls,
+    Tokens,
+    Compactions,
+    WorkerCalls,
 ):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 

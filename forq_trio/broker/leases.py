@@ -15,7 +15,13 @@ import trio
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
-from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_consumer_name, consumer_key
+from forq_trio.model.consumers import (
+    ConsumerGauges,
+    PipelineConsumer,
+    Settling,
+    check_consumer_name,
+    consumer_key,
+)
 from forq_trio.model.errors import ConsumerNotFound, ServiceError, Stopping
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.values import seen
@@ -136,7 +142,7 @@ class Leases:
 
     async def _acknowledge(
         self, queue: str, name: str, generation: int, number: int, made_at: int | None, deadline: float
-    ) -> Consumer:
+    ) -> PipelineConsumer:
         step = commands.SettleLease(queue, name, generation, number, Settling.ACKNOWLEDGE, made_at)
         while True:
             consumer = await self._writer.execute(step)
@@ -152,7 +158,7 @@ class Leases:
     async def delete(self, queue: str, name: str, *, seconds: float | None = None) -> bool:
         """See `Broker.delete_consumer`; False where it is not forgotten yet after `seconds`."""
         deadline = _deadline(seconds)
-        consumer: Consumer | None = find_consumer(self._writer.snapshot(), queue, name)
+        consumer: PipelineConsumer | None = find_consumer(self._writer.snapshot(), queue, name)
         generation = None
         while consumer is not None and (generation is None or trio.current_time() < deadline):
             forget = commands.ForgetConsumer(queue, name, generation)
@@ -163,8 +169,8 @@ class Leases:
         return consumer is None
 
     async def _give_back(
-        self, consumer: Consumer, how: Settling, deadline: float = inf, generation: int | None = None
-    ) -> Consumer:
+        self, consumer: PipelineConsumer, how: Settling, deadline: float = inf, generation: int | None = None
+    ) -> PipelineConsumer:
         """Settle all unsettled leases, step by step, until `deadline`."""
         last = consumer.unsettled[-1].number if consumer.unsettled else 0
         while consumer.open is not None and consumer.open.number <= last:
@@ -197,7 +203,7 @@ class Leases:
         page = keys[:limit]
         return [self.info(known[key]) for key in page], page[-1] if len(keys) > limit else None
 
-    def info(self, consumer: Consumer) -> ConsumerInfo:
+    def info(self, consumer: PipelineConsumer) -> ConsumerInfo:
         """A consumer as callers see it."""
         counts = self._writer.snapshot().counts.get(consumer.queue)
         unsettled = consumer.unsettled
@@ -239,9 +245,9 @@ class Leases:
             raise failed
         return count
 
-    async def _settle_idle(self, consumer: Consumer) -> bool:
+    async def _settle_idle(self, consumer: PipelineConsumer) -> bool:
         """`settle_unused` of one consumer; True if its lease ended."""
-        known: Consumer | None = consumer
+        known: PipelineConsumer | None = consumer
         ended = False
         if consumer.settling is not None or consumer.open_lease_expired(self._clock.now_ms()):
             known = await self._give_back(consumer, Settling.EXPIRE)
@@ -263,7 +269,7 @@ class Leases:
         return gauges
 
 
-def find_consumer(snapshot: Snapshot, queue: str, name: str) -> Consumer:
+def find_consumer(snapshot: Snapshot, queue: str, name: str) -> PipelineConsumer:
     """The consumer. Raises InvalidQueueName, InvalidName, ConsumerNotFound."""
     check_names(queue, name)
     found = snapshot.consumers.get(consumer_key(queue, name))
@@ -291,7 +297,7 @@ def _check_numbers(generation: int, number: int) -> None:
     check_range("number", number, 1, limits.SEQUENCE_MAX)
 
 
-def _lease_of(consumer: Consumer, number: int) -> ConsumerLease:
+def _lease_of(consumer: PipelineConsumer, number: int) -> ConsumerLease:
     lease = consumer.readable(number)
     if lease is None:  # none was ready
         return ConsumerLease(number, 0, 0, 0, complete=True, acknowledged=consumer.acknowledged)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Command, Purged
+from forq_trio.model.commands import Command, PurgeStep
 from forq_trio.writer_actor import WriterActor
 
 ItemT = TypeVar("ItemT")
@@ -30,7 +30,7 @@ async def execute_in_parts(
 
 async def purge_in_steps(
     writer: WriterActor,
-    step: Callable[[str, int | None], Command[Purged]],
+    step: Callable[[str, int | None], Command[PurgeStep]],
     queue: str,
     on_step: Callable[[int], None],
 ) -> int:

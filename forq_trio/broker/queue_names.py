@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from forq_trio.model.commands import NameQueues
 from forq_trio.model.errors import ForqError
-from forq_trio.model.holders import HOLDER, Kind
+from forq_trio.model.holders import HOLDER, HolderKind
 from forq_trio.writer_actor import WriterActor
 
 
@@ -13,7 +13,7 @@ async def name_queues(writer: WriterActor, *queues: str | None) -> None:
 
     Raises TooManyQueues where the token has made as many as it may, and what `WriterActor.execute` raises.
     """
-    if HOLDER.get().kind is Kind.TOKEN:  # also asked below: here it makes a send of the secret cheaper
+    if HOLDER.get().kind is HolderKind.TOKEN:  # also asked below: here it makes a send of the secret cheaper
         for refusal in (await refused_queues(writer, queues)).values():
             raise refusal
 
@@ -21,7 +21,7 @@ async def name_queues(writer: WriterActor, *queues: str | None) -> None:
 async def refused_queues(writer: WriterActor, queues: Iterable[str | None]) -> dict[str, ForqError]:
     """`name_queues`; returns the errors of those that may not be made."""
     holder = HOLDER.get()
-    if holder.kind is not Kind.TOKEN:
+    if holder.kind is not HolderKind.TOKEN:
         return {}
     known = writer.snapshot().counts
     new = tuple(dict.fromkeys([queue for queue in queues if queue and queue not in known]))

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar, overload
 
 from forq_trio.broker.base import BrokerBase
-from forq_trio.broker.bound import Settlement
+from forq_trio.broker.bound import TableSettlement
 from forq_trio.broker.parts import execute_in_parts
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands, limits
@@ -92,7 +92,7 @@ class Receives(BrokerBase):
             queue,
             receipts,
             lambda known: commands.Ack(queue, known),
-            Settlement(lambda tables, table, known: tables.ack(table, known), ACKED),
+            TableSettlement(lambda tables, table, known: tables.ack(table, known), ACKED),
         )
 
     @overload
@@ -136,7 +136,7 @@ class Receives(BrokerBase):
             check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         if reason is not None:
             check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
-        settlement = Settlement(
+        settlement = TableSettlement(
             lambda tables, table, known: tables.nack(
                 table, known, delay_ms=delay_ms, reason=reason, final=final
             ),
@@ -167,8 +167,8 @@ class Receives(BrokerBase):
         return await self._settle(
             queue,
             receipts,
-            lambda known: commands.Discard(queue, known, reason),
-            Settlement(
+            lambda known: commands.DiscardMessages(queue, known, reason),
+            TableSettlement(
                 lambda tables, table, known: tables.discard(table, known, reason=reason),
                 CLEANED_UP,
                 "consumer",
@@ -198,7 +198,7 @@ class Receives(BrokerBase):
             queue,
             receipts,
             lambda known: commands.Extend(queue, known, length_ms),
-            Settlement(lambda tables, table, known: tables.extend(table, known, length_ms)),
+            TableSettlement(lambda tables, table, known: tables.extend(table, known, length_ms)),
         )
 
     @overload
@@ -218,7 +218,7 @@ class Receives(BrokerBase):
             queue,
             receipts,
             lambda known: commands.Release(queue, known, delay_ms),
-            Settlement(
+            TableSettlement(
                 lambda tables, table, known: tables.release(table, known, delay_ms=delay_ms), RELEASED
             ),
         )
@@ -276,7 +276,7 @@ class Receives(BrokerBase):
         queue: str | None,
         receipts: OneReceipt | ManyReceipts,
         command: Callable[[tuple[Receipt, ...]], Command[tuple[OutcomeT, ...]]],
-        of_table: Settlement,
+        of_table: TableSettlement,
     ) -> ReceiptResult | list[ReceiptResult]:
         """Apply `command` to all receipts at once, without those that are malformed."""
         if queue is not None:

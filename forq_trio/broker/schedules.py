@@ -10,7 +10,7 @@ from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range, encode
 from forq_trio.model.errors import InvalidRequest, ScheduleNotFound
-from forq_trio.model.holders import HOLDER, Kind
+from forq_trio.model.holders import HOLDER, HolderKind
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import (
     ChangedSchedule,
@@ -22,12 +22,12 @@ from forq_trio.model.schedules import (
     check_schedule_name,
 )
 from forq_trio.model.values import seen
-from forq_trio.schedules.times import Runs, check_timing
+from forq_trio.schedules.times import NominalTimes, check_timing
 
 TimingT = TypeVar("TimingT", bound=Timing)
 
 
-class Schedules(BrokerBase):
+class ScheduleCalls(BrokerBase):
     """Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
     async def save_schedule(
@@ -64,7 +64,7 @@ class Schedules(BrokerBase):
         schedule, latest = found
         next_run = schedule.next_run
         behind = self._clock.now_ms() if next_run is None else next_run - 1
-        coming = Runs(schedule, schedule.made_at).next(behind, limits.NEXT_RUNS_DEFAULT)
+        coming = NominalTimes(schedule, schedule.made_at).next(behind, limits.NEXT_RUNS_DEFAULT)
         return ScheduleDetails(schedule, tuple(coming), latest)
 
     async def schedules(
@@ -89,7 +89,7 @@ class Schedules(BrokerBase):
         async with self._timings:
             check_timing(timing)
         behind = self._clock.now_ms()
-        runs = Runs(timing, behind)
+        runs = NominalTimes(timing, behind)
         found: list[NextRun] = []
         while len(found) < count:
             async with self._timings:  # the rarest one takes about a millisecond
@@ -131,7 +131,7 @@ class Schedules(BrokerBase):
 def _by() -> str | None:
     """The access token for which this call is made; None for the secret."""
     holder = HOLDER.get()
-    return holder.name if holder.kind is Kind.TOKEN else None
+    return holder.name if holder.kind is HolderKind.TOKEN else None
 
 
 def _checked(kind: type[TimingT], value: Timing) -> TimingT:

@@ -8,7 +8,7 @@ from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, ForqError, MessageInFlight, MessageNotFound
-from forq_trio.model.holders import HOLDER, Kind
+from forq_trio.model.holders import HOLDER, HolderKind
 from forq_trio.model.messages import (
     MessageOptions,
     NewMessage,
@@ -91,7 +91,7 @@ class Sends(BrokerBase):
         queues: of the messages. results: None for each that is not refused so far. of_all: the queue of all of them,
         for which it is raised.
         """
-        if HOLDER.get().kind is not Kind.TOKEN:
+        if HOLDER.get().kind is not HolderKind.TOKEN:
             return
         sent = [each for each in zip(queues, messages, results, strict=True) if each[2] is None]
         named = [name for queue, message, _ in sent for name in (queue, message.dead_letter_queue)]

@@ -10,7 +10,7 @@ from forq_trio.model.processes import ProcessInfo
 from forq_trio.model.workers import WorkerInfo, WorkerReport
 
 
-class Workers(BrokerBase):
+class WorkerCalls(BrokerBase):
     """Nothing of this is stored: after a restart the server knows a worker from its next report on."""
 
     async def report_worker(self, report: WorkerReport, *, key: Key = SECRET) -> None:

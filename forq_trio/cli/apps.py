@@ -9,7 +9,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago, echo
-from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _SHOWN_QUEUES_MAX = 3
 _COLUMNS = (
     Column("app"),
-    Column("version", Kind.NUMBER),
+    Column("version", CellKind.NUMBER),
     Column("queues"),
     Column("made by"),
-    Column("published", Kind.NUMBER),
+    Column("published", CellKind.NUMBER),
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import click
 
-from forq_trio.cli.exits import Failure
+from forq_trio.cli.exits import CliFailure
 from forq_trio.cli.output import visible
 
 
@@ -17,7 +17,7 @@ def confirm(question: Callable[[], str], *, doing: str, otherwise: str = "nothin
     if not sys.stdin.isatty():
         raise click.UsageError(f"without a terminal to ask on, {doing} needs --yes")
     if not click.confirm(visible(question()), err=True):
-        raise Failure(otherwise)
+        raise CliFailure(otherwise)
 
 
 def confirm_deletion(what: Callable[[], str], *, doing: str = "purging") -> None:

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.client.address import address_of
 from forq_trio.model.secrets import why_no_secret
 
@@ -21,9 +21,9 @@ def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
     try:
         return ForqClient(url, secret, retry_seconds=retry_seconds)
     except OSError as problem:
-        raise Failure(problem.strerror or type(problem).__name__, Exit.USAGE) from None
+        raise CliFailure(problem.strerror or type(problem).__name__, Exit.USAGE) from None
     except ValueError as problem:
-        raise Failure(f"the proxy of the environment cannot be used: {problem}", Exit.USAGE) from None
+        raise CliFailure(f"the proxy of the environment cannot be used: {problem}", Exit.USAGE) from None
 
 
 def secret_for(url: str) -> str:
@@ -31,12 +31,12 @@ def secret_for(url: str) -> str:
     try:
         address_of(url)
     except ValueError as problem:
-        raise Failure(str(problem), Exit.USAGE) from None
+        raise CliFailure(str(problem), Exit.USAGE) from None
     secret = os.environ.get("FORQ_AUTH_SECRET", "")
     if not secret:
-        raise Failure(
+        raise CliFailure(
             "FORQ_AUTH_SECRET is not set; it has to hold the server's secret or an access token", Exit.USAGE
         )
     if (reason := why_no_secret(secret)) is not None:
-        raise Failure(f"FORQ_AUTH_SECRET {reason}", Exit.USAGE)
+        raise CliFailure(f"FORQ_AUTH_SECRET {reason}", Exit.USAGE)
     return secret

@@ -9,7 +9,7 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import ago, echo, members, print_json
-from forq_trio.cli.tables import Column, Kind, numbers, print_list, print_table
+from forq_trio.cli.tables import CellKind, Column, numbers, print_list, print_table
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ _COLUMNS = (
     Column("queue"),
     Column("consumer"),
     *numbers("lag", "open"),
-    Column("lease", Kind.NUMBER),
-    Column("acknowledged", Kind.NUMBER, spare=1),
-    Column("generation", Kind.NUMBER, spare=2),
-    Column("used", Kind.NUMBER),
+    Column("lease", CellKind.NUMBER),
+    Column("acknowledged", CellKind.NUMBER, spare=1),
+    Column("generation", CellKind.NUMBER, spare=2),
+    Column("used", CellKind.NUMBER),
 )
 
 
@@ -69,7 +69,7 @@ def show(queue: str, name: str, as_json: bool, url: str) -> None:
         print_json(found)
     else:
         rows = [(member, "" if value is None else value) for member, value in members(found).items()]
-        print_table((Column("member"), Column("value", Kind.TEXT)), rows)
+        print_table((Column("member"), Column("value", CellKind.TEXT)), rows)
 
 
 @consumers.command(short_help="Give back what a consumer has leased.")

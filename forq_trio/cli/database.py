@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import db_option, json_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import errors_on_terminal, progress_bar
-from forq_trio.cli.tables import Column, Kind, print_table
+from forq_trio.cli.tables import CellKind, Column, print_table
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.telemetry.words import counted
 
@@ -27,7 +27,7 @@ def _opening() -> Iterator[None]:
     try:
         yield
     except StorageOpenError as error:
-        raise Failure(str(error), Exit.USAGE) from None
+        raise CliFailure(str(error), Exit.USAGE) from None
 
 
 @click.command()
@@ -94,7 +94,7 @@ def move(source: str | None, target: str | None, as_json: bool) -> None:
         print_json({"from": moved.source, "to": moved.target, "tables": tables, "left": moved.left})
         return
     print_table(
-        [Column("table"), Column("rows", Kind.NUMBER), Column("sha-256")],
+        [Column("table"), Column("rows", CellKind.NUMBER), Column("sha-256")],
         [(each.name, f"{each.rows:,}", each.digest[:_DIGEST_SHOWN]) for each in moved.tables],
     )
     rows = counted(sum(each.rows for each in moved.tables), "row")

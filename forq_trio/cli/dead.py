@@ -9,23 +9,23 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_delete import delete
 from forq_trio.cli.dead_filter import filter_of, filter_options
 from forq_trio.cli.dead_redrives import redrive, redrives
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, pairs, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line, print_json
-from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.client.types import MessageInfo
 
 _LISTED = (
-    Column("sequence", Kind.NUMBER, spare=3),
+    Column("sequence", CellKind.NUMBER, spare=3),
     Column("id"),
-    Column("age", Kind.NUMBER),
-    Column("from", Kind.TEXT),
-    Column("attempts", Kind.NUMBER, spare=2),
-    Column("reason", Kind.TEXT),
-    Column("last error", Kind.TEXT, spare=1),
-    Column("content", Kind.TEXT),
+    Column("age", CellKind.NUMBER),
+    Column("from", CellKind.TEXT),
+    Column("attempts", CellKind.NUMBER, spare=2),
+    Column("reason", CellKind.TEXT),
+    Column("last error", CellKind.TEXT, spare=1),
+    Column("content", CellKind.TEXT),
 )
 _SHOWN = (
     ("id", "id"),
@@ -148,7 +148,7 @@ def _text_of_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
-        raise Failure("the content on stdin is not UTF-8") from None
+        raise CliFailure("the content on stdin is not UTF-8") from None
 
 
 dead.add_command(delete)

@@ -12,7 +12,7 @@ import click
 from forq_trio.cli.options import CommandT, all_options, duration_ms, moment_ms, pairs
 from forq_trio.client.types import BackOff, ExponentialBackOff, MessageOptions
 from forq_trio.model import durations
-from forq_trio.model.declared import Declared, Kind
+from forq_trio.model.declared import Declared, ValueKind
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer, Setting
 from forq_trio.model.schedules import NO_OPTIONS
@@ -102,7 +102,7 @@ def _rate_text(rate: Rate | None) -> str:
     return f"{rate.count}/{unit}{'/group' if rate.per is RatePer.GROUP else ''}"
 
 
-class Form(NamedTuple):
+class OptionForm(NamedTuple):
     """How a kind of value is typed and printed. hint: behind its meaning, what is typed."""
 
     type: Callable[[Any], Any]
@@ -120,20 +120,20 @@ def _word_type(setting: Setting) -> _Word:
 
 
 FORMS = {
-    Kind.TIME: Form(lambda option: moment_ms, "TIME", str, " In ISO 8601, or epoch ms."),
-    Kind.DURATION: Form(lambda declared: duration_ms, "DURATION", durations.as_option),
-    Kind.COUNT: Form(_number_type, "INTEGER", _number_text),
-    Kind.BYTES: Form(lambda setting: size_bytes, "SIZE", _size_text),
-    Kind.TEXT: Form(lambda option: str, "TEXT", str),
-    Kind.WORD: Form(_word_type, None, _word_text),
-    Kind.QUEUE: Form(lambda declared: str, "NAME", lambda name: name or "(none)"),
-    Kind.BACK_OFF: Form(
+    ValueKind.TIME: OptionForm(lambda option: moment_ms, "TIME", str, " In ISO 8601, or epoch ms."),
+    ValueKind.DURATION: OptionForm(lambda declared: duration_ms, "DURATION", durations.as_option),
+    ValueKind.COUNT: OptionForm(_number_type, "INTEGER", _number_text),
+    ValueKind.BYTES: OptionForm(lambda setting: size_bytes, "SIZE", _size_text),
+    ValueKind.TEXT: OptionForm(lambda option: str, "TEXT", str),
+    ValueKind.WORD: OptionForm(_word_type, None, _word_text),
+    ValueKind.QUEUE: OptionForm(lambda declared: str, "NAME", lambda name: name or "(none)"),
+    ValueKind.BACK_OFF: OptionForm(
         lambda setting: back_off,
         "DELAYS",
         _back_off_text,
         " As 1s,5s,1m or initial=1s,factor=2,max=1h,jitter=0.2.",
     ),
-    Kind.RATE: Form(lambda setting: rate, "RATE", _rate_text, " As 10/s, 100/5m or 2/s/group."),
+    ValueKind.RATE: OptionForm(lambda setting: rate, "RATE", _rate_text, " As 10/s, 100/5m or 2/s/group."),
 }
 
 
@@ -141,7 +141,7 @@ def _option(declared: Declared, default: str = "") -> Callable[[CommandT], Comma
     names = f"--{declared.option}", declared.name
     ending = default and f"  [default: {default}]"
     says = declared.says(lambda name: f"--{OPTIONS[name].option}")
-    if declared.kind is Kind.PAIRS:
+    if declared.kind is ValueKind.PAIRS:
         return pairs(*names, help=f"{says} May be repeated.{ending}")
     form = FORMS[declared.kind]
     return click.option(

@@ -27,7 +27,7 @@ class Exit(IntEnum):
 _SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold the server's secret or an access token"
 
 
-class Failure(Exception):
+class CliFailure(Exception):
     """Ends a command with one sentence on stderr and an exit code."""
 
     def __init__(self, sentence: str, code: Exit = Exit.FAILED) -> None:
@@ -54,7 +54,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return [], Exit.INTERRUPTED
         case ConfigError(problems=problems):
             return ["forq: the configuration is not valid:", *(f"  {line}" for line in problems)], Exit.USAGE
-        case Failure(code=code):
+        case CliFailure(code=code):
             return [f"forq: {problem}"], code
         case errors.InvalidSecret() | errors.InvalidServerUrl():
             return [f"forq: {problem}"], Exit.USAGE

@@ -16,7 +16,7 @@ from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, shown_option, target_file_option, url_option, yes_option
 from forq_trio.cli.output import ago, echo, one_line, print_json, writing_lines
 from forq_trio.cli.results import in_batches, report_results
-from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.client.types import FinishedMessage, HistoryFilter, MoveResult
 from forq_trio.model.errors import ForqError
 from forq_trio.model.history import OUTCOMES, Outcome
@@ -24,13 +24,13 @@ from forq_trio.model.limits import MOVE_BATCH_MAX
 from forq_trio.telemetry.words import counted
 
 _LISTED = (
-    Column("history id", Kind.NUMBER, spare=2),
+    Column("history id", CellKind.NUMBER, spare=2),
     Column("id"),
-    Column("age", Kind.NUMBER),
+    Column("age", CellKind.NUMBER),
     Column("outcome"),
-    Column("reason", Kind.TEXT, spare=3),
-    Column("attempts", Kind.NUMBER, spare=1),
-    Column("content", Kind.TEXT),
+    Column("reason", CellKind.TEXT, spare=3),
+    Column("attempts", CellKind.NUMBER, spare=1),
+    Column("content", CellKind.TEXT),
 )
 _SHOWN = (
     ("id", "id"),

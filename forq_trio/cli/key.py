@@ -6,12 +6,12 @@ import sys
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, moment, print_line, print_message
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, duration_option, json_option, moment_ms, shown_option, url_option
 from forq_trio.cli.output import echo, one_line, print_json
-from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.client.types import MessageInfo
 from forq_trio.model.errors import KeyNotFound
 from forq_trio.telemetry.words import counted
@@ -21,9 +21,9 @@ _LISTED = (
     Column("kind", spare=4),
     Column("status"),
     Column("due", spare=3),
-    Column("offers", Kind.NUMBER, spare=2),
-    Column("revision", Kind.NUMBER, spare=1),
-    Column("content", Kind.TEXT),
+    Column("offers", CellKind.NUMBER, spare=2),
+    Column("revision", CellKind.NUMBER, spare=1),
+    Column("content", CellKind.TEXT),
 )
 _SHOWN = (
     ("id", "id"),
@@ -199,7 +199,7 @@ def drop(
     if as_json:
         print_json({"queue": queue, "dropped": dropped})
     elif key is not None and not dropped:
-        raise Failure(
+        raise CliFailure(
             "nothing waits behind this key" if once_more else "no message with this key is pending",
             Exit.NOTHING,
         )
@@ -216,5 +216,5 @@ def _phrase(queue: str, kind: str) -> str:
     echo(f"Permanently delete all messages of {queue} that have {which}? This cannot be undone.", err=True)
     phrase: str = click.prompt("Type the name of the queue", default="", show_default=False, err=True)
     if phrase != queue:
-        raise Failure("nothing was removed")
+        raise CliFailure("nothing was removed")
     return phrase

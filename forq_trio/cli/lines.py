@@ -15,7 +15,7 @@ TOO_LONG = ContentTooLarge()
 NOT_UTF8 = InvalidContent("it is not UTF-8")
 
 
-class Line(NamedTuple):
+class InputLine(NamedTuple):
     """A line by its number, counted from 1. Either `text` or `error` (why it cannot be sent) is set, the other None."""
 
     number: int
@@ -31,7 +31,7 @@ class LineCutter:
         self._rest = b""
         self._skipping = False
 
-    def feed(self, chunk: bytes) -> Iterator[Line]:
+    def feed(self, chunk: bytes) -> Iterator[InputLine]:
         """The lines that this chunk completes."""
         *complete, rest = (self._rest + chunk).split(b"\n")
         for raw in complete:
@@ -40,15 +40,15 @@ class LineCutter:
         mark_bytes = len(BOM_UTF8) if self._number == 0 else 0
         if len(rest) > LINE_BYTES_MAX + mark_bytes + 1:
             if not self._skipping:
-                yield Line(self._number + 1, None, TOO_LONG)
+                yield InputLine(self._number + 1, None, TOO_LONG)
             self._skipping, self._rest = True, b""
 
-    def finish(self) -> Iterator[Line]:
+    def finish(self) -> Iterator[InputLine]:
         """The last line, if it did not end with a line feed."""
         yield from self._line(self._rest)
         self._rest = b""
 
-    def _line(self, raw: bytes) -> Iterator[Line]:
+    def _line(self, raw: bytes) -> Iterator[InputLine]:
         if self._number == 0:
             raw = raw.removeprefix(BOM_UTF8)
         self._number += 1
@@ -57,9 +57,9 @@ class LineCutter:
             return
         raw = raw.removesuffix(b"\r")
         if len(raw) > LINE_BYTES_MAX:
-            yield Line(self._number, None, TOO_LONG)
+            yield InputLine(self._number, None, TOO_LONG)
         elif raw:
             try:
-                yield Line(self._number, raw.decode())
+                yield InputLine(self._number, raw.decode())
             except UnicodeDecodeError:
-                yield Line(self._number, None, NOT_UTF8)
+                yield InputLine(self._number, None, NOT_UTF8)

@@ -6,20 +6,20 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line
-from forq_trio.cli.tables import Column, Kind, numbers, print_list
+from forq_trio.cli.tables import CellKind, Column, numbers, print_list
 from forq_trio.client.types import MessageInfo, QueueInfo
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 
 _PREVIEW_LENGTH_MAX = 60
 _COUNTS = ("ready", "delayed", "processing", "held", "failed", "waiting")
-_LISTED = (Column("queue"), *numbers(*_COUNTS), Column("paused", spare=1), Column("health", Kind.TEXT))
+_LISTED = (Column("queue"), *numbers(*_COUNTS), Column("paused", spare=1), Column("health", CellKind.TEXT))
 _PEEKED = (
-    Column("sequence", Kind.NUMBER),
+    Column("sequence", CellKind.NUMBER),
     Column("id"),
-    Column("priority", Kind.NUMBER, spare=1),
-    Column("age", Kind.NUMBER),
-    Column("attempts", Kind.NUMBER, spare=2),
-    Column("content", Kind.TEXT),
+    Column("priority", CellKind.NUMBER, spare=1),
+    Column("age", CellKind.NUMBER),
+    Column("attempts", CellKind.NUMBER, spare=2),
+    Column("content", CellKind.TEXT),
 )
 
 

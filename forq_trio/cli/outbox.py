@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forq_trio.cli.confirm import confirm_deletion
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, json_option, yes_option
 from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.pgq import connected
-from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model.database_urls import shown
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
-    from forq_trio.outbox import SetAside
+    from forq_trio.outbox import RefusedMessage
 
 _COLUMNS = (
-    Column("id", Kind.NUMBER),
+    Column("id", CellKind.NUMBER),
     Column("queue"),
     Column("code", spare=1),
     Column("reason"),  # whole: it is what is asked for, and its end has what is wrong or allowed
-    Column("content", Kind.TEXT, spare=2),
+    Column("content", CellKind.TEXT, spare=2),
 )
 _CONTENT_SHOWN = 80
 
@@ -96,20 +96,20 @@ def _chosen(connection: Any, ids: Sequence[int], every: bool) -> list[int]:
         raise click.UsageError("name the ids of messages, or --all")
     there = [each.id for each in _all(connection)]
     if missing := set(ids).difference(there):
-        raise Failure(f"no message {min(missing)} was set aside", Exit.NOTHING)
+        raise CliFailure(f"no message {min(missing)} was set aside", Exit.NOTHING)
     return list(ids) or there
 
 
-def _all(connection: Any) -> "list[SetAside]":
+def _all(connection: Any) -> "list[RefusedMessage]":
     from forq_trio.outbox import set_aside
 
-    found: list[SetAside] = []
+    found: list[RefusedMessage] = []
     while page := set_aside(connection, after=found[-1].id if found else 0):
         found += page
     return found
 
 
-def _row(found: "SetAside") -> tuple[object, ...]:
+def _row(found: "RefusedMessage") -> tuple[object, ...]:
     content = one_line(found.message.content, _CONTENT_SHOWN)
     return found.id, found.queue, found.code, found.reason, content
 
@@ -129,4 +129,4 @@ def _opened(database: str) -> Iterator[Any]:
         with closing(sqlite3.connect(uri, uri=True)) as file, file:
             yield file
     except sqlite3.Error as problem:
-        raise Failure(f"{shown(database)}: {problem}") from None
+        raise CliFailure(f"{shown(database)}: {problem}") from None

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from forq_trio.cli.confirm import confirm_deletion
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, yes_option
 from forq_trio.cli.output import echo
 
 if TYPE_CHECKING:
-    from forq_trio.pgq.connections import Connection
+    from forq_trio.pgq.connections import PgqConnection
 
 
 def _db_url_option(command: CommandT) -> CommandT:
@@ -59,7 +59,7 @@ def drop(table: str, yes: bool, db_url: str) -> None:
             confirm_deletion(lambda: f"the table {table} with all its messages", doing="dropping")
         dropped = drop_table(connection, table)
     if not dropped:
-        raise Failure(f"there is no table {table!r} in the database", Exit.NOTHING)
+        raise CliFailure(f"there is no table {table!r} in the database", Exit.NOTHING)
     echo(f"{table} is dropped")
 
 
@@ -81,7 +81,7 @@ def check(table: str, db_url: str) -> None:
 
 
 @contextmanager
-def connected(db_url: str) -> "Iterator[Connection]":
+def connected(db_url: str) -> "Iterator[PgqConnection]":
     """A connection that is closed at the end. Errors of the database are told without the URL and its password."""
     from forq_trio.model.errors import StorageUnavailable
     from forq_trio.pgq import connections, errors
@@ -90,8 +90,8 @@ def connected(db_url: str) -> "Iterator[Connection]":
         with connections.connected(db_url) as connection:
             yield connection
     except (errors.InvalidDatabaseUrl, errors.InvalidTableName, errors.DatabaseRefused) as problem:
-        raise Failure(str(problem), Exit.USAGE) from None
+        raise CliFailure(str(problem), Exit.USAGE) from None
     except StorageUnavailable as problem:
-        raise Failure(str(problem), Exit.UNREACHABLE) from None
+        raise CliFailure(str(problem), Exit.UNREACHABLE) from None
     except errors.NoTable as problem:
-        raise Failure(str(problem), Exit.NOTHING) from None
+        raise CliFailure(str(problem), Exit.NOTHING) from None

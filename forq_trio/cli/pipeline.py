@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, json_option, pair, url_option
 from forq_trio.cli.output import echo, print_json
@@ -33,7 +33,7 @@ def spark_options(command: CommandT) -> CommandT:
     )(command)
 
 
-class Place(click.Path):
+class PipelinePlace(click.Path):
     """A directory of this machine, or the URI of one in a store that Spark reaches. For use as an option's type."""
 
     def __init__(self, *, exists: bool = False) -> None:
@@ -74,7 +74,7 @@ def pipeline() -> None:
 
 
 @pipeline.command(short_help="Append new events and finished messages to Delta tables.")
-@click.argument("archive", type=Place())
+@click.argument("archive", type=PipelinePlace())
 @click.option("--queue", metavar="QUEUE", help="Only events and messages of this queue.")
 @click.option(
     "--table",
@@ -122,12 +122,14 @@ def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
         found = {"events": client.event_range(), "history": client.history_range()}
     kept = [table for table, each in found.items() if each.enabled or each.first <= each.last]
     if not kept:
-        raise Failure("the server keeps neither events nor a history: set FORQ_EVENTS=on or FORQ_HISTORY=on")
+        raise CliFailure(
+            "the server keeps neither events nor a history: set FORQ_EVENTS=on or FORQ_HISTORY=on"
+        )
     return kept
 
 
 @pipeline.command(short_help="Rewrite an archive's past days as few files.")
-@click.argument("archive", type=Place(exists=True))
+@click.argument("archive", type=PipelinePlace(exists=True))
 @click.option(
     "--before", metavar="DATE", help="Only days before this one, such as 2026-11-23.  [default: today in UTC]"
 )
@@ -174,7 +176,7 @@ def compact(
 @click.argument("directory", type=click.Path(file_okay=False))
 @click.option(
     "--archive",
-    type=Place(exists=True),
+    type=PipelinePlace(exists=True),
     help="Report on the events in this archive.  [default: those that the server stores]",
 )
 @click.option("--queue", metavar="QUEUE", help="Only events of this queue.")
@@ -220,7 +222,7 @@ def report(
         try:
             interval(time)
         except ValueError as problem:
-            raise Failure(f"{option}: {problem}", Exit.USAGE) from None
+            raise CliFailure(f"{option}: {problem}", Exit.USAGE) from None
     if archive is None:
         connect(url).close()
     with quiet_spark("report", dict(conf)) as spark, progress_bar("report") as show:
@@ -253,7 +255,7 @@ def report(
 @click.argument("queue")
 @click.option(
     "--archive",
-    type=Place(exists=True),
+    type=PipelinePlace(exists=True),
     help="Take the messages from this archive.  [default: the server's history]",
 )
 @click.option("--from", "source_queue", metavar="QUEUE", help="Only messages of this queue.")
@@ -296,7 +298,7 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
             chosen["dead_letters"], chosen["archive"], chosen["source_queue"], chosen["outcomes"]
         )
     except InvalidRequest as problem:
-        raise Failure(str(problem), Exit.USAGE) from None
+        raise CliFailure(str(problem), Exit.USAGE) from None
     connect(url).close()
     with quiet_spark("replay", dict(conf)) as spark, progress_bar("replay") as show:
         from pyspark_forq.pipelines.replay import replay as run
@@ -340,7 +342,7 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
 )
 @click.option(
     "--checkpoint",
-    type=Place(),
+    type=PipelinePlace(),
     help="The directory that remembers what was loaded.  [default: beside the dataset]",
 )
 @json_option
@@ -363,7 +365,7 @@ def load(
     need_spark()
     for member, column in columns:
         if not column:
-            raise Failure(f"--column: {member} needs the name of a column", Exit.USAGE)
+            raise CliFailure(f"--column: {member} needs the name of a column", Exit.USAGE)
     connect(url).close()
     with quiet_spark("load", dict(conf)) as spark, progress_bar("load") as show:
         from pyspark_forq.pipelines.load import load as run

@@ -7,7 +7,7 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago
-from forq_trio.cli.tables import Column, Kind, numbers, print_list
+from forq_trio.cli.tables import CellKind, Column, numbers, print_list
 from forq_trio.model import durations
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     Column("name"),
-    Column("pid", Kind.NUMBER),
+    Column("pid", CellKind.NUMBER),
     Column("address", spare=2),
     Column("version", spare=1),
     *numbers("waiting", "connections"),
-    Column("gate", Kind.NUMBER, spare=4),
-    Column("lag", Kind.NUMBER, spare=3),
-    Column("up", Kind.NUMBER, spare=5),
+    Column("gate", CellKind.NUMBER, spare=4),
+    Column("lag", CellKind.NUMBER, spare=3),
+    Column("up", CellKind.NUMBER, spare=5),
     Column("heard"),
 )
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from forq_trio.cli.connection import secret_for
-from forq_trio.cli.exits import Failure
+from forq_trio.cli.exits import CliFailure
 from forq_trio.cli.options import url_option
 from forq_trio.cli.output import echo, visible
 from forq_trio.telemetry.words import counted
@@ -44,7 +44,7 @@ def relay(database: str, once: bool, url: str) -> None:
     try:
         anyio.run(run)
     except sqlite3.Error as problem:
-        raise Failure(f"{database}: {problem}") from None
+        raise CliFailure(f"{database}: {problem}") from None
 
 
 def _name_refused(refusal: "OutboxRefusal") -> None:

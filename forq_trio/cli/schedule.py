@@ -9,7 +9,7 @@ import click
 from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import run_options
-from forq_trio.cli.exits import Exit, Failure, explain
+from forq_trio.cli.exits import CliFailure, Exit, explain
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import all_options, duration_text, json_option, moment_ms, url_option, yes_option
 from forq_trio.cli.output import echo, print_json
@@ -23,7 +23,7 @@ from forq_trio.cli.schedule_words import (
     print_times,
     timing_words,
 )
-from forq_trio.cli.tables import Column, Kind, print_list
+from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.client.types import NewSchedule, Schedule, Timing
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError
@@ -33,9 +33,9 @@ DoneT = TypeVar("DoneT")
 _LISTED = (
     Column("schedule"),
     Column("queue", spare=2),
-    Column("when", Kind.TEXT),
+    Column("when", CellKind.TEXT),
     Column("next"),
-    Column("last", Kind.TEXT, spare=1),
+    Column("last", CellKind.TEXT, spare=1),
 )
 
 
@@ -252,4 +252,4 @@ def _text_of_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
-        raise Failure("the content on stdin is not UTF-8") from None
+        raise CliFailure("the content on stdin is not UTF-8") from None

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import asdict
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.schedule_file import BadFile, read_schedules
@@ -101,7 +101,7 @@ def _changes(client: "ForqClient", wanted: dict[str, NewSchedule], prune: bool) 
         except ScheduleNotFound:
             yield Change(name, new, {})
         except Forbidden as problem:
-            raise Failure(f"{name}: {problem} ({problem.code})", Exit.NOT_AUTHORISED) from None
+            raise CliFailure(f"{name}: {problem} ({problem.code})", Exit.NOT_AUTHORISED) from None
         else:
             members = _differences(stored, new)
             yield Change(name, new, members) if members else None

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.client.types import NewSchedule
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.errors import CallerError
@@ -27,7 +27,7 @@ from forq_trio.model.schedules import check_schedule_name, duration_of
 _TIMES = ("start", "end")
 
 
-class BadFile(Failure):
+class BadFile(CliFailure):
     """The file is not one of schedules; a line for each problem."""
 
     def __init__(self, path: Path, problems: list[str]) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from forq_trio.cli.output import ago, echo, on_terminal
-from forq_trio.cli.tables import Column, Kind, print_table
+from forq_trio.cli.tables import CellKind, Column, print_table
 from forq_trio.client.types import ChangedSchedule, NextRun, SavedRun, Schedule, Timing
 from forq_trio.model import durations
 from forq_trio.model.clock import machine_ms
@@ -13,13 +13,13 @@ from forq_trio.model.errors import InvalidCron
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.telemetry.words import counted
 
-_TIMES = (Column("in", Kind.NUMBER), Column("time"))
+_TIMES = (Column("in", CellKind.NUMBER), Column("time"))
 _RUNS = (
     Column("time"),
     Column("result"),
-    Column("late", Kind.NUMBER),
+    Column("late", CellKind.NUMBER),
     Column("message", spare=1),
-    Column("reason", Kind.TEXT),
+    Column("reason", CellKind.TEXT),
 )
 
 

@@ -17,9 +17,9 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import given, message_options
-from forq_trio.cli.exits import Exit, Failure, did_nothing
+from forq_trio.cli.exits import CliFailure, Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
-from forq_trio.cli.lines import Line, LineCutter
+from forq_trio.cli.lines import InputLine, LineCutter
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
@@ -126,7 +126,7 @@ class _Sending:
     rejected: list[tuple[int, ForqError]] = field(default_factory=list)
     complete: bool = False
 
-    def read(self, stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
+    def read(self, stream: IO[bytes]) -> Iterator[tuple[list[InputLine], int]]:
         """The lines of each chunk from `next_line` on, with its size; a chunk is what the stream has ready."""
         cutter = LineCutter()
         first = self.next_line
@@ -138,7 +138,7 @@ class _Sending:
             if not chunk:
                 return
 
-    def send(self, lines: list[Line]) -> None:
+    def send(self, lines: list[InputLine]) -> None:
         """Send lines in batches. Between two batches Ctrl-C ends it."""
         texts = [(line.number, line.text) for line in lines if line.text is not None]
         numbers = iter([number for number, _ in texts])
@@ -176,7 +176,7 @@ def _read(stream: IO[bytes]) -> bytes:
     try:
         return stream.read1(_CHUNK_BYTES)  # type: ignore[attr-defined, no-any-return]  # all streams we open have it
     except OSError as problem:
-        raise Failure(f"the lines cannot be read: {problem.strerror}") from None
+        raise CliFailure(f"the lines cannot be read: {problem.strerror}") from None
 
 
 def _send_lines(sending: _Sending, file: Path | None, as_json: bool) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.output import echo
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import StorageOpenError
@@ -154,7 +154,7 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
             loaded.config.memory or loaded.config.db_url
         )
         advice = "; FORQ_DB_PATH or --db names another place" if is_default else ""
-        raise Failure(f"{error}{advice}", Exit.USAGE) from error
+        raise CliFailure(f"{error}{advice}", Exit.USAGE) from error
 
 
 def _tell(told: TextIO, url: str, ui_url: str | None) -> None:

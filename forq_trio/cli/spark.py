@@ -12,7 +12,7 @@ from subprocess import Popen
 from traceback import walk_tb
 from typing import Any
 
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.progress import progress_bar
 from forq_trio.model.errors import ForqError
 from forq_trio.model.extras import how_to_install
@@ -24,7 +24,7 @@ _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 def need_spark() -> None:
     """Raises Failure, with the command that installs it, where Spark is not."""
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow", "pandas", "deltalake")):
-        raise Failure(f"pipelines need Spark, which is not here: {how_to_install('spark')}", Exit.USAGE)
+        raise CliFailure(f"pipelines need Spark, which is not here: {how_to_install('spark')}", Exit.USAGE)
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
             finally:
                 logging.getLogger().removeHandler(handler)
                 handler.close()
-    except Failure as problem:
+    except CliFailure as problem:
         if path not in str(problem):
             Path(path).unlink()
         raise
@@ -69,22 +69,22 @@ def _words(log: str) -> Iterator[None]:
 
     try:
         yield
-    except (Failure, ForqError, OSError):
+    except (CliFailure, ForqError, OSError):
         raise
     except ForqDataSourceError as problem:
-        raise Failure(str(problem)) from None
+        raise CliFailure(str(problem)) from None
     except Exception as problem:
         if not type(problem).__module__.startswith(("pyspark", "py4j")):
             raise
         if (reason := reason_of(problem)) is not None:
-            raise Failure(reason) from None
+            raise CliFailure(reason) from None
         with Path(log).open("a", encoding="utf-8", errors="replace") as file:
             print(problem, file=file)
         lines = [line for line in map(str.strip, str(problem).splitlines()) if line]
         if lines and lines[0].startswith("An error occurred while calling"):  # the next one has the exception
             lines = [line.removeprefix(": ") for line in lines[1:]] or lines
         words = " ".join((lines or [type(problem).__name__])[0].split()).rstrip(";")
-        raise Failure(f"Spark failed: {words}\nforq: its log is {log}") from None
+        raise CliFailure(f"Spark failed: {words}\nforq: its log is {log}") from None
 
 
 def _started(name: str, conf: dict[str, str], log: int) -> Any:
@@ -103,7 +103,7 @@ def _started(name: str, conf: dict[str, str], log: int) -> Any:
         except Exception as problem:
             if "JAVA_GATEWAY_EXITED" not in str(problem) and not isinstance(problem, FileNotFoundError):
                 raise
-    raise Failure(
+    raise CliFailure(
         "Spark could not start; it needs Java 17 or newer (on Debian: apt install openjdk-17-jre-headless)"
     )
 

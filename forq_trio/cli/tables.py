@@ -19,7 +19,7 @@ Cells = Sequence[str]
 FoundT = TypeVar("FoundT")
 
 
-class Kind(Enum):
+class CellKind(Enum):
     """How cells are shown. WHOLE: never cut. NUMBER: the same, flush right. TEXT: cut where there is no space."""
 
     WHOLE = 1
@@ -31,13 +31,13 @@ class Column(NamedTuple):
     """spare: the column may be left out, and goes after those with a smaller number; None: it has to stay."""
 
     name: str
-    kind: Kind = Kind.WHOLE
+    kind: CellKind = CellKind.WHOLE
     spare: int | None = None
 
 
 def numbers(*names: str) -> tuple[Column, ...]:
     """Columns of numbers."""
-    return tuple(Column(name, Kind.NUMBER) for name in names)
+    return tuple(Column(name, CellKind.NUMBER) for name in names)
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
@@ -93,7 +93,7 @@ def _columns_that_fit(columns: Sequence[Column], natural: Sequence[int], width: 
 
 
 def _least(column: Column, natural: int) -> int:
-    return min(natural, TEXT_WIDTH_MIN) if column.kind is Kind.TEXT else natural
+    return min(natural, TEXT_WIDTH_MIN) if column.kind is CellKind.TEXT else natural
 
 
 def _widths(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int]:
@@ -124,7 +124,7 @@ def _fitted(column: Column, text: str, width: int) -> str:
     if cell_len(text) > width:
         return f"{set_cell_size(text, width - 1)}…"
     padding = " " * (width - cell_len(text))
-    return padding + text if column.kind is Kind.NUMBER else text + padding
+    return padding + text if column.kind is CellKind.NUMBER else text + padding
 
 
 def _print_records(names: Cells, rows: Sequence[Cells]) -> None:

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.cli.options import duration_ms, duration_option, json_option, url_option, where_option
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _run(worker: "Worker", *, stop_when_empty: bool, as_json: bool) -> int:
         with reporting(worker, as_json=as_json):
             worker.run(stop_when_empty=stop_when_empty)
     except (WorkerSetupError, ValueError) as problem:
-        raise Failure(str(problem), Exit.USAGE) from None
+        raise CliFailure(str(problem), Exit.USAGE) from None
     return Exit.OK
 
 
@@ -142,7 +142,7 @@ def _worker(
         )(handler)
     except WorkerSetupError as problem:
         # The place in front of it is in our own files.
-        raise Failure(str(problem).rpartition(f"{handler.__qualname__}: ")[2], Exit.USAGE) from None
+        raise CliFailure(str(problem).rpartition(f"{handler.__qualname__}: ")[2], Exit.USAGE) from None
     return worker
 
 
@@ -169,9 +169,11 @@ def _post_handler(
         host = address_of(url).host
         handler = post_handler(url, signing_key=_signing_key(key_file), allow_private=allow_private)
     except ValueError:
-        raise Failure(f"--post: {without_credentials(url)!r} is not a URL to post to", Exit.USAGE) from None
+        raise CliFailure(
+            f"--post: {without_credentials(url)!r} is not a URL to post to", Exit.USAGE
+        ) from None
     if not allow_private and (host == "localhost" or (_is_number(host) and not is_public(host))):
-        raise Failure(f"--post: {host} is not a public address; --allow-private allows it", Exit.USAGE)
+        raise CliFailure(f"--post: {host} is not a public address; --allow-private allows it", Exit.USAGE)
     return handler
 
 
@@ -190,5 +192,5 @@ def _signing_key(file: Path | None) -> bytes | None:
     with file.open("rb") as opened:
         key = opened.read(KEY_BYTES_MAX + 1).strip()
     if not key or len(key) > KEY_BYTES_MAX:
-        raise Failure(f"{file}: a signing key has 1 to {KEY_BYTES_MAX:,} bytes", Exit.USAGE)
+        raise CliFailure(f"{file}: a signing key has 1 to {KEY_BYTES_MAX:,} bytes", Exit.USAGE)
     return key

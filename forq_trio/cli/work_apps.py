@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import CliFailure, Exit
 
 if TYPE_CHECKING:
     from forq_trio.worker import Worker
@@ -25,7 +25,7 @@ def parse_app(target: str) -> AppName:
     """Cut `module:app`. Raises Failure."""
     module, colon, name = target.partition(":")
     if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
-        raise Failure(
+        raise CliFailure(
             f"{target!r} is not of the form module:app; for a queue, --exec or --post says what to run",
             Exit.USAGE,
         )
@@ -41,15 +41,15 @@ def load_app(app: AppName) -> "Worker":
         module = importlib.import_module(app.module)
     except ModuleNotFoundError as missing:
         if missing.name is None or not f"{app.module}.".startswith(f"{missing.name}."):
-            raise Failure(_place(missing), Exit.USAGE) from missing
-        raise Failure(f"there is no module {missing.name!r} here", Exit.USAGE) from missing
+            raise CliFailure(_place(missing), Exit.USAGE) from missing
+        raise CliFailure(f"there is no module {missing.name!r} here", Exit.USAGE) from missing
     except Exception as problem:  # whatever a module raises while it is imported
-        raise Failure(_place(problem), Exit.USAGE) from problem
+        raise CliFailure(_place(problem), Exit.USAGE) from problem
     found = getattr(module, app.name, None)
     if found is None:
-        raise Failure(f"the module {app.module!r} has no {app.name!r}", Exit.USAGE)
+        raise CliFailure(f"the module {app.module!r} has no {app.name!r}", Exit.USAGE)
     if not isinstance(found, Worker):
-        raise Failure(
+        raise CliFailure(
             f"{app.module}:{app.name} is no Worker but of the type {type(found).__name__}", Exit.USAGE
         )
     return found
@@ -64,7 +64,7 @@ def directory_of(app: AppName) -> tuple[Path, bool]:
     except ValueError:
         spec = None
     if spec is None or (spec.origin is None and not spec.submodule_search_locations):
-        raise Failure(f"there is no module {top!r} here", Exit.USAGE)
+        raise CliFailure(f"there is no module {top!r} here", Exit.USAGE)
     if spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations))), True
     return Path(spec.origin or "").parent, False

@@ -7,7 +7,7 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago
-from forq_trio.cli.tables import Column, Kind, numbers, print_list
+from forq_trio.cli.tables import CellKind, Column, numbers, print_list
 
 if TYPE_CHECKING:
     from forq_trio.client.types import WorkerInfo
@@ -16,10 +16,10 @@ _COLUMNS = (
     Column("name"),
     Column("host", spare=2),
     Column("version", spare=1),
-    Column("queues", Kind.TEXT),
+    Column("queues", CellKind.TEXT),
     *numbers("busy", "slots"),
-    Column("a minute", Kind.NUMBER),
-    Column("oldest", Kind.NUMBER, spare=3),
+    Column("a minute", CellKind.NUMBER),
+    Column("oldest", CellKind.NUMBER, spare=3),
     Column("heard"),
 )
 

@@ -10,7 +10,7 @@ _LABEL_LENGTH_MAX = 63
 _NOT_IN_URLS = re.compile(r"[\s\x00-\x20\x7f]")
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     """authority: host and port as a request names them. path: what comes before every path, without a last slash.
 
     credentials: user and password, with a colon between them; empty for none.
@@ -33,7 +33,7 @@ def is_server_url(url: str) -> bool:
     return True
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str) -> ServerAddress:
     """The address that a URL names. Raises ValueError for one that a server cannot be at."""
     try:
         parts = urlsplit(url)
@@ -48,7 +48,7 @@ def address_of(url: str) -> Address:
     _check_labels(host)
     port = _PORTS[parts.scheme] if parts.port is None else parts.port
     path = parts.path.rstrip("/")
-    return Address(parts.scheme == "https", host, port, _authority(parts), path, _credentials(parts))
+    return ServerAddress(parts.scheme == "https", host, port, _authority(parts), path, _credentials(parts))
 
 
 def without_credentials(url: str) -> str:

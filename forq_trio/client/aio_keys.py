@@ -11,7 +11,7 @@ from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import KeyedMessage, KeyPage, Mode, Offered, Offering, OfferOptions
 from forq_trio.model.errors import ForqError, KeyNotFound
 from forq_trio.wire.endpoints import keys as key_api
-from forq_trio.wire.keys import RescheduleKey
+from forq_trio.wire.keys import RescheduleRequest
 from forq_trio.wire.limits import BROWSE_PAGE_MAX
 
 
@@ -91,7 +91,7 @@ class AsyncKeys(AsyncConnection):
 
         Raises InvalidRequest without a time, KeyNotFound, and MessageInFlight for a message in process.
         """
-        wanted = RescheduleKey(process_after, delay_ms, once_more)
+        wanted = RescheduleRequest(process_after, delay_ms, once_more)
         return await self._call(key_api.RESCHEDULE_KEY, wanted, query={"kind": kind}, queue=queue, key=key)
 
     async def ack_revision(self, queue: str, key: str, revision: int, kind: str = "") -> bool:

@@ -22,10 +22,10 @@ from forq_trio.client.aio_routes import open_stream, read_answer
 from forq_trio.client.aio_streams import AsyncStream
 from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
-from forq_trio.client.http1 import Answer, AnswerReader, Request
+from forq_trio.client.http1 import AnswerReader, ClientRequest, HttpAnswer
 from forq_trio.client.idle import Encoder, IdleStreams
 from forq_trio.client.proxies import proxy_before
-from forq_trio.client.routes import Route, route_to
+from forq_trio.client.routes import ServerRoute, route_to
 from forq_trio.client.streams import Sockets
 from forq_trio.model.errors import ClientClosed, InvalidServerUrl
 from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
@@ -119,7 +119,7 @@ class AsyncPool:
         for sock in sockets:
             sock.close()
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(self, request: ClientRequest) -> HttpAnswer:
         """Send a request and return its answer. Raises TransportError, and ClientClosed."""
         data = self._encoder.encode(request, self._route)
         await aio_waits.checkpoint_if_cancelled()
@@ -145,7 +145,7 @@ class AsyncPool:
                 sock.shutdown(socket.SHUT_RDWR)
         self._slots.wake_all()
 
-    async def _exchange(self, data: bytes, seconds: float, route: Route) -> Answer:
+    async def _exchange(self, data: bytes, seconds: float, route: ServerRoute) -> HttpAnswer:
         if self._closed:
             raise ClientClosed
         stream = self._idle.take() or await open_stream(route, self._sockets)

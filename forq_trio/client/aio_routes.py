@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from forq_trio.client import aio_waits
-from forq_trio.client.address import Address
+from forq_trio.client.address import ServerAddress
 from forq_trio.client.aio_streams import AsyncStream, AsyncTcpStream
 from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, ConnectFailed, ProxyRefused, TransportError
-from forq_trio.client.http1 import Answer, AnswerReader, encode_headers, encode_request
+from forq_trio.client.http1 import AnswerReader, HttpAnswer, encode_headers, encode_request
 from forq_trio.client.proxies import Proxy
-from forq_trio.client.routes import Route, proxy_headers
+from forq_trio.client.routes import ServerRoute, proxy_headers
 from forq_trio.client.streams import CONNECT_SECONDS, PROXY_SECONDS, Sockets
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-async def open_stream(route: Route, sockets: Sockets) -> AsyncStream:
+async def open_stream(route: ServerRoute, sockets: Sockets) -> AsyncStream:
     """Connect. Raises ConnectFailed, ProxyRefused, and CannotSend for a host that cannot be one."""
     first = route.address if route.proxy is None else route.proxy.address
     try:
@@ -46,7 +46,7 @@ async def open_stream(route: Route, sockets: Sockets) -> AsyncStream:
     return stream
 
 
-async def _connect(address: Address, sockets: Sockets) -> AsyncTcpStream:
+async def _connect(address: ServerAddress, sockets: Sockets) -> AsyncTcpStream:
     deadline = time.monotonic() + CONNECT_SECONDS
     return await connect_to(await _places(address.host, address.port), deadline, sockets)
 
@@ -87,7 +87,7 @@ async def _places(host: str, port: int) -> list[tuple[Any, ...]]:
         raise CannotSend(str(problem)) from problem
 
 
-async def _through(stream: AsyncStream, proxy: Proxy, address: Address) -> None:
+async def _through(stream: AsyncStream, proxy: Proxy, address: ServerAddress) -> None:
     """Have a proxy connect to the server."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     target = f"{host}:{address.port}"
@@ -111,7 +111,7 @@ async def _encrypted(below: AsyncStream, context: "SSLContext | None", host: str
     return stream
 
 
-async def read_answer(stream: AsyncStream, reader: AnswerReader, seconds: float) -> Answer:
+async def read_answer(stream: AsyncStream, reader: AnswerReader, seconds: float) -> HttpAnswer:
     """Read an answer. Raises NoAnswer, and OSError. seconds: for each part of it, as in `deadlines`."""
     deadline = Deadline(seconds, aio_waits.now)
     while not reader.complete:
@@ -127,7 +127,7 @@ async def read_answer(stream: AsyncStream, reader: AnswerReader, seconds: float)
     return reader.answer
 
 
-def _failure(problem: OSError, route: Route) -> ConnectFailed:
+def _failure(problem: OSError, route: ServerRoute) -> ConnectFailed:
     """Why no connection could be made, once there was one to the first host."""
     if route.context is not None:
         from forq_trio.client.tls import failure_of

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import httptools
 
-from forq_trio.client.address import Address
+from forq_trio.client.address import ServerAddress
 from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
 from forq_trio.wire.limits import (
     ANSWERS_BYTES_MAX,
@@ -35,7 +35,7 @@ _NO_CONTENT = (204, 304)
 _SWITCHING_PROTOCOLS = 101
 
 
-class Request(NamedTuple):
+class ClientRequest(NamedTuple):
     """What a client asks a transport for.
 
     path: with the query, behind the URL of the server. content: the body. answer_seconds: how long the server may take
@@ -49,7 +49,7 @@ class Request(NamedTuple):
     answer_seconds: float
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What a server answered. headers: names in lower case."""
 
     status: int
@@ -85,7 +85,7 @@ def encode_request(method: str, target: str, head: bytes, content: bytes) -> byt
     return b"%b%b\r\n" % (start, head)
 
 
-def basic(address: Address) -> str:
+def basic(address: ServerAddress) -> str:
     """The value of a header that shows the user and password of an address."""
     return f"Basic {b64encode(address.credentials.encode()).decode('ascii')}"
 
@@ -116,9 +116,9 @@ class AnswerReader:
         self._parser = httptools.HttpResponseParser(self)
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> HttpAnswer:
         """The answer, once it is complete."""
-        return Answer(self._status, self._headers, bytes(self._body))
+        return HttpAnswer(self._status, self._headers, bytes(self._body))
 
     @property
     def content_bytes(self) -> int:

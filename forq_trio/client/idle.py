@@ -5,8 +5,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Generic
 
-from forq_trio.client.http1 import Headers, Request, basic, encode_headers, encode_request
-from forq_trio.client.routes import Route, proxy_headers
+from forq_trio.client.http1 import ClientRequest, Headers, basic, encode_headers, encode_request
+from forq_trio.client.routes import ServerRoute, proxy_headers
 from forq_trio.client.streams import StreamT
 from forq_trio.wire.limits import CLIENT_CONNECTIONS_IDLE_MAX, CLIENT_IDLE_SECONDS_MAX
 
@@ -19,7 +19,7 @@ class Encoder:
     def __init__(self) -> None:
         self._heads: dict[Headers, bytes] = {}
 
-    def encode(self, request: Request, route: Route) -> bytes:
+    def encode(self, request: ClientRequest, route: ServerRoute) -> bytes:
         """The bytes of a request."""
         head = self._heads.get(request.headers)
         if head is None:
@@ -68,7 +68,7 @@ class IdleStreams(Generic[StreamT]):
                 self._streams.pop()[0].close()
 
 
-def _more(route: Route) -> Headers:
+def _more(route: ServerRoute) -> Headers:
     """The headers that come of the URL and of the proxy."""
     shown: Headers = (("Authorization", basic(route.address)),) if route.address.credentials else ()
     return shown if route.proxy is None or route.address.tls else (*shown, *proxy_headers(route.proxy))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
-from forq_trio.client.http1 import Answer
+from forq_trio.client.http1 import HttpAnswer
 from forq_trio.wire.errors import NEXT_HEADER
 
 
@@ -32,7 +32,7 @@ class Client(Protocol):
 
     def _request(
         self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0
-    ) -> Answer: ...
+    ) -> HttpAnswer: ...
 
 
 def get_page(client: Client, path: str, wait_seconds: float = 0.0) -> Page:
@@ -57,7 +57,7 @@ def log_pages(read: Callable[[int], PageT], after: int, until: int | None) -> It
         after = page.next
 
 
-def next_of(answer: Answer) -> int | None:
+def next_of(answer: HttpAnswer) -> int | None:
     """The X-Forq-Next of an answer; None without one."""
     text = answer.header(NEXT_HEADER) or ""
     return int(text) if text.isascii() and text.isdigit() else None

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec.structs import astuple
 
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.pages import next_of
 from forq_trio.model import json_text
 from forq_trio.model.checks import check_is_text, check_texts
@@ -68,7 +68,9 @@ def secret_of(secret: str) -> str:
     return secret and check_secret(secret)
 
 
-def request_of(secret: str, method: str, path: str, body: object | None, wait_seconds: float) -> Request:
+def request_of(
+    secret: str, method: str, path: str, body: object | None, wait_seconds: float
+) -> ClientRequest:
     """A request. secret: empty for none.
 
     body: JSON is made of it; bytes are lines of JSON already. wait_seconds: how long the server may wait before it
@@ -77,14 +79,14 @@ def request_of(secret: str, method: str, path: str, body: object | None, wait_se
     headers = (("X-API-Key", secret), *_HEADERS)
     seconds = ANSWER_SECONDS + wait_seconds
     if body is None:
-        return Request(method, path, headers, b"", seconds)
+        return ClientRequest(method, path, headers, b"", seconds)
     if isinstance(body, bytes):
-        return Request(method, path, (*headers, _LINES_TYPE), body, seconds)
+        return ClientRequest(method, path, (*headers, _LINES_TYPE), body, seconds)
     try:
         content = json_text.encode(body)
     except UnicodeEncodeError:
         raise InvalidContent(NOT_UTF8) from None
-    return Request(method, path, (*headers, _JSON_TYPE), content, seconds)
+    return ClientRequest(method, path, (*headers, _JSON_TYPE), content, seconds)
 
 
 def lines_of(messages: Sequence[NewMessage]) -> bytes:
@@ -157,7 +159,7 @@ def _key(key: Any) -> str:
     return key.replace(".", "%2E") if key in (".", "..") else quote(key, safe="")
 
 
-def read_lease_page(answer: Answer) -> LeasePage:
+def read_lease_page(answer: HttpAnswer) -> LeasePage:
     """The messages of pages of a lease. Raises ForqProtocolError."""
     after = answer.header(NEXT_HEADER)
     try:
@@ -167,18 +169,18 @@ def read_lease_page(answer: Answer) -> LeasePage:
         raise unreadable(problem) from problem
 
 
-def read_events(answer: Answer) -> EventPage:
+def read_events(answer: HttpAnswer) -> EventPage:
     """The events of an answer. Raises ForqProtocolError."""
     return EventPage(*_log_page(answer, read_event_lines))
 
 
-def read_history(answer: Answer) -> HistoryPage:
+def read_history(answer: HttpAnswer) -> HistoryPage:
     """The finished messages of an answer. Raises ForqProtocolError."""
     return HistoryPage(*_log_page(answer, read_exported))
 
 
 def _log_page(
-    answer: Answer, read_lines: Callable[[bytes], list[LineT]]
+    answer: HttpAnswer, read_lines: Callable[[bytes], list[LineT]]
 ) -> tuple[list[LineT], int, int, int]:
     """The lines of a page of a log, and the numbers in its headers: the next page's `after`, the first and last id."""
     try:
@@ -188,7 +190,7 @@ def _log_page(
         raise unreadable(problem) from problem
 
 
-def read_answer(answer: Answer, kind: type[AnswerT]) -> AnswerT:
+def read_answer(answer: HttpAnswer, kind: type[AnswerT]) -> AnswerT:
     """The JSON of an answer; None of one that is empty. Raises ForqProtocolError."""
     if kind is NoneType:
         return None  # type: ignore[return-value]  # None is all that NoneType has
@@ -198,7 +200,7 @@ def read_answer(answer: Answer, kind: type[AnswerT]) -> AnswerT:
         raise unreadable(problem) from problem
 
 
-def read_export(answer: Answer) -> ExportPage:
+def read_export(answer: HttpAnswer) -> ExportPage:
     """A page of an export. Raises ForqProtocolError."""
     try:
         return ExportPage(read_exported(answer.content), next_of(answer))
@@ -206,14 +208,14 @@ def read_export(answer: Answer) -> ExportPage:
         raise unreadable(problem) from problem
 
 
-def check_readable(answer: Answer) -> None:
+def check_readable(answer: HttpAnswer) -> None:
     """Raises ForqProtocolError for an answer in a coding that nobody asked for."""
     coding = answer.header("Content-Encoding")
     if coding not in (None, "identity"):
         raise unreadable(ValueError(f"it is encoded as {coding}"))
 
 
-def refusal(answer: Answer, *, has_secret: bool = True) -> ForqError:
+def refusal(answer: HttpAnswer, *, has_secret: bool = True) -> ForqError:
     """The error for an answer that is no success. has_secret: False if the request had no key that might be wrong."""
     try:
         error = msgspec.json.decode(answer.content, type=ErrorView)
@@ -236,7 +238,7 @@ _GATEWAY_STATUSES = (502, 503, 504)
 """What a proxy answers while the server behind it is away, as it is when it starts again."""
 
 
-def _not_of_forq(answer: Answer) -> ForqProtocolError | ForqUnreachable:
+def _not_of_forq(answer: HttpAnswer) -> ForqProtocolError | ForqUnreachable:
     """The error for an answer that another server, or one before Forq's, gave."""
     status, place = answer.status, answer.header("Location")
     if status in _GATEWAY_STATUSES:

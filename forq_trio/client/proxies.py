@@ -5,14 +5,14 @@ import sys
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from forq_trio.client.address import Address, address_of, is_server_url, without_credentials
+from forq_trio.client.address import ServerAddress, address_of, is_server_url, without_credentials
 
 
 class Proxy(NamedTuple):
     """url: without the password that it may have."""
 
     url: str
-    address: Address
+    address: ServerAddress
 
 
 def proxy_before(url: str) -> Proxy | None:

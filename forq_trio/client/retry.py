@@ -6,7 +6,7 @@ before doing anything. After a connection that breaks later, the message may be 
 
 import time
 
-from forq_trio.client.http1 import Answer
+from forq_trio.client.http1 import HttpAnswer
 
 _FIRST_DELAY_SECONDS = 0.1
 _DELAY_SECONDS_MAX = 5.0
@@ -25,7 +25,7 @@ class Retries:
         self._next_delay = min(2 * delay, _DELAY_SECONDS_MAX)
         return self._within_budget(delay)
 
-    def after_answer(self, answer: Answer) -> float | None:
+    def after_answer(self, answer: HttpAnswer) -> float | None:
         """Seconds to wait before the next try; None when the call is not to be repeated."""
         after = answer.header("Retry-After") or ""
         if answer.status != 503 or not (after.isascii() and after.isdigit()):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from forq_trio.client.address import Address
+from forq_trio.client.address import ServerAddress
 from forq_trio.client.http1 import basic
 from forq_trio.client.proxies import Proxy
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-class Route(NamedTuple):
+class ServerRoute(NamedTuple):
     """The way to a server. context: of TLS, for the server and for a proxy; None where neither has it."""
 
-    address: Address
+    address: ServerAddress
     proxy: Proxy | None
     context: "SSLContext | None"
 
 
-def route_to(address: Address, proxy: Proxy | None, authorities: str | None) -> Route:
+def route_to(address: ServerAddress, proxy: Proxy | None, authorities: str | None) -> ServerRoute:
     """The way to a server. authorities: whom to trust, in PEM; None: as the environment says. Raises OSError."""
     if not (address.tls or (proxy is not None and proxy.address.tls)):
-        return Route(address, proxy, None)
+        return ServerRoute(address, proxy, None)
     from forq_trio.client.tls import context_for  # see there
 
-    return Route(address, proxy, context_for(authorities))
+    return ServerRoute(address, proxy, context_for(authorities))
 
 
 def proxy_headers(proxy: Proxy) -> tuple[tuple[str, str], ...]:

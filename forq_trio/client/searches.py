@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from forq_trio.client.http1 import Answer
+from forq_trio.client.http1 import HttpAnswer
 from forq_trio.client.protocol import Query, read_answer
 from forq_trio.client.types import (
     DeadLetterFilter,
@@ -61,7 +61,7 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
     }
 
 
-def read_configuration(answer: Answer) -> QueueConfiguration:
+def read_configuration(answer: HttpAnswer) -> QueueConfiguration:
     """The settings of an answer. Raises ForqProtocolError."""
     # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
     return msgspec.convert(msgspec.to_builtins(read_answer(answer, _Configuration)), QueueConfiguration)

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 from forq_trio.client import protocol, sync_waits
 from forq_trio.client.address import DEFAULT_URL
 from forq_trio.client.failures import ConnectFailed, TransportError
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.protocol import NO_QUERY, AnswerT, Query
 from forq_trio.client.retry import Retries
 from forq_trio.client.sync_pool import Pool
@@ -22,10 +22,11 @@ from forq_trio.wire.endpoints.endpoint import Endpoint
 class Transport(Protocol):
     """What carries the requests of a client. The usual one is a pool of connections.
 
-    `forq_trio.client.http1` has `Request` and `Answer`, `forq_trio.client.failures` the kinds of `TransportError`.
+    `forq_trio.client.http1` has `ClientRequest` and `HttpAnswer`, `forq_trio.client.failures` the kinds of
+    `TransportError`.
     """
 
-    def exchange(self, request: Request) -> Answer:
+    def exchange(self, request: ClientRequest) -> HttpAnswer:
         """The answer to a request. Raises TransportError when none comes, and ClientClosed."""
         ...
 
@@ -92,7 +93,7 @@ class Connection:
         query: Query = NO_QUERY,
         wait_seconds: float = 0.0,
         **segments: object,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Call an endpoint. Returns a success.
 
         segments: the values in its path, by name. query: None for a parameter that is left out. wait_seconds: how long
@@ -103,7 +104,7 @@ class Connection:
 
     def _request(
         self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Make a request, again while it certainly did nothing and there is time. Returns a success."""
         request = protocol.request_of(self._secret, method, path, body, wait_seconds)
         retries = Retries(self._retry_seconds)

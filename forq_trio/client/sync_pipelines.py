@@ -15,7 +15,7 @@ from forq_trio.wire.consumers import (
     ConsumerLease,
     LeasePage,
     LeaseRequest,
-    OpenConsumer,
+    OpenConsumerRequest,
 )
 from forq_trio.wire.endpoints import consumers as consumer_api
 from forq_trio.wire.endpoints import logs as log_api
@@ -128,7 +128,7 @@ class Pipelines(Connection):
         idle_seconds: its open lease is given back when it is not used for this long; None for the previous value, or a
         day.
         """
-        wanted = OpenConsumer(idle_seconds)
+        wanted = OpenConsumerRequest(idle_seconds)
         return self._call(consumer_api.OPEN_CONSUMER, wanted, queue=queue, consumer=name)
 
     def lease(

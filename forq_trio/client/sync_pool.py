@@ -20,10 +20,10 @@ from forq_trio.client import sync_waits
 from forq_trio.client.address import address_of
 from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
-from forq_trio.client.http1 import Answer, AnswerReader, Request
+from forq_trio.client.http1 import AnswerReader, ClientRequest, HttpAnswer
 from forq_trio.client.idle import Encoder, IdleStreams
 from forq_trio.client.proxies import proxy_before
-from forq_trio.client.routes import Route, route_to
+from forq_trio.client.routes import ServerRoute, route_to
 from forq_trio.client.streams import Sockets
 from forq_trio.client.sync_routes import open_stream, read_answer
 from forq_trio.client.sync_streams import Stream
@@ -119,7 +119,7 @@ class Pool:
         for sock in sockets:
             sock.close()
 
-    def exchange(self, request: Request) -> Answer:
+    def exchange(self, request: ClientRequest) -> HttpAnswer:
         """Send a request and return its answer. Raises TransportError, and ClientClosed."""
         data = self._encoder.encode(request, self._route)
         sync_waits.checkpoint_if_cancelled()
@@ -145,7 +145,7 @@ class Pool:
                 sock.shutdown(socket.SHUT_RDWR)
         self._slots.wake_all()
 
-    def _exchange(self, data: bytes, seconds: float, route: Route) -> Answer:
+    def _exchange(self, data: bytes, seconds: float, route: ServerRoute) -> HttpAnswer:
         if self._closed:
             raise ClientClosed
         stream = self._idle.take() or open_stream(route, self._sockets)

@@ -20,7 +20,7 @@ from pydantic_settings import InitSettingsSource
 
 from forq_trio.config.errors import ConfigError
 from forq_trio.config.settings import SETTINGS, Config
-from forq_trio.config.sources import Source, read_environment, read_file, read_options
+from forq_trio.config.sources import SettingsSource, read_environment, read_file, read_options
 from forq_trio.config.values import shown
 from forq_trio.model import limits
 
@@ -98,7 +98,7 @@ def _load_without_secret(
 
 def _read(
     options: Mapping[str, str] | None, environ: Mapping[str, str] | None, file: Path | None
-) -> tuple[list[Source], list[str]]:
+) -> tuple[list[SettingsSource], list[str]]:
     """The sources, highest precedence first and with valid values only, and the problems of the others."""
     environ = os.environ if environ is None else environ
     sources = [read_options(options or {}), read_environment(environ)]
@@ -110,7 +110,7 @@ def _read(
     return sources, problems
 
 
-def _take_out_wrong_values(source: Source) -> list[str]:
+def _take_out_wrong_values(source: SettingsSource) -> list[str]:
     problems = {}
     try:
         Config(source, _STAND_IN)

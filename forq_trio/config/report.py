@@ -5,20 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from forq_trio.config.load import Loaded
-from forq_trio.config.settings import SETTINGS, Setting
-from forq_trio.config.values import Address, Names
+from forq_trio.config.settings import SETTINGS, ServerSetting
+from forq_trio.config.values import HostPort, Names
 
 MASK = "********"
 
 
-def shown_value(setting: Setting, value: Any) -> str | int | bool | None:
+def shown_value(setting: ServerSetting, value: Any) -> str | int | bool | None:
     """A value to print: secrets masked, paths and addresses as text."""
     if setting.secret and value is not None:
         return MASK
-    return str(value) if isinstance(value, Path | Address | Names) else value
+    return str(value) if isinstance(value, Path | HostPort | Names) else value
 
 
-def rows(loaded: Loaded) -> list[tuple[Setting, str | int | bool | None, str]]:
+def rows(loaded: Loaded) -> list[tuple[ServerSetting, str | int | bool | None, str]]:
     """Every setting with its effective value (secrets masked) and the source of it."""
     return [
         (setting, shown_value(setting, getattr(loaded.config, name)), loaded.sources[name])

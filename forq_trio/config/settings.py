@@ -18,16 +18,16 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from forq_trio.config.values import (
-    Address,
     BasePath,
     Boolean,
     DatabasePath,
     DatabaseUrl,
     DirectoryPath,
-    Form,
     HostNames,
+    HostPort,
     ListenAddress,
     Names,
+    Notation,
     ReadableFile,
     Secret,
     WholeNumber,
@@ -58,14 +58,14 @@ class Section(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
 
-class Server(Section):
+class ServerSection(Section):
     auth_secret: Secret = Field(repr=False, examples=[""])
     """What clients present as X-API-Key, and the password of the admin UI."""
     env: Literal["local", "pro"] = "pro"
     """pro sends HSTS and marks cookies Secure; local is for trying things out over plain HTTP."""
-    api_addr: ListenAddress = Address("localhost", 8080)
+    api_addr: ListenAddress = HostPort("localhost", 8080)
     """Where the API listens."""
-    ui_addr: ListenAddress = Address("localhost", 8081)
+    ui_addr: ListenAddress = HostPort("localhost", 8081)
     """Where the admin UI listens."""
     trust_proxy_headers: Boolean = False
     """Throttle by the rightmost address of X-Forwarded-For; only for use behind a proxy that sets it."""
@@ -75,7 +75,7 @@ class Server(Section):
     """Speak HTTP/2, without TLS by prior knowledge and over TLS; off: HTTP/1.1 alone."""
 
 
-class Ui(Section):
+class UiSection(Section):
     ui_enabled: Boolean = True
     """Serve the admin UI at ui_addr."""
     ui_base_path: BasePath = Field("", json_schema_extra={"default": "(none)"}, examples=[""])
@@ -84,14 +84,14 @@ class Ui(Section):
     """Names in addresses of the UI, besides localhost; IP addresses need no name; *: any, where a proxy checks."""
 
 
-class Queue(Section):
+class QueueSection(Section):
     queue_ttl_hours: WholeNumber = Field(limits.QUEUE_TTL_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
     """Hours a message may stay in its queue; then it moves to the dead-letter queue."""
     dlq_ttl_hours: WholeNumber = Field(limits.DLQ_TTL_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
     """Hours a message may stay in a dead-letter queue; then it is deleted."""
 
 
-class Database(Section):
+class DatabaseSection(Section):
     db_path: DatabasePath = Field(
         default_factory=default_db_path,
         json_schema_extra={"default": "forq/forq.db in the user's data directory"},
@@ -144,7 +144,7 @@ class Database(Section):
     """Connections that read beside the one that writes."""
 
 
-class Events(Section):
+class EventsSection(Section):
     events: Literal["on", "off"] = "off"
     """Keep what happens to messages as lifecycle events, in the database."""
     events_hours: WholeNumber = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.EVENTS_HOURS_MAX)
@@ -153,7 +153,7 @@ class Events(Section):
     """MiB that events may take; beyond it the oldest are removed."""
 
 
-class Sasquatch(Section):
+class SasquatchSection(Section):
     sasquatch_enabled: Boolean = True
     """Serve Sasquatch's endpoints (/send, /receive, ...) beside Forq's."""
     sasquatch_auth: Boolean = True
@@ -192,21 +192,21 @@ class Sasquatch(Section):
     """Seconds between two sweeps for expired deduplication ids."""
 
 
-class Tls(Section):
+class TlsSection(Section):
     tls_cert: ReadableFile | None = Field(None, examples=["/etc/forq/tls_cert.pem"])
     """PEM file with the certificate and its chain; turns TLS on."""
     tls_key: ReadableFile | None = Field(None, examples=["/etc/forq/tls_key.pem"])
     """PEM file with the certificate's private key, not encrypted."""
 
 
-class Metrics(Section):
+class MetricsSection(Section):
     metrics_enabled: Boolean = False
     """Serve GET /metrics for Prometheus."""
     metrics_auth_secret: Secret | None = Field(None, repr=False, examples=[""])
     """What the scraper presents as X-API-Key; needed when metrics are enabled."""
 
 
-class Log(Section):
+class LogSection(Section):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """The least severe events that are written."""
     log_format: Literal["auto", "json", "console"] = "auto"
@@ -214,7 +214,18 @@ class Log(Section):
 
 
 # pydantic takes the fields of the last base first, so the order of the sections reads from right to left.
-class Config(Log, Metrics, Tls, Sasquatch, Events, Database, Queue, Ui, Server, BaseSettings):
+class Config(
+    LogSection,
+    MetricsSection,
+    TlsSection,
+    SasquatchSection,
+    EventsSection,
+    DatabaseSection,
+    QueueSection,
+    UiSection,
+    ServerSection,
+    BaseSettings,
+):
     """The effective settings of a server, built by `load.load` from sources; its text form shows no secret."""
 
     # Validators take text, and the default directory of the database need not exist yet: defaults are not validated.
@@ -237,7 +248,7 @@ class Config(Log, Metrics, Tls, Sasquatch, Events, Database, Queue, Ui, Server, 
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ServerSetting:
     """The declaration of one setting."""
 
     name: str
@@ -262,18 +273,18 @@ class Setting:
         return self.field.description or ""
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Notation:
         """How its value is written: the form of its type, or else its choices or bounds."""
         inner = get_args(self.field.annotation)
         if get_origin(self.field.annotation) is Literal:
-            return Form("|".join(inner), f"{', '.join(inner[:-1])} or {inner[-1]}")
+            return Notation("|".join(inner), f"{', '.join(inner[:-1])} or {inner[-1]}")
         # The form of a type that may also be None is one level deeper.
         said = [*self.field.metadata, *(each for part in inner for each in getattr(part, "__metadata__", ()))]
         for each in said:
-            if isinstance(each, Form):
+            if isinstance(each, Notation):
                 return each
         bound = {name: getattr(each, name) for each in said for name in ("ge", "le") if hasattr(each, name)}
-        return Form("NUMBER", f"a whole number from {bound['ge']} to {bound['le']}")
+        return Notation("NUMBER", f"a whole number from {bound['ge']} to {bound['le']}")
 
     @property
     def default(self) -> Any:
@@ -296,9 +307,9 @@ class Setting:
         return self.field.examples[0] if self.field.examples else self.default
 
 
-SETTINGS: Mapping[str, Setting] = MappingProxyType(
+SETTINGS: Mapping[str, ServerSetting] = MappingProxyType(
     {
-        name: Setting(name, section.__name__.lower(), field)
+        name: ServerSetting(name, section.__name__.removesuffix("Section").lower(), field)
         for section in reversed(Config.__bases__)
         if issubclass(section, Section)
         for name, field in section.model_fields.items()

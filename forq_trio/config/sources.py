@@ -1,8 +1,8 @@
 """The sources of settings: command line options, environment variables, one TOML file.
 
-Each becomes a `Source`, which pydantic-settings merges by precedence. We read them ourselves for better error messages:
-pydantic-settings' own sources ignore unknown variables and a missing file, read only this process's environment, and do
-not say which key of which section a value came from.
+Each becomes a `SettingsSource`, which pydantic-settings merges by precedence. We read them ourselves for better error
+messages: pydantic-settings' own sources ignore unknown variables and a missing file, read only this process's
+environment, and do not say which key of which section a value came from.
 """
 
 import difflib
@@ -32,7 +32,7 @@ _NUMBER_BITS_MAX = 1_000
 _SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
 
 
-class Source(InitSettingsSource):
+class SettingsSource(InitSettingsSource):
     """The values of one source: setting name -> value, always as text.
 
     origins: setting name -> option, variable or key, for error lines. problems: a line for each unknown key, or for a
@@ -55,17 +55,17 @@ class Source(InitSettingsSource):
         del self.init_kwargs[name]
 
 
-def read_options(options: Mapping[str, str]) -> Source:
+def read_options(options: Mapping[str, str]) -> SettingsSource:
     """The options of the command line, setting name -> text; all names are known."""
-    source = Source()
+    source = SettingsSource()
     for name, text in options.items():
         source.give(name, f"--{name.replace('_', '-')}", text)
     return source
 
 
-def read_environment(environ: Mapping[str, str]) -> Source:
+def read_environment(environ: Mapping[str, str]) -> SettingsSource:
     """The FORQ_* variables. An empty one counts as not set."""
-    source = Source()
+    source = SettingsSource()
     for variable in sorted(environ):
         name = variable.removeprefix(PREFIX).lower()
         is_port = variable == "FORQ_PORT" and environ[variable].isdecimal()
@@ -82,9 +82,9 @@ def read_environment(environ: Mapping[str, str]) -> Source:
     return source
 
 
-def read_file(path: Path) -> Source:
+def read_file(path: Path) -> SettingsSource:
     """The TOML file at `path`."""
-    source = Source()
+    source = SettingsSource()
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as problem:
@@ -102,7 +102,7 @@ def read_file(path: Path) -> Source:
     return source
 
 
-def _read_table(source: Source, path: Path, section: str, table: Any) -> None:
+def _read_table(source: SettingsSource, path: Path, section: str, table: Any) -> None:
     if isinstance(table, dict) and section in _SECTIONS:
         for key, value in table.items():
             _read_key(source, f"{path} [{section}] {key}", section, key, value)
@@ -115,7 +115,7 @@ def _read_table(source: Source, path: Path, section: str, table: Any) -> None:
         source.problems.append(f"{path}: [{section}] is not a known section; {_nearest(section, _SECTIONS)}")
 
 
-def _read_key(source: Source, origin: str, section: str, key: str, value: Any) -> None:
+def _read_key(source: SettingsSource, origin: str, section: str, key: str, value: Any) -> None:
     if key not in SETTINGS:
         here = [name for name, setting in SETTINGS.items() if setting.section == section]
         # It may be a misspelt key of another section: suggest that one, too.

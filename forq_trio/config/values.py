@@ -23,7 +23,7 @@ _HOST_NAME = re.compile(
 _SHOWN_LENGTH_MAX = 300
 
 
-class Address(NamedTuple):
+class HostPort(NamedTuple):
     """Where to listen. An empty host means every interface of the machine; port 0 means any free port."""
 
     host: str
@@ -43,7 +43,7 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Notation:
     """How a value is written. metavar: its placeholder in help texts; allowed: completes "allowed: ..."."""
 
     metavar: str
@@ -85,7 +85,7 @@ def _read_boolean(text: str) -> bool:
         raise ValueError(f"{shown(text)} is neither true nor false") from None
 
 
-def _read_address(text: str) -> Address:
+def _read_address(text: str) -> HostPort:
     host, separator, port = text.rpartition(":")
     if not separator:
         raise ValueError(f"{shown(text)} has no port")
@@ -96,12 +96,12 @@ def _read_address(text: str) -> Address:
             ipaddress.IPv6Address(host[1:-1])
         except ValueError:
             raise ValueError(f"{shown(text)} has no IPv6 address between its brackets") from None
-        return Address(host[1:-1], int(port))
+        return HostPort(host[1:-1], int(port))
     if ":" in host:
         raise ValueError(f"{shown(text)} has an IPv6 address without brackets")
     if host and not _is_host(host):
         raise ValueError(f"{shown(text)} has no valid host before its port")
-    return Address(host, int(port))
+    return HostPort(host, int(port))
 
 
 def _is_host(host: str) -> bool:
@@ -178,30 +178,32 @@ def _read_host_names(text: str) -> Names:
     return names
 
 
-Boolean = Annotated[bool, PlainValidator(_read_boolean), Form("true|false", "true or false")]
+Boolean = Annotated[bool, PlainValidator(_read_boolean), Notation("true|false", "true or false")]
 Secret = Annotated[
     str,
     AfterValidator(_check_secret),
-    Form("SECRET", f"at least {limits.AUTH_SECRET_LENGTH_MIN} visible ASCII characters"),
+    Notation("SECRET", f"at least {limits.AUTH_SECRET_LENGTH_MIN} visible ASCII characters"),
 ]
 DatabaseUrl = Annotated[
-    str, AfterValidator(_check_database_url), Form("URL", "postgresql://user@host/database")
+    str, AfterValidator(_check_database_url), Notation("URL", "postgresql://user@host/database")
 ]
 ListenAddress = Annotated[
-    Address,
+    HostPort,
     PlainValidator(_read_address),
-    Form("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one"),
+    Notation("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one"),
 ]
 BasePath = Annotated[
     str,
     PlainValidator(_read_base_path),
-    Form("PATH", "empty, or a path such as /forq without a slash at its end"),
+    Notation("PATH", "empty, or a path such as /forq without a slash at its end"),
 ]
 HostNames = Annotated[
-    Names, PlainValidator(_read_host_names), Form("NAMES", "names of hosts, separated by commas, or *")
+    Names, PlainValidator(_read_host_names), Notation("NAMES", "names of hosts, separated by commas, or *")
 ]
-DatabasePath = Annotated[Path, PlainValidator(_read_database_path), Form("FILE", "a file path")]
-DirectoryPath = Annotated[Path, PlainValidator(_read_directory), Form("DIRECTORY", "the path of a directory")]
+DatabasePath = Annotated[Path, PlainValidator(_read_database_path), Notation("FILE", "a file path")]
+DirectoryPath = Annotated[
+    Path, PlainValidator(_read_directory), Notation("DIRECTORY", "the path of a directory")
+]
 ReadableFile = Annotated[
-    Path, PlainValidator(_read_readable_file), Form("FILE", "the path of a readable file")
+    Path, PlainValidator(_read_readable_file), Notation("FILE", "the path of a readable file")
 ]

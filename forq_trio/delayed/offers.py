@@ -37,7 +37,7 @@ class Scheduled(Generic[T]):
 
 
 @dataclass(frozen=True)
-class BatchResult(Generic[T]):
+class OfferedMessage(Generic[T]):
     """What became of one offer of a batch. outcome: None for one that was refused; error: why, else None."""
 
     message: Scheduled[T]

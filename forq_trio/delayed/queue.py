@@ -17,10 +17,10 @@ import anyio
 
 from forq_trio.delayed.cron import MILLISECOND, of_epoch_ms
 from forq_trio.delayed.envelope import AckEnvelope, BatchEnvelope, DeliveryType
-from forq_trio.delayed.offers import BatchResult, Due, Scheduled, at_once, offering, parts, refusal
+from forq_trio.delayed.offers import Due, OfferedMessage, Scheduled, at_once, offering, parts, refusal
 from forq_trio.delayed.payloads import Serializer, UnreadablePayload, check_kind_of_queue, serializer_of
 from forq_trio.delayed.retry import with_retries
-from forq_trio.delayed.source import Source
+from forq_trio.delayed.source import KeyedSource
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range, storable_reason
 from forq_trio.model.clock import Clock, SystemClock
@@ -42,7 +42,7 @@ RELEASE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class SetAside:
+class UnreadMessage:
     """A message that a poll could not read. message_id: its key, or its id where it has none. reason: why."""
 
     message_id: str
@@ -66,7 +66,7 @@ class DelayedQueue(Generic[T]):
 
     def __init__(
         self,
-        source: Source,
+        source: KeyedSource,
         name: str,
         payload_type: type[T],
         *,
@@ -76,7 +76,7 @@ class DelayedQueue(Generic[T]):
         deliveries_max: int | None = None,
         retry_seconds: float = RETRY_SECONDS,
         clock: Clock | None = None,
-        on_set_aside: Callable[[SetAside], None] = lambda _: None,
+        on_set_aside: Callable[[UnreadMessage], None] = lambda _: None,
     ) -> None:
         self.kind = check_kind_of_queue(getattr(payload_type, "__name__", "") if kind is None else kind)
         self.name = check_queue_name(f"{name}.{self.kind}")
@@ -94,7 +94,7 @@ class DelayedQueue(Generic[T]):
         self._on_set_aside = on_set_aside
 
     @classmethod
-    async def create(cls, source: Source, name: str, payload_type: type[T], **options: Any) -> Self:
+    async def create(cls, source: KeyedSource, name: str, payload_type: type[T], **options: Any) -> Self:
         """A queue, set up. options: those of the class."""
         queue = cls(source, name, payload_type, **options)
         await queue.set_up()
@@ -131,7 +131,7 @@ class DelayedQueue(Generic[T]):
         """Store a message, unless the key has one, which stays as it is: ignored."""
         return await self._offer(key, payload, due, "createIfAbsent")
 
-    async def offer_batch(self, messages: Sequence[Scheduled[T]]) -> list[BatchResult[T]]:
+    async def offer_batch(self, messages: Sequence[Scheduled[T]]) -> list[OfferedMessage[T]]:
         """Offer many, in their order; one that is refused does not affect the others.
 
         Up to 1,000 messages and 4 MiB of JSON are one request; more are several, of which the first ones may be done
@@ -151,9 +151,9 @@ class DelayedQueue(Generic[T]):
         ]
         results = await self._offer_all(offers)
         return [
-            BatchResult(message, result.outcome)
+            OfferedMessage(message, result.outcome)
             if isinstance(result, Offered)
-            else BatchResult(message, None, result)
+            else OfferedMessage(message, None, result)
             for message, result in zip(messages, results, strict=True)
         ]
 
@@ -316,7 +316,7 @@ class DelayedQueue(Generic[T]):
                 delay_ms=SET_ASIDE_DELAY_MS if lost else None,
             )
         )
-        aside = SetAside(delivery.key or delivery.id, delivery.content, told, self.name)
+        aside = UnreadMessage(delivery.key or delivery.id, delivery.content, told, self.name)
         logger.error("a message was set aside: %s %s", aside.message_id, told)
         self._on_set_aside(aside)
 

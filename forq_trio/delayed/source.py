@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forq_trio.client.aio import AsyncForqClient
 
 
-class Source(Consuming, Protocol):
+class KeyedSource(Consuming, Protocol):
     """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
 
     async def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]: ...
@@ -49,6 +49,6 @@ class Source(Consuming, Protocol):
 
 if TYPE_CHECKING:
 
-    def _both(broker: Broker, client: AsyncForqClient) -> tuple[Source, Source]:
+    def _both(broker: Broker, client: AsyncForqClient) -> tuple[KeyedSource, KeyedSource]:
         """What the type checker is asked: whether both have these methods."""
         return broker, client

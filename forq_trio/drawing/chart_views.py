@@ -24,7 +24,7 @@ def range_default(age_ms: int) -> str:
     return "10m" if age_ms < YOUNG_MS else "1h"
 
 
-class Line(Struct, frozen=True):
+class ChartLine(Struct, frozen=True):
     """css: ln-a, ln-b or ln-c; word: its name in the legend; series: 120 values; now: the value of now, in words."""
 
     css: str
@@ -38,7 +38,7 @@ class ChartView(Struct, frozen=True):
 
     key: str
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     drawing: Markup
     axis: tuple[str, str, str]
     ticks: tuple[int, ...]
@@ -51,7 +51,7 @@ def make_chart(
     key: str,
     title: str,
     unit: str,
-    lines: Sequence[Line],
+    lines: Sequence[ChartLine],
     *,
     filled: bool = False,
     limit: tuple[str, float] | None = None,

@@ -20,7 +20,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.client.sync import ForqClient
 from forq_trio.embedded.bridges import running_loop
-from forq_trio.embedded.calls import CLOSED, Call, Host
+from forq_trio.embedded.calls import CLOSED, EmbeddedCall, Host
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Stopping
 from forq_trio.system import open_broker
@@ -121,7 +121,7 @@ class BlockingBroker(ForqClient):
         broker, token = self._host.broker, self._token
         assert broker is not None
         assert token is not None
-        call = Call(broker, getattr(broker, name), args, options)
+        call = EmbeddedCall(broker, getattr(broker, name), args, options)
         answered = threading.Lock()
         answered.acquire()
         call.answer = answered.release

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from forq_trio.broker.broker import Broker
-from forq_trio.embedded.calls import Call, Host
+from forq_trio.embedded.calls import EmbeddedCall, Host
 
 OTHER_LOOP = "this broker was opened in another event loop: call it there"
 
@@ -36,7 +36,7 @@ class Bridge:
         """Call a method in trio. Cancelled, it cancels the call and waits until that has ended."""
         if running_loop() is not self._loop:
             raise RuntimeError(OTHER_LOOP)
-        call = Call(self._broker, method, args, options)
+        call = EmbeddedCall(self._broker, method, args, options)
         done = self._answer_of(call)
         self._host.start(call)
         try:
@@ -51,7 +51,7 @@ class Bridge:
             raise
         return call.outcome()
 
-    def _answer_of(self, call: Call) -> asyncio.Future[None]:
+    def _answer_of(self, call: EmbeddedCall) -> asyncio.Future[None]:
         answer = self._loop.create_future()
         call.answer = lambda: None if answer.done() else answer.set_result(None)
         return answer

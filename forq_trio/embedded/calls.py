@@ -20,7 +20,7 @@ ANSWERS_SECONDS = 5.0
 CLOSED = "the broker was closed"
 
 
-class Call:
+class EmbeddedCall:
     """One call. answer: is called once, in trio's thread, when `finished` is True."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Host:
             self._calls = None
             calls.cancel_scope.deadline = trio.current_time() + ANSWERS_SECONDS
 
-    def start(self, call: Call) -> None:
+    def start(self, call: EmbeddedCall) -> None:
         """Run a call; a broker that is closed refuses it with Stopping."""
         if self._calls is None:
             call.refuse(Stopping(CLOSED))

@@ -13,12 +13,12 @@ from ipaddress import ip_address
 from typing import NoReturn
 from urllib.parse import unquote
 
-from forq_trio.broker.keys import Keys
+from forq_trio.broker.access_tokens import AccessTokens
 from forq_trio.http.errors import ForeignSite, LockedOut, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
 from forq_trio.model.access import Principal, Scope
-from forq_trio.model.holders import OWNER, Holder, Kind, network
+from forq_trio.model.holders import OWNER, Holder, HolderKind, network
 from forq_trio.telemetry.log import LogEvent, log
 
 CLIENT_LENGTH_MAX = 64
@@ -85,7 +85,7 @@ class LocalGate:
             raise ForeignSite
         if not _is_local(request.headers.get(b"host", b"localhost")):
             raise ForeignSite
-        request.holder = Holder(Kind.OPEN, request.holder.name)
+        request.holder = Holder(HolderKind.OPEN, request.holder.name)
 
 
 def _is_local(authority: bytes) -> bool:
@@ -107,7 +107,7 @@ class Access:
     """Makes the gates of the API; they share the secret, the tokens and the count of failures."""
 
     def __init__(
-        self, secret: str, keys: Keys, throttle: Throttle, *, trust_proxy_headers: bool = False
+        self, secret: str, keys: AccessTokens, throttle: Throttle, *, trust_proxy_headers: bool = False
     ) -> None:
         self.secret = secret.encode()
         self.keys = keys
@@ -160,7 +160,7 @@ class AccessGate:
         access.failures.forget(request)
         request.caller = f"token {token.name}"
         request.principal = Principal(token)
-        request.holder = Holder(Kind.TOKEN, token.name)
+        request.holder = Holder(HolderKind.TOKEN, token.name)
         if self._checks_scope:
             self._check(request.principal, request.path)
 

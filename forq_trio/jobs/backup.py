@@ -59,7 +59,7 @@ class BackupSettings:
     reserve_bytes: int = 0
 
 
-class Backups:
+class BackupJob:
     """A job: `run` until cancelled; the other methods are for callers.
 
     directory: None where no backup can be made. on_copied: called when a copy no longer holds the log. free_bytes:

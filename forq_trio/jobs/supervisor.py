@@ -10,7 +10,7 @@ from forq_trio.model.errors import Stopping
 from forq_trio.telemetry.log import LogEvent, log
 
 
-class Job(Protocol):
+class SupervisedJob(Protocol):
     """Something that runs until it is cancelled."""
 
     name: str
@@ -18,7 +18,7 @@ class Job(Protocol):
     async def run(self) -> None: ...
 
 
-async def supervise(job: Job, sleep: Callable[[float], Awaitable[None]] = trio.sleep) -> None:
+async def supervise(job: SupervisedJob, sleep: Callable[[float], Awaitable[None]] = trio.sleep) -> None:
     """Run `job` until cancelled or until the queue stops, restarting it after each failure.
 
     The pause doubles with each failure up to JOB_RESTART_SECONDS_MAX, and starts over once the job ran that long.

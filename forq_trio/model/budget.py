@@ -15,7 +15,7 @@ from collections import Counter
 from enum import StrEnum
 
 from forq_trio.model import limits
-from forq_trio.model.holders import Holder, Kind
+from forq_trio.model.holders import Holder, HolderKind
 
 
 class Share(StrEnum):
@@ -48,9 +48,9 @@ class Budget:
         if self.used > self.size:
             return self.refuse(Share.ALL)
         kind = holder.kind
-        if kind is Kind.OWNER:
+        if kind is HolderKind.OWNER:
             return True
-        if kind is Kind.ADDRESS:
+        if kind is HolderKind.ADDRESS:
             fits = held <= limits.BUDGET_SHARE * (self._keyless_size - self._keyless)
             return fits or self.refuse(Share.ADDRESS)
         return held <= limits.BUDGET_SHARE * (self.size - self.used) or self.refuse(Share.TOKEN)
@@ -65,14 +65,14 @@ class Budget:
     def _add(self, holder: Holder, by: int) -> int:
         """Add an amount without a check, and return how much the holder uses; 0 for the owner, who has no share."""
         self.used += by
-        if holder.kind is Kind.OWNER:
+        if holder.kind is HolderKind.OWNER:
             return 0
         held = self._by_holder.get(holder, 0) + by
         if held:
             self._by_holder[holder] = held
         else:
             self._by_holder.pop(holder, None)
-        if holder.kind is Kind.ADDRESS:
+        if holder.kind is HolderKind.ADDRESS:
             self._keyless += by
         return held
 

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.model.declared import Kind
+from forq_trio.model.declared import ValueKind
 from forq_trio.model.errors import (
     ContentTooLarge,
     InvalidAttributes,
@@ -81,7 +81,7 @@ def check_texts(message: NewMessage) -> None:
         check_pairs(message.attributes)
 
 
-_TEXTS = tuple(name for name, option in OPTIONS.items() if option.kind in (Kind.TEXT, Kind.QUEUE))
+_TEXTS = tuple(name for name, option in OPTIONS.items() if option.kind in (ValueKind.TEXT, ValueKind.QUEUE))
 
 
 def check_pairs(attributes: Mapping[str, str]) -> None:
@@ -215,13 +215,13 @@ def _check_queue(option: Option, value: str, now_ms: int) -> None:
         check_queue_name(value, option.json_name)
 
 
-_OF_KIND: dict[Kind, Callable[[Option, Any, int], None]] = {
-    Kind.TIME: _check_time,
-    Kind.DURATION: _check_number,
-    Kind.COUNT: _check_number,
-    Kind.TEXT: _check_text,
-    Kind.PAIRS: _check_pairs,
-    Kind.QUEUE: _check_queue,
+_OF_KIND: dict[ValueKind, Callable[[Option, Any, int], None]] = {
+    ValueKind.TIME: _check_time,
+    ValueKind.DURATION: _check_number,
+    ValueKind.COUNT: _check_number,
+    ValueKind.TEXT: _check_text,
+    ValueKind.PAIRS: _check_pairs,
+    ValueKind.QUEUE: _check_queue,
 }
 _OPTIONS = tuple(OPTIONS.values())
 _CHECKS = tuple(_OF_KIND[option.kind] for option in _OPTIONS)

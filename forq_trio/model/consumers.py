@@ -37,7 +37,7 @@ class NumberedLease(Struct, frozen=True, gc=False):
     follows: int = 0
 
 
-class Consumer(Struct, frozen=True, gc=False, kw_only=True):
+class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
     """A consumer as it is stored; times in epoch ms.
 
     generation: grows whenever it is opened. idle_ms: its open lease is given back when it is not used for so long.

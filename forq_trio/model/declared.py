@@ -17,7 +17,7 @@ from forq_trio.model import values
 _NAMED = re.compile(r"\{(\w+)\}")
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """What a value is, hence how it is typed and shown."""
 
     TIME = auto()
@@ -42,7 +42,7 @@ class Declared(Struct, frozen=True, kw_only=True):
     """
 
     meaning: str
-    kind: Kind
+    kind: ValueKind
     low: int = 0
     high: int = 0
     option: str = ""
@@ -60,10 +60,10 @@ DeclaredT = TypeVar("DeclaredT", bound=Declared)
 def documented(declared: Declared) -> Meta:
     """For the type of a member. What a schema says of the range is enforced elsewhere, by checks that name the code."""
     extra = {"declared": declared}
-    if declared.kind in (Kind.WORD, Kind.BACK_OFF, Kind.RATE):
+    if declared.kind in (ValueKind.WORD, ValueKind.BACK_OFF, ValueKind.RATE):
         return Meta(extra=extra)  # their types say what they are
     meaning = declared.says()
-    if declared.kind is Kind.TIME:
+    if declared.kind is ValueKind.TIME:
         meaning = f"{meaning} Milliseconds since the Unix epoch."
     return Meta(description=meaning, extra_json_schema=_range(declared), extra=extra)
 
@@ -71,9 +71,9 @@ def documented(declared: Declared) -> Meta:
 def _range(declared: Declared) -> dict[str, int] | None:
     if not declared.high:
         return None
-    if declared.kind is Kind.TEXT:
+    if declared.kind is ValueKind.TEXT:
         return {"minLength": declared.low, "maxLength": declared.high}
-    if declared.kind is Kind.PAIRS:
+    if declared.kind is ValueKind.PAIRS:
         return {"maxProperties": declared.high}
     return {"minimum": declared.low, "maximum": declared.high}
 

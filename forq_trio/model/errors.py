@@ -16,7 +16,7 @@ from forq_trio.model.consumer_errors import LeaseGone as LeaseGone
 from forq_trio.model.consumer_errors import LeaseOutOfOrder as LeaseOutOfOrder
 from forq_trio.model.consumer_errors import LeasesFull as LeasesFull
 from forq_trio.model.consumer_errors import OtherLease as OtherLease
-from forq_trio.model.declared import Kind
+from forq_trio.model.declared import ValueKind
 from forq_trio.model.forq_error import KINDS
 from forq_trio.model.forq_error import CallerError as CallerError
 from forq_trio.model.forq_error import ForqError as ForqError
@@ -125,7 +125,7 @@ class ReceiptMissing(InvalidRequest, code="bad_request.receipt.missing"):
 _RANGES = {
     each.json_name: f"{each.json_name} is not {each.low:,} to {each.high:,}."
     for each in OPTIONS.values()
-    if each.kind in (Kind.COUNT, Kind.DURATION)
+    if each.kind in (ValueKind.COUNT, ValueKind.DURATION)
 } | {
     "max": "max is not 1 to 100.",
     "maxWaitMs": "maxWaitMs is not 1 to 31,622,400,000.",
@@ -154,7 +154,7 @@ _OTHER_RANGES = {
         f"{each.json_name} is not {each.low} to {each.high} characters.",
     )
     for each in OPTIONS.values()
-    if each.kind is Kind.TEXT
+    if each.kind is ValueKind.TEXT
 }
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 _NETWORK_BITS = 64  # of an IPv6 address
 
 
-class Kind(StrEnum):
+class HolderKind(StrEnum):
     """OWNER: the server's own secret. TOKEN: an access token. OPEN: let in without a key, where none is asked for.
     ADDRESS: no key was presented yet, or a wrong one.
     """
@@ -22,11 +22,11 @@ class Kind(StrEnum):
 class Holder(NamedTuple):
     """name: of the token, or the network of the address; "" for the owner."""
 
-    kind: Kind
+    kind: HolderKind
     name: str
 
 
-OWNER = Holder(Kind.OWNER, "")
+OWNER = Holder(HolderKind.OWNER, "")
 HOLDER: ContextVar[Holder] = ContextVar("holder", default=OWNER)
 """The holder whose budgets the present task uses; OWNER in an application that embeds the queue.
 
@@ -54,4 +54,4 @@ def network(address: str) -> str:
 
 def at_address(address: str) -> Holder:
     """The holder of a request from this address that has presented no right key."""
-    return Holder(Kind.ADDRESS, network(address))
+    return Holder(HolderKind.ADDRESS, network(address))

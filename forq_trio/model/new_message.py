@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self, TypedDict, Unpack
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
-from forq_trio.model.declared import Declared, Kind, documented, members_declared
+from forq_trio.model.declared import Declared, ValueKind, documented, members_declared
 from forq_trio.model.json_text import dumps
 
 
@@ -32,7 +32,7 @@ ProcessAfter = Annotated[
     documented(
         Option(
             meaning="When the message is due: it is not delivered before.",
-            kind=Kind.TIME,
+            kind=ValueKind.TIME,
             default="at once, or the queue's delay",
         )
     ),
@@ -42,7 +42,7 @@ DelayMs = Annotated[
     documented(
         Option(
             meaning="How long the message is delayed. Not together with {process_after}.",
-            kind=Kind.DURATION,
+            kind=ValueKind.DURATION,
             high=limits.DELAY_MS_MAX,
         )
     ),
@@ -52,7 +52,7 @@ Priority = Annotated[
     documented(
         Option(
             meaning="Messages of a higher priority come first.",
-            kind=Kind.COUNT,
+            kind=ValueKind.COUNT,
             low=limits.PRIORITY_MIN,
             high=limits.PRIORITY_MAX,
             default=f"{limits.PRIORITY_DEFAULT}",
@@ -64,7 +64,7 @@ TtlMs = Annotated[
     documented(
         Option(
             meaning="How long the message lives from when it is due.",
-            kind=Kind.DURATION,
+            kind=ValueKind.DURATION,
             low=1,
             high=limits.TTL_MS_MAX,
         )
@@ -78,7 +78,7 @@ Attributes = Annotated[
                 f"Delivered with the message. Keys of 1 to {limits.ATTRIBUTE_KEY_LENGTH_MAX} characters,"
                 f" values of at most {limits.ATTRIBUTE_VALUE_LENGTH_MAX:,}."
             ),
-            kind=Kind.PAIRS,
+            kind=ValueKind.PAIRS,
             high=limits.ATTRIBUTES_MAX,
             default="",
             option="attribute",
@@ -90,7 +90,7 @@ DeduplicationId = Annotated[
     documented(
         Option(
             meaning="A second message with it, within the window, is not stored.",
-            kind=Kind.TEXT,
+            kind=ValueKind.TEXT,
             low=1,
             high=limits.DEDUPLICATION_ID_LENGTH_MAX,
             default="",
@@ -103,7 +103,7 @@ WindowMs = Annotated[
     documented(
         Option(
             meaning="How long {deduplication_id} is remembered.",
-            kind=Kind.DURATION,
+            kind=ValueKind.DURATION,
             low=1,
             high=limits.DEDUPLICATION_WINDOW_MS_MAX,
             option="dedup-window",
@@ -115,7 +115,7 @@ Group = Annotated[
     documented(
         Option(
             meaning="Messages of a group keep their order; groups are served round-robin.",
-            kind=Kind.TEXT,
+            kind=ValueKind.TEXT,
             low=1,
             high=limits.GROUP_LENGTH_MAX,
             default="",
@@ -127,7 +127,7 @@ MaxAttempts = Annotated[
     documented(
         Option(
             meaning="Deliveries before the message fails.",
-            kind=Kind.COUNT,
+            kind=ValueKind.COUNT,
             low=1,
             high=limits.MAX_ATTEMPTS_MAX,
         )
@@ -138,7 +138,7 @@ DeadLetterQueue = Annotated[
     documented(
         Option(
             meaning="The queue for the message when it fails or expires; empty: it is deleted.",
-            kind=Kind.QUEUE,
+            kind=ValueKind.QUEUE,
         )
     ),
 ]

@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.declared import Declared, Kind, documented, members_declared
+from forq_trio.model.declared import Declared, ValueKind, documented, members_declared
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue, is_lifo_queue
 
@@ -25,7 +25,7 @@ NO_DEAD_LETTERS = ""
 """The name that stands for no dead-letter queue: failed and expired messages are deleted."""
 
 
-class Section(StrEnum):
+class FormSection(StrEnum):
     """Where a setting is in the form of the admin UI."""
 
     DELIVERY = "Delivery"
@@ -51,7 +51,7 @@ class Setting(Declared, frozen=True, kw_only=True):
     """
 
     label: str
-    section: Section
+    section: FormSection
     default: Callable[[str, Defaults], Any]
     default_text: str | None = None
     words: Mapping[str, str] = {}
@@ -146,10 +146,10 @@ LeaseMs = Annotated[
         Setting(
             label="Lease",
             meaning="How long a lease is if the receive names no length.",
-            kind=Kind.DURATION,
+            kind=ValueKind.DURATION,
             high=limits.LEASE_MS_MAX,
             default=_fixed(limits.LEASE_MS_DEFAULT),
-            section=Section.DELIVERY,
+            section=FormSection.DELIVERY,
             phrase="lease {}",
         )
     ),
@@ -160,10 +160,10 @@ DelayMs = Annotated[
         Setting(
             label="Delay",
             meaning="How long a message waits before it can be received.",
-            kind=Kind.DURATION,
+            kind=ValueKind.DURATION,
             high=limits.DELAY_MS_MAX,
             default=_fixed(0),
-            section=Section.SENDS,
+            section=FormSection.SENDS,
             phrase="no delay",
         )
     ),
@@ -174,12 +174,12 @@ TtlMs = Annotated[
         Setting(
             label="Time to live",
             meaning="How long a message lives from when it falls due.",
-            kind=Kind.DURATION,
+            kind=ValueKind.DURATION,
             low=1,
             high=limits.TTL_MS_MAX,
             default=_ttl_ms,
             default_text="`FORQ_QUEUE_TTL_HOURS`; of a dead-letter queue `FORQ_DLQ_TTL_HOURS`",
-            section=Section.SENDS,
+            section=FormSection.SENDS,
             phrase="time to live {}",
         )
     ),
@@ -190,11 +190,11 @@ MaxAttempts = Annotated[
         Setting(
             label="Attempts",
             meaning="Deliveries before a message fails.",
-            kind=Kind.COUNT,
+            kind=ValueKind.COUNT,
             low=1,
             high=limits.MAX_ATTEMPTS_MAX,
             default=lambda queue, defaults: defaults.attempts_max,
-            section=Section.DELIVERY,
+            section=FormSection.DELIVERY,
             phrase="{} attempts",
         )
     ),
@@ -205,9 +205,9 @@ BackOffOrNone = Annotated[
         Setting(
             label="Back-off",
             meaning="How long a message waits after a failed attempt.",
-            kind=Kind.BACK_OFF,
+            kind=ValueKind.BACK_OFF,
             default=lambda queue, defaults: defaults.backoff_ms,
-            section=Section.DELIVERY,
+            section=FormSection.DELIVERY,
             phrase="back-off {}",
         )
     ),
@@ -218,10 +218,10 @@ DeadLetterQueue = Annotated[
         Setting(
             label="Dead letters to",
             meaning="Where messages go that fail or expire. Empty: they are deleted.",
-            kind=Kind.QUEUE,
+            kind=ValueKind.QUEUE,
             default=_dead_letter_queue,
             default_text="the queue's name with `-dlq`; of a dead-letter queue none",
-            section=Section.BOUNDS,
+            section=FormSection.BOUNDS,
             phrase="dead letters to {}",
         )
     ),
@@ -232,11 +232,11 @@ WindowMs = Annotated[
         Setting(
             label="Deduplication",
             meaning="How long a deduplication id is remembered.",
-            kind=Kind.DURATION,
+            kind=ValueKind.DURATION,
             low=1,
             high=limits.DEDUPLICATION_WINDOW_MS_MAX,
             default=_fixed(limits.DEDUPLICATION_WINDOW_MS_DEFAULT),
-            section=Section.SENDS,
+            section=FormSection.SENDS,
             option="dedup-window",
         )
     ),
@@ -247,11 +247,11 @@ MaxMessages = Annotated[
         Setting(
             label="Most messages",
             meaning="How many messages the queue takes, in whatever state.",
-            kind=Kind.COUNT,
+            kind=ValueKind.COUNT,
             low=1,
             high=limits.QUEUE_MESSAGES_MAX,
             default=_fixed(None),
-            section=Section.BOUNDS,
+            section=FormSection.BOUNDS,
         )
     ),
 ]
@@ -261,11 +261,11 @@ MaxBytes = Annotated[
         Setting(
             label="Most bytes",
             meaning="How many bytes of content and attributes the queue takes.",
-            kind=Kind.BYTES,
+            kind=ValueKind.BYTES,
             low=1,
             high=limits.QUEUE_BYTES_MAX,
             default=_fixed(None),
-            section=Section.BOUNDS,
+            section=FormSection.BOUNDS,
         )
     ),
 ]
@@ -275,14 +275,14 @@ WhenFull = Annotated[
         Setting(
             label="When it is full",
             meaning="What a send to a full queue does.",
-            kind=Kind.WORD,
+            kind=ValueKind.WORD,
             words={
                 Overflow.REJECT: "refuse sends",
                 Overflow.DROP_OLDEST: "delete the oldest",
                 Overflow.DEAD_LETTER: "move the oldest to the dead letters",
             },
             default=_fixed(Overflow.REJECT),
-            section=Section.BOUNDS,
+            section=FormSection.BOUNDS,
         )
     ),
 ]
@@ -295,7 +295,7 @@ InOrder = Annotated[
                 "Which message of a priority comes first: the oldest (fifo), the newest (lifo), or the one that was due"
                 " first (due)."
             ),
-            kind=Kind.WORD,
+            kind=ValueKind.WORD,
             words={
                 Order.FIFO: "first in, first out",
                 Order.LIFO: "last in, first out",
@@ -303,7 +303,7 @@ InOrder = Annotated[
             },
             default=lambda queue, defaults: Order.LIFO if is_lifo_queue(queue) else Order.FIFO,
             default_text="`fifo`; of a queue whose name ends in `_lifo`, `lifo`",
-            section=Section.SENDS,
+            section=FormSection.SENDS,
             phrase="order {}",
         )
     ),
@@ -314,11 +314,11 @@ GroupInFlightMax = Annotated[
         Setting(
             label="In flight, a group",
             meaning="How many messages of one group may be in process at once.",
-            kind=Kind.COUNT,
+            kind=ValueKind.COUNT,
             low=1,
             high=limits.GROUP_IN_FLIGHT_MAX,
             default=_fixed(None),
-            section=Section.DELIVERY,
+            section=FormSection.DELIVERY,
         )
     ),
 ]
@@ -328,11 +328,11 @@ InFlightMax = Annotated[
         Setting(
             label="In flight, at most",
             meaning="How many messages of the queue may be in process at once.",
-            kind=Kind.COUNT,
+            kind=ValueKind.COUNT,
             low=1,
             high=limits.IN_FLIGHT_MAX,
             default=_fixed(None),
-            section=Section.DELIVERY,
+            section=FormSection.DELIVERY,
         )
     ),
 ]
@@ -342,9 +342,9 @@ RateOrNone = Annotated[
         Setting(
             label="Rate",
             meaning="How many messages are delivered in how much time, of the queue or of each group.",
-            kind=Kind.RATE,
+            kind=ValueKind.RATE,
             default=_fixed(None),
-            section=Section.DELIVERY,
+            section=FormSection.DELIVERY,
         )
     ),
 ]
@@ -483,7 +483,7 @@ SETTINGS = members_declared(SettingsChange, Setting)
 InvalidSetting.declare_members(
     {
         name: (f"bad_request.settings.{name}", f"The setting {name} is not valid; `message` says why.")
-        for name in (each.json_name for each in SETTINGS.values() if each.kind is not Kind.WORD)
+        for name in (each.json_name for each in SETTINGS.values() if each.kind is not ValueKind.WORD)
     }
 )
 

@@ -27,7 +27,7 @@ class Range(StrEnum):
     DAY = "24h"
 
 
-class Series(Struct, frozen=True, gc=False):
+class TimeSeries(Struct, frozen=True, gc=False):
     """120 values, the latest last; None where nothing is known. start_ms: of the first step, epoch ms."""
 
     start_ms: int
@@ -41,7 +41,7 @@ _TOTAL_LEVELS = {Range.TEN_MINUTES: 0, Range.HOUR: 1, Range.DAY: 1}
 _TOTAL_STEPS = (1, 10)
 
 
-class History:
+class MetricHistory:
     """Reads the rings. seconds: the monitor's clock, which only goes forward; clock: the wall's, for people."""
 
     def __init__(self, watched: Mapping[str, Watched], seconds: Callable[[], float], clock: Clock) -> None:
@@ -55,7 +55,7 @@ class History:
         """The totals of a second, by column."""
         self._totals.put(second, values)
 
-    def total(self, metric: Metric, range: Range) -> Series:
+    def total(self, metric: Metric, range: Range) -> TimeSeries:
         """A metric of all queues together; the age is that of the oldest."""
         level, step = _TOTAL_LEVELS[range], _STEPS[range]
         size = step // _TOTAL_STEPS[level]
@@ -64,7 +64,7 @@ class History:
         values = self._totals.column(level, COLUMNS[metric], first, last * size + size - 1)
         return self._series(last, step, averaged(values, size))
 
-    def queue(self, name: str, metric: Metric, range: Range) -> Series:
+    def queue(self, name: str, metric: Metric, range: Range) -> TimeSeries:
         """A metric of one queue; one that is not watched has 120 times None."""
         step = _STEPS[range]
         watched = self._watched.get(name)
@@ -87,10 +87,10 @@ class History:
         running = int(self._seconds() // step)
         return running if latest * latest_seconds // step == running else running - 1
 
-    def _series(self, last: int, step: int, values: list[float]) -> Series:
+    def _series(self, last: int, step: int, values: list[float]) -> TimeSeries:
         shown = tuple(map(_known, values)) or (None,) * POINTS
         start_ms = (last - POINTS + 1) * step * 1_000 + round(self._ahead())
-        return Series(start_ms, step * 1_000, shown)
+        return TimeSeries(start_ms, step * 1_000, shown)
 
     def _ahead(self) -> float:
         """By how many ms the wall clock is ahead of ours; the same until it is set, so that charts do not jitter."""

@@ -16,7 +16,7 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.health import FactGatherer, Holding, WorkersOf, no_workers
-from forq_trio.monitor.history import History
+from forq_trio.monitor.history import MetricHistory
 from forq_trio.monitor.rings import Values
 from forq_trio.monitor.totals import Now, Totals
 from forq_trio.monitor.verdicts import HEALTHY
@@ -81,7 +81,7 @@ class Monitor:
         self._second = int(self._started_at)
         self._totals = Totals(counters, self._started_at)
         self._oldest = [0.0] * STEP_SECONDS
-        self.history = History(self._watched, seconds, clock)
+        self.history = MetricHistory(self._watched, seconds, clock)
 
     # What is known
 

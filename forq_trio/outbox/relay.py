@@ -34,7 +34,7 @@ _PAUSE_SECONDS_MAX = 5.0
 _CLOSE_SECONDS_MAX = 10.0
 
 
-class Source(Protocol):
+class RelayTarget(Protocol):
     """What a relay sends to: a `Broker` or an `AsyncForqClient`."""
 
     async def relay_outbox(
@@ -62,7 +62,7 @@ class Relay:
     def __init__(
         self,
         database: str | os.PathLike[str],
-        source: Source,
+        source: RelayTarget,
         *,
         on_set_aside: Callable[[OutboxRefusal], None] = lambda refusal: None,
         watch_with: Callable[[str], Changes] | None = None,

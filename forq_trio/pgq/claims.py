@@ -12,9 +12,9 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.messages import Delivery, MessageInfo, StatusName
 from forq_trio.model.where import Wanted, where_of
-from forq_trio.pgq.connections import Connection
+from forq_trio.pgq.connections import PgqConnection
 from forq_trio.pgq.messages import metadata_of
-from forq_trio.pgq.receipts import Receipt, parameters
+from forq_trio.pgq.receipts import PgqReceipt, parameters
 from forq_trio.pgq.statements import check_table_name, statement
 
 logger = logging.getLogger("forq_trio.pgq")
@@ -68,7 +68,7 @@ class Claimed(NamedTuple):
     due_at: str | None
 
 
-def claim(connection: Connection, queue: str, asked: dict[str, Any]) -> Claimed:
+def claim(connection: PgqConnection, queue: str, asked: dict[str, Any]) -> Claimed:
     """Claim; discard what is no message."""
     invalid: list[InvalidRow] = []
     try:
@@ -81,7 +81,7 @@ def claim(connection: Connection, queue: str, asked: dict[str, Any]) -> Claimed:
         rows = connection.execute(statement("claim", queue), asked).fetchall()
     claimed: list[Delivery] = []
     for id, created, started, count, received, first, until, payload, metadata, size, is_large, _ in rows:
-        receipt = Receipt(id, created, started, count)
+        receipt = PgqReceipt(id, created, started, count)
         attributes = metadata_of(metadata)
         if is_large or attributes is None or payload is None or not payload.startswith("{"):
             what = "the metadata are not texts" if attributes is None else "the payload is no object"
@@ -119,7 +119,7 @@ def claim(connection: Connection, queue: str, asked: dict[str, Any]) -> Claimed:
 
 
 def _execute(
-    connection: Connection, name: str, queue: str, asked: dict[str, Any]
+    connection: PgqConnection, name: str, queue: str, asked: dict[str, Any]
 ) -> psycopg.Cursor[tuple[Any, ...]]:
     """Run a statement of a claim. From a table of 20 partitions a claim takes 2 ms, and as much as 12 to plan.
 
@@ -135,7 +135,7 @@ _UNREADABLE = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.OutOfMemory)
 """What a claim is answered where the text of a row is larger than PostgreSQL's texts may be: 1 GiB."""
 
 
-def _discard_unread(connection: Connection, queue: str, asked: dict[str, Any]) -> list[InvalidRow]:
+def _discard_unread(connection: PgqConnection, queue: str, asked: dict[str, Any]) -> list[InvalidRow]:
     """Discard those of the next messages that cannot be read: one would keep all claims from all others."""
     discarded = []
     for id, created_at in connection.execute(statement("next_ids", queue), asked).fetchall():
@@ -151,7 +151,7 @@ def _discard_unread(connection: Connection, queue: str, asked: dict[str, Any]) -
     return discarded
 
 
-def look(connection: Connection, name: str, queue: str, given: dict[str, Any]) -> list[MessageInfo]:
+def look(connection: PgqConnection, name: str, queue: str, given: dict[str, Any]) -> list[MessageInfo]:
     """The messages that a statement shows: without content and attributes where they are too large for a claim."""
     bounds = {
         "bytes": limits.PGQ_CLAIM_BYTES_MAX,

@@ -39,7 +39,7 @@ _KEEPALIVE = {
 }
 
 
-class Connection(psycopg.Connection[tuple[Any, ...]]):
+class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
     """pooled: each transaction may run on another connection of the server, which would keep what a session sets."""
 
     pooled = False
@@ -117,7 +117,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             yield
 
 
-class Connections:
+class PgqConnections:
     """Connections that are made when they are needed. Close them in the end.
 
     A table that is locked, or so large that its statements are slow, must not use them all. So a table has a share of
@@ -130,7 +130,7 @@ class Connections:
         """Raises InvalidDatabaseUrl."""
         check_url(database_url)
         self._url = database_url
-        self._idle: list[Connection] = []
+        self._idle: list[PgqConnection] = []
         self._limiter = anyio.CapacityLimiter(
             limits.PGQ_CONNECTIONS_MAX + limits.PGQ_SLOW_CONNECTIONS_MAX + limits.PGQ_LATE_CONNECTIONS_MAX
         )
@@ -143,7 +143,7 @@ class Connections:
         self._slow_calls: set[tuple[str, Kind]] = set()
 
     async def run(
-        self, table: str, work: Callable[[Connection], ResultT], *, kind: Kind = "other"
+        self, table: str, work: Callable[[PgqConnection], ResultT], *, kind: Kind = "other"
     ) -> ResultT:
         """Run `work` with a connection in a thread; each of its statements is a transaction, if it says nothing else.
         Through a pool all of it is one.
@@ -207,7 +207,7 @@ class Connections:
         while self._idle:
             self._idle.pop().close()
 
-    def _run(self, work: Callable[[Connection], ResultT]) -> ResultT:
+    def _run(self, work: Callable[[PgqConnection], ResultT]) -> ResultT:
         connection = self._take()
         try:
             with connection.bounded():
@@ -220,7 +220,7 @@ class Connections:
             else:
                 self._idle.append(connection)
 
-    def _take(self) -> Connection:
+    def _take(self) -> PgqConnection:
         with suppress(IndexError):
             while True:
                 connection = self._idle.pop()
@@ -231,8 +231,8 @@ class Connections:
 
 
 @contextmanager
-def connected(database_url: str) -> Iterator[Connection]:
-    """A connection that is closed at the end. Raises what `Connections` and `Connections.run` raise."""
+def connected(database_url: str) -> Iterator[PgqConnection]:
+    """A connection that is closed at the end. Raises what `PgqConnections` and `PgqConnections.run` raise."""
     check_url(database_url)
     connection = connect(database_url)
     try:
@@ -260,7 +260,7 @@ def check_url(database_url: str) -> None:
         raise InvalidDatabaseUrl
 
 
-def connect(database_url: str) -> Connection:
+def connect(database_url: str) -> PgqConnection:
     """A connection whose statements are transactions by themselves and have time-outs.
 
     Raises StorageUnavailable, and DatabaseRefused for a database whose encoding cannot store every text.
@@ -272,7 +272,7 @@ def connect(database_url: str) -> Connection:
         "application_name": "forq pgq",
     } | _KEEPALIVE
     try:
-        connection = Connection.connect(conninfo.make_conninfo("", **usual | given), autocommit=True)
+        connection = PgqConnection.connect(conninfo.make_conninfo("", **usual | given), autocommit=True)
         connection.prepare_threshold = None
     except psycopg.Error as problem:
         raise StorageUnavailable(f"the database cannot be reached: {_words(problem)}") from None
@@ -301,7 +301,7 @@ def check_encoding(info: psycopg.ConnectionInfo) -> None:
         )
 
 
-def is_alive(connection: Connection) -> bool:
+def is_alive(connection: PgqConnection) -> bool:
     """Whether an idle connection can be used: its server has not closed it. What it says unasked is no good sign."""
     if connection.closed or connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
         return False
@@ -310,7 +310,7 @@ def is_alive(connection: Connection) -> bool:
     return not poll.poll(0)
 
 
-def error_of(problem: psycopg.Error, connection: Connection) -> ForqError:
+def error_of(problem: psycopg.Error, connection: PgqConnection) -> ForqError:
     """The error of ours that says what a caller can do."""
     words = _words(problem)
     match problem:

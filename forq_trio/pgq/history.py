@@ -35,7 +35,7 @@ class _AnyTime(TimestamptzLoader):
             )
 
 
-class Row(NamedTuple):
+class HistoryRow(NamedTuple):
     """A message of a table. payload, metadata: as JSON, the payload's first 64 KiB. reason: why it failed last."""
 
     id: UUID
@@ -73,7 +73,7 @@ def find(
     *,
     limit: int = 100,
     attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
-) -> list[Row]:
+) -> list[HistoryRow]:
     """The newest messages in a state, up to `limit` (1-1,000)."""
     return _messages(connection, "find", table, limit, attempts_max, state=state)
 
@@ -85,7 +85,7 @@ def slowest(
     since: datetime,
     limit: int = 100,
     attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
-) -> list[Row]:
+) -> list[HistoryRow]:
     """The messages that took longest, of those that ended since, up to `limit` (1-1,000)."""
     return _messages(connection, "slowest", table, limit, attempts_max, since=since)
 
@@ -113,13 +113,13 @@ def purge(connection: psycopg.Connection[Any], table: str, *, older_than: timede
 
 def _messages(
     connection: psycopg.Connection[Any], name: str, table: str, limit: int, attempts_max: int, **more: Any
-) -> list[Row]:
+) -> list[HistoryRow]:
     more |= {
         "limit": check_range("limit", limit, 1, limits.PGQ_LIST_MAX),
         "attempts": attempts_max or None,
         "characters": limits.PGQ_LIST_PAYLOAD_CHARACTERS_MAX,
     }
-    return list(map(Row._make, _rows(connection, name, table, **more)))
+    return list(map(HistoryRow._make, _rows(connection, name, table, **more)))
 
 
 def _changed(connection: psycopg.Connection[Any], name: str, table: str, **parameters: Any) -> int:

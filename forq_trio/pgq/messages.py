@@ -53,7 +53,7 @@ _KNOWN = ("content", "attributes", "process_after", "delay_ms")
 _PLAIN = NewMessage("")
 
 
-class Rows(Struct):
+class MessageRows(Struct):
     """Messages as the statement takes them."""
 
     scheduled: list[datetime | None]
@@ -62,7 +62,7 @@ class Rows(Struct):
     metadata: list[str]
 
 
-def rows_of(messages: Sequence[Message], injectors: Sequence[Injector] = ()) -> Rows:
+def rows_of(messages: Sequence[Message], injectors: Sequence[Injector] = ()) -> MessageRows:
     """The messages as rows. What an injector gives replaces metadata of the same name.
 
     Raises InvalidPayload, which says where, for a payload that is no object, metadata that are no texts, a time without
@@ -73,7 +73,7 @@ def rows_of(messages: Sequence[Message], injectors: Sequence[Injector] = ()) -> 
     injected: dict[str, str] = {}
     for each in injectors:
         injected.update(each())
-    rows = Rows([], [], [], [])
+    rows = MessageRows([], [], [], [])
     size = 0
     for place, message in enumerate(messages):
         if not isinstance(message, Message):

@@ -8,9 +8,9 @@ import msgspec
 import psycopg
 from psycopg.rows import tuple_row
 
-from forq_trio.pgq.connections import Connection, Connections, check_encoding, error_of
+from forq_trio.pgq.connections import PgqConnection, PgqConnections, check_encoding, error_of
 from forq_trio.pgq.errors import DatabaseRefused
-from forq_trio.pgq.messages import Injector, Message, Rows, rows_of
+from forq_trio.pgq.messages import Injector, Message, MessageRows, rows_of
 from forq_trio.pgq.statements import check_table_name, statement
 
 
@@ -30,7 +30,7 @@ def publish(
     return _ids(cursor.execute(statement("publish", table), _parameters(rows)).fetchall(), rows)
 
 
-def publish_each(connection: Connection, table: str, *messages: Message) -> list[UUID | DatabaseRefused]:
+def publish_each(connection: PgqConnection, table: str, *messages: Message) -> list[UUID | DatabaseRefused]:
     """`publish`; where the database refuses some, as a constraint of the table does, the others are stored together.
 
     Which ones these are is found out by halves, in transactions that are rolled back. Raises like `publish`, but
@@ -49,7 +49,7 @@ def publish_each(connection: Connection, table: str, *messages: Message) -> list
 
 
 def _refused(
-    connection: Connection, table: str, messages: Sequence[Message], first: int = 0
+    connection: PgqConnection, table: str, messages: Sequence[Message], first: int = 0
 ) -> dict[int, DatabaseRefused]:
     """Those of these messages that the database refuses, by place counted from `first`. Stores none."""
     try:
@@ -90,7 +90,7 @@ class Publisher:
     """
 
     def __init__(self, database_url: str, *, injectors: Sequence[Injector] = ()) -> None:
-        self._connections = Connections(database_url)
+        self._connections = PgqConnections(database_url)
         self._injectors = tuple(injectors)
 
     async def __aenter__(self) -> Self:
@@ -110,16 +110,16 @@ class Publisher:
         )
 
 
-def _rows(table: str, messages: Sequence[Message], injectors: Sequence[Injector]) -> Rows:
+def _rows(table: str, messages: Sequence[Message], injectors: Sequence[Injector]) -> MessageRows:
     check_table_name(table)
     return rows_of(messages, injectors)
 
 
-def _parameters(rows: Rows) -> dict[str, Any]:
+def _parameters(rows: MessageRows) -> dict[str, Any]:
     return msgspec.structs.asdict(rows)
 
 
-def _ids(stored: list[tuple[UUID]], rows: Rows) -> list[UUID]:
+def _ids(stored: list[tuple[UUID]], rows: MessageRows) -> list[UUID]:
     """Raises DatabaseRefused where a trigger of the table has dropped some: nobody knows which."""
     if len(stored) != len(rows.payloads):
         raise DatabaseRefused(

@@ -18,7 +18,7 @@ _COUNT_MAX = 2**31 - 1
 _DIGITS_MAX = 10
 
 
-class Receipt(NamedTuple):
+class PgqReceipt(NamedTuple):
     """Times are as the database writes them: microseconds matter."""
 
     id: str
@@ -30,7 +30,7 @@ class Receipt(NamedTuple):
         return "|".join(map(str, self))
 
     @classmethod
-    def parse(cls, text: str) -> "Receipt":
+    def parse(cls, text: str) -> "PgqReceipt":
         """Raises MalformedReceipt."""
         parts = text.split("|")
         if (
@@ -44,7 +44,7 @@ class Receipt(NamedTuple):
         return cls(parts[0], parts[1], parts[2], min(int(parts[3]), _COUNT_MAX))
 
 
-def parameters(receipts: Iterable[Receipt]) -> dict[str, Any]:
+def parameters(receipts: Iterable[PgqReceipt]) -> dict[str, Any]:
     """The receipts as parameters of a statement."""
     columns = [list(column) for column in zip(*receipts, strict=True)]
     return dict(zip(("ids", "created", "started", "counts"), columns, strict=True))

@@ -33,11 +33,11 @@ from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
 from forq_trio.model.where import Wanted
 from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, look
-from forq_trio.pgq.connections import Connections
+from forq_trio.pgq.connections import PgqConnections
 from forq_trio.pgq.layout import check_columns, check_table
 from forq_trio.pgq.messages import message_of, rows_of
 from forq_trio.pgq.publisher import publish_each
-from forq_trio.pgq.receipts import Receipt, parameters
+from forq_trio.pgq.receipts import PgqReceipt, parameters
 from forq_trio.pgq.statements import statement
 from forq_trio.pgq.wakes import Wakes
 from forq_trio.pgq.walks import ClaimKey, Walks
@@ -62,7 +62,7 @@ class Tables:
 
     def __init__(self, database_url: str, options: TableOptions, listen_url: str | None = None) -> None:
         """listen_url: of the same database without a pool. Raises InvalidDatabaseUrl."""
-        self._connections = Connections(database_url, options.table_connections_max)
+        self._connections = PgqConnections(database_url, options.table_connections_max)
         self._wakes = Wakes(listen_url or database_url)
         self._options = options
         self._turns: WeakValueDictionary[tuple[Any, ...], anyio.Lock] = WeakValueDictionary()
@@ -112,7 +112,7 @@ class Tables:
         """Claim up to `max_messages`; where there are none, wait for some, and look at least at each interval.
 
         Of those that wait for messages of a table one looks, in turn, so that a message wakes one of them.
-        Raises what `Connections.run` raises. Cancelled while it claims, it returns what it has claimed.
+        Raises what `PgqConnections.run` raises. Cancelled while it claims, it returns what it has claimed.
         """
         most = self._options.attempts_max
         asked = asked_of(max_messages, _lease(lease_ms), where, most, self._options.history)
@@ -180,7 +180,7 @@ class Tables:
     ) -> list[ReceiptResult]:
         """Claimable again, at once or after a delay; after the last attempt, finished with its reason."""
         most = self._options.attempts_max or inf
-        last = [each for each in receipts if final or Receipt.parse(each).number >= most]
+        last = [each for each in receipts if final or PgqReceipt.parse(each).number >= most]
         done = await self._finish(queue, last, reason or "unknown") if last else []
         again = [each for each in receipts if each not in set(last)]
         done += await self._give_back(queue, again, delay_ms, reason=reason or "unknown") if again else []
@@ -278,7 +278,7 @@ class Tables:
     def is_receipt(self, text: str) -> bool:
         """Whether a text has the form of the receipts that `receive` gives."""
         try:
-            Receipt.parse(text)
+            PgqReceipt.parse(text)
         except MalformedReceipt:
             return False
         return True
@@ -324,7 +324,7 @@ class Tables:
     async def _settle(
         self, name: str, queue: str, receipts: Sequence[str], **more: Any
     ) -> list[tuple[Any, ...]]:
-        given = parameters(map(Receipt.parse, receipts)) | more
+        given = parameters(map(PgqReceipt.parse, receipts)) | more
         return await self._connections.run(
             queue, lambda connection: connection.execute(statement(name, queue), given).fetchall()
         )

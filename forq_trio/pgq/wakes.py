@@ -18,7 +18,7 @@ from anyio.abc import TaskStatus
 
 from forq_trio.model.errors import ForqError
 from forq_trio.model.wake_ups import WakeUps
-from forq_trio.pgq.connections import Connection, connect, error_of
+from forq_trio.pgq.connections import PgqConnection, connect, error_of
 from forq_trio.pgq.statements import SQL
 
 logger = logging.getLogger("forq_trio.pgq")
@@ -85,7 +85,7 @@ class Wakes:
             await anyio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
-    def _listen(self) -> Connection:
+    def _listen(self) -> PgqConnection:
         connection = connect(self._url)
         try:
             if not connection.pooled:
@@ -95,7 +95,7 @@ class Wakes:
             raise error_of(problem, connection) from problem
         return connection
 
-    async def _pass_on(self, connection: Connection) -> None:
+    async def _pass_on(self, connection: PgqConnection) -> None:
         """Raises psycopg.Error when the connection is lost."""
         connection.add_notify_handler(lambda told: self._told.append(told.payload))
         for wake_ups in self._wake_ups.values():
@@ -132,7 +132,7 @@ class Wakes:
             if wake_ups.wanted(now) != wake_ups.told and (wake_ups.told or wake_ups.looks_at(now) <= now)
         }
 
-    async def _change(self, connection: Connection, changes: dict[str, bool]) -> None:
+    async def _change(self, connection: PgqConnection, changes: dict[str, bool]) -> None:
         def change() -> list[bool]:
             names = {True: "await_messages", False: "stop_awaiting_messages"}
             rows = [

@@ -11,7 +11,7 @@ from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.pgq.claims import Claimed, claim
-from forq_trio.pgq.connections import Connection
+from forq_trio.pgq.connections import PgqConnection
 
 ClaimKey = tuple[Any, ...]
 """The table, and what a claim asks for there."""
@@ -23,7 +23,7 @@ class Walks:
     def __init__(self) -> None:
         self._walked: dict[ClaimKey, tuple[str, float]] = {}
 
-    def claim(self, connection: Connection, queue: str, asked: dict[str, Any], key: ClaimKey) -> Claimed:
+    def claim(self, connection: PgqConnection, queue: str, asked: dict[str, Any], key: ClaimKey) -> Claimed:
         """`claim`, from where the latest long one found something; from the beginning if that gives too little."""
         began = monotonic()
         walked, ends_at = self._walked.get(key, ("", 0.0))

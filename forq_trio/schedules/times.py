@@ -34,7 +34,7 @@ class _Run(NamedTuple):
     local: datetime | None
 
 
-class Runs:
+class NominalTimes:
     """The nominal times of a timing, which is valid. made_at: when its schedule was made (epoch ms)."""
 
     def __init__(self, timing: Timing, made_at: int) -> None:

@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ForgetConsumer, LeaseMessages, OpenConsumer, SettleLease
-from forq_trio.model.consumers import Consumer, ConsumerTotals, NumberedLease, Settling, consumer_key
+from forq_trio.model.consumers import ConsumerTotals, NumberedLease, PipelineConsumer, Settling, consumer_key
 from forq_trio.model.errors import (
     ConsumerFenced,
     ConsumerNotFound,
@@ -45,7 +45,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import RECEIPT_TOKEN_BITS
 
 
-class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class PageLine(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A message as a line of a page: wire/export.py's ExportedMessage, with the attributes as they are stored."""
 
     id: str
@@ -60,7 +60,7 @@ class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
 
 
 encode_lines = msgspec.json.Encoder().encode_lines
-read_line = msgspec.json.Decoder(Line).decode
+read_line = msgspec.json.Decoder(PageLine).decode
 
 
 def first_lines(body: bytes, size: int) -> bytes:
@@ -68,7 +68,7 @@ def first_lines(body: bytes, size: int) -> bytes:
     return body if len(body) <= size else body[: body.index(b"\n", max(size - 1, 0)) + 1]
 
 
-def line_bytes(line: Line) -> int:
+def line_bytes(line: PageLine) -> int:
     """The bytes of a line: what a step is charged for a message. In JSON a message may be six times as long."""
     return len(encode_lines([line]))
 
@@ -86,12 +86,12 @@ class ForgottenNumbers(NamedTuple):
 
 
 def opened(
-    known: Mapping[str, Consumer],
+    known: Mapping[str, PipelineConsumer],
     totals: ConsumerTotals,
     command: OpenConsumer,
     now_ms: int,
     numbers_of: Callable[[str], ForgottenNumbers | None],
-) -> Consumer:
+) -> PipelineConsumer:
     """The consumer that is opened. Raises TooManyConsumers.
 
     numbers_of: those of a consumer that was forgotten, by its key; None where none are stored.
@@ -106,7 +106,7 @@ def opened(
             raise TooManyConsumers(
                 f"this key has made {limits.CONSUMERS_A_KEY_MAX} consumers, as many as one may; delete some first"
             )
-        found = Consumer(
+        found = PipelineConsumer(
             queue=command.queue,
             name=command.name,
             generation=totals.forgotten_generation,
@@ -122,7 +122,9 @@ def opened(
     return replace(found, generation=found.generation + 1, idle_ms=idle_ms, opened_at=now_ms, used_at=now_ms)
 
 
-def consumer_of(known: Mapping[str, Consumer], queue: str, name: str, generation: int | None) -> Consumer:
+def consumer_of(
+    known: Mapping[str, PipelineConsumer], queue: str, name: str, generation: int | None
+) -> PipelineConsumer:
     """The consumer, if it is of this generation (None: any). Raises ConsumerNotFound or ConsumerFenced."""
     found = known.get(consumer_key(queue, name))
     if found is None:
@@ -132,7 +134,9 @@ def consumer_of(known: Mapping[str, Consumer], queue: str, name: str, generation
     return found
 
 
-def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages, now_ms: int) -> NumberedLease | None:
+def lease_to_fill(
+    known: Mapping[str, PipelineConsumer], command: LeaseMessages, now_ms: int
+) -> NumberedLease | None:
     """The lease that gets a page, None where it is complete. Raises what LeaseMessages fails with."""
     consumer = consumer_of(known, command.queue, command.name, command.generation)
     number, lease = command.number, consumer.open
@@ -150,7 +154,7 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages, now_ms:
     return NumberedLease(number, made_at=now_ms, follows=consumer.leased_at)
 
 
-def with_forgotten(totals: ConsumerTotals, consumer: Consumer) -> ConsumerTotals:
+def with_forgotten(totals: ConsumerTotals, consumer: PipelineConsumer) -> ConsumerTotals:
     """The totals once this consumer is forgotten."""
     return replace(totals, forgotten_generation=max(totals.forgotten_generation, consumer.generation))
 
@@ -160,7 +164,7 @@ def without_numbers(totals: ConsumerTotals, dropped: Iterable[int]) -> ConsumerT
     return replace(totals, forgotten_number=max(totals.forgotten_number, *dropped, 0))
 
 
-def filling(consumer: Consumer, number: int) -> bool:
+def filling(consumer: PipelineConsumer, number: int) -> bool:
     """True if this unsettled lease is not complete yet."""
     if consumer.ahead is not None and consumer.ahead.number == number:
         return not consumer.ahead_complete
@@ -172,7 +176,9 @@ def filling(consumer: Consumer, number: int) -> bool:
     )
 
 
-def sharing_full_bound(known: Mapping[str, Consumer], totals: ConsumerTotals, made_by: str) -> list[Consumer]:
+def sharing_full_bound(
+    known: Mapping[str, PipelineConsumer], totals: ConsumerTotals, made_by: str
+) -> list[PipelineConsumer]:
     """The consumers that share a bound in bytes which their pages have reached, and which holds for a consumer that
     this key made: all, or the key's own; none where there is room.
     """
@@ -185,7 +191,7 @@ def sharing_full_bound(known: Mapping[str, Consumer], totals: ConsumerTotals, ma
     return own if size >= limits.CONSUMER_PAGES_BYTES_A_KEY_MAX else []
 
 
-def evicting(sharing: Iterable[Consumer]) -> Consumer | None:
+def evicting(sharing: Iterable[PipelineConsumer]) -> PipelineConsumer | None:
     """Which of these has to drop pages for another's lease, with a lease to drop; None where none can."""
     with_pages = [each for each in sharing if each.kept or each.dropping]
     if not with_pages:
@@ -197,13 +203,13 @@ def evicting(sharing: Iterable[Consumer]) -> Consumer | None:
 
 
 def with_page(
-    known: Mapping[str, Consumer],
+    known: Mapping[str, PipelineConsumer],
     command: LeaseMessages,
     lease: NumberedLease,
     messages: int,
     size: int,
     now_ms: int,
-) -> Consumer:
+) -> PipelineConsumer:
     """The consumer after a step that leased so many messages; 0: no more were ready, which completes the lease unless
     it is made ahead.
 
@@ -229,7 +235,9 @@ def with_page(
     return replace(consumer, ahead=lease, ahead_complete=complete)
 
 
-def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms: int) -> Consumer | None:
+def lease_to_settle(
+    known: Mapping[str, PipelineConsumer], command: SettleLease, now_ms: int
+) -> PipelineConsumer | None:
     """The consumer with the mode in which its open lease is settled; None if there is nothing to do.
 
     Raises what SettleLease fails with.
@@ -254,7 +262,7 @@ def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms:
     return replace(consumer, settling=consumer.settling or command.how)
 
 
-def _may_give_back(consumer: Consumer, command: SettleLease, now_ms: int) -> bool:
+def _may_give_back(consumer: PipelineConsumer, command: SettleLease, now_ms: int) -> bool:
     """True if the lease is open and, to EXPIRE it, its consumer is idle for too long or a settlement has begun."""
     if consumer.open is None or consumer.open.number != command.number:
         return False
@@ -265,7 +273,7 @@ def _may_give_back(consumer: Consumer, command: SettleLease, now_ms: int) -> boo
     )
 
 
-def after_settled_page(consumer: Consumer) -> Consumer:
+def after_settled_page(consumer: PipelineConsumer) -> PipelineConsumer:
     """The consumer after one more page of its open lease is settled."""
     lease = consumer.open
     assert lease is not None
@@ -287,7 +295,7 @@ def after_settled_page(consumer: Consumer) -> Consumer:
     return _trimmed(replace(ended, acknowledged=lease.number, kept=(*consumer.kept, lease)))
 
 
-def _trimmed(consumer: Consumer) -> Consumer:
+def _trimmed(consumer: PipelineConsumer) -> PipelineConsumer:
     """The consumer with at most as many acknowledged leases as are kept."""
     kept: list[NumberedLease] = []
     size = 0
@@ -300,12 +308,12 @@ def _trimmed(consumer: Consumer) -> Consumer:
     return replace(consumer, kept=tuple(kept), dropping=consumer.dropping + others)
 
 
-def without_kept(consumer: Consumer) -> Consumer:
+def without_kept(consumer: PipelineConsumer) -> PipelineConsumer:
     """The consumer without acknowledged leases."""
     return replace(consumer, kept=(), dropping=consumer.dropping + consumer.kept)
 
 
-def to_forget(known: Mapping[str, Consumer], command: ForgetConsumer) -> Consumer | None:
+def to_forget(known: Mapping[str, PipelineConsumer], command: ForgetConsumer) -> PipelineConsumer | None:
     """The consumer that is being forgotten, None if there is none. Raises ConsumerFenced."""
     found = known.get(consumer_key(command.queue, command.name))
     if found is None:
@@ -315,7 +323,7 @@ def to_forget(known: Mapping[str, Consumer], command: ForgetConsumer) -> Consume
     return without_kept(consumer_of(known, command.queue, command.name, command.generation))
 
 
-def dropped(consumer: Consumer, pages_max: int) -> tuple[Consumer, list[tuple[int, int]]]:
+def dropped(consumer: PipelineConsumer, pages_max: int) -> tuple[PipelineConsumer, list[tuple[int, int]]]:
     """The consumer after up to so many pages are dropped, and these, as (lease number, page)."""
     pages: list[tuple[int, int]] = []
     left = list(consumer.dropping)

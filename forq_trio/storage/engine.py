@@ -31,7 +31,7 @@ from msgspec import Struct
 from forq_trio.model.access import AccessToken
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Claim, Command
-from forq_trio.model.consumers import Consumer
+from forq_trio.model.consumers import PipelineConsumer
 from forq_trio.model.engine_facts import EngineFacts as EngineFacts
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log, LogName
@@ -260,7 +260,7 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def consumers(self) -> Mapping[str, Consumer]:
+    def consumers(self) -> Mapping[str, PipelineConsumer]:
         """All consumers of pipelines by `consumer_key`."""
         ...
 

@@ -125,7 +125,7 @@ class MovedTable(NamedTuple):
     digest: str
 
 
-class Moved(NamedTuple):
+class MoveReport(NamedTuple):
     """source, target: the names of the databases. left: sentences about what stays in the source."""
 
     source: str

@@ -9,7 +9,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.extras import how_to_install
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.migrate import Migrated
-from forq_trio.storage.move import Moved, Progress, Side, Table, tables_of
+from forq_trio.storage.move import MoveReport, Progress, Side, Table, tables_of
 from forq_trio.storage.move import move as move_all
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def migrate(url: str) -> Migrated:
     return migrate_postgres(url)
 
 
-def move(source: str, target: str, progress: Progress) -> Moved:
+def move(source: str, target: str, progress: Progress) -> MoveReport:
     """Move all that a database has into an empty one of the other engine (storage/move.py).
 
     A URL is `sqlite:<path>`, or as of `open_engine`. Blocks. Raises StorageOpenError where nothing was changed,
     MoveFailed later; what `progress` raises comes out.
     """
     with opened_for_move(source, target) as (here, there, tables):
-        return Moved(here.name, there.name, move_all(here, there, tables, progress), here.left())
+        return MoveReport(here.name, there.name, move_all(here, there, tables, progress), here.left())
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from forq_trio.model.schedules import (
     Timing,
 )
 from forq_trio.model.values import seen
-from forq_trio.schedules.times import Runs, jitter_of
+from forq_trio.schedules.times import NominalTimes, jitter_of
 
 
 class StoredSchedule(Struct, frozen=True, gc=False):
@@ -73,11 +73,11 @@ class Advance(NamedTuple):
 
 
 @lru_cache(maxsize=limits.RULES_CACHED_MAX)
-def _runs(timing: Timing, made_at: int) -> Runs:
-    return Runs(timing, made_at)
+def _runs(timing: Timing, made_at: int) -> NominalTimes:
+    return NominalTimes(timing, made_at)
 
 
-def runs_of(stored: StoredSchedule) -> Runs:
+def runs_of(stored: StoredSchedule) -> NominalTimes:
     """The times of a schedule. Raises InvalidCron or InvalidSchedule for one that can no longer be read."""
     timing = stored.new.timing
     return _runs(timing, stored.made_at if timing.every is not None else 0)
@@ -125,12 +125,12 @@ def _from_now(stored: StoredSchedule, now_ms: int) -> StoredSchedule:
     return _with_next(stored, runs, runs.after(max(now_ms, stored.last_nominal or 0)))
 
 
-def _with_next(stored: StoredSchedule, runs: Runs, nominal: int | None) -> StoredSchedule:
+def _with_next(stored: StoredSchedule, runs: NominalTimes, nominal: int | None) -> StoredSchedule:
     due_at = None if nominal is None else _due_at(stored, runs, nominal)
     return replace(stored, next_run=nominal, due_at=due_at)
 
 
-def _due_at(stored: StoredSchedule, runs: Runs, nominal: int) -> int:
+def _due_at(stored: StoredSchedule, runs: NominalTimes, nominal: int) -> int:
     jitter_ms = stored.new.jitter_ms
     if not jitter_ms:
         return nominal
@@ -186,7 +186,7 @@ def advance(stored: StoredSchedule, now_ms: int) -> Advance:
 
 def _run(
     stored: StoredSchedule,
-    runs: Runs,
+    runs: NominalTimes,
     nominal: int,
     due_at: int,
     now_ms: int,
@@ -222,7 +222,7 @@ def _is_late(due_at: int, now_ms: int) -> bool:
     return due_at + limits.RUN_GRACE_MS <= now_ms
 
 
-def _last_late(stored: StoredSchedule, runs: Runs, nominal: int, now_ms: int) -> int:
+def _last_late(stored: StoredSchedule, runs: NominalTimes, nominal: int, now_ms: int) -> int:
     """The last run that is late; the next one, `nominal`, is."""
     last = runs.latest(now_ms - limits.RUN_GRACE_MS)
     if last is not None and last > nominal and not _is_late(_due_at(stored, runs, last), now_ms):
@@ -230,7 +230,7 @@ def _last_late(stored: StoredSchedule, runs: Runs, nominal: int, now_ms: int) ->
     return nominal if last is None else max(last, nominal)
 
 
-def _first_of_latest(runs: Runs, nominal: int, last: int) -> int:
+def _first_of_latest(runs: NominalTimes, nominal: int, last: int) -> int:
     """The first of the last RUNS_CAUGHT_UP_MAX runs up to `last`, from `nominal` on."""
     if len(runs.between(nominal - 1, last, limits.RUNS_CAUGHT_UP_MAX + 1)) <= limits.RUNS_CAUGHT_UP_MAX:
         return nominal

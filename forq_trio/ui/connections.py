@@ -23,7 +23,7 @@ _ADDRESS = "address"
 
 
 @dataclass(eq=False)
-class Place:
+class ConnectionPlace:
     """A connection's place. cut: ends it. used: grows with each request; groups: what bounds it.
 
     busy: it has a request; waits: which does not run yet.
@@ -37,7 +37,7 @@ class Place:
     session: str | None = None
 
 
-class Connections:
+class UiConnections:
     """All places. connections_max: in all. by_address: False where a proxy connects for everybody."""
 
     def __init__(self, connections_max: int = limits.UI_CONNECTIONS_MAX, *, by_address: bool = True) -> None:
@@ -50,13 +50,13 @@ class Connections:
         )
         self._session_max = min(limits.UI_CONNECTIONS_A_SESSION_MAX, half)
         self._token_max = min(limits.UI_CONNECTIONS_A_TOKEN_MAX, half)
-        self._groups: dict[Group, set[Place]] = {}
+        self._groups: dict[Group, set[ConnectionPlace]] = {}
         self._uses = 0
 
     def __len__(self) -> int:
         return self._size(_KEYLESS) + self._size(_SESSIONS)
 
-    def enter(self, address: str, cut: Callable[[], None]) -> Place | None:
+    def enter(self, address: str, cut: Callable[[], None]) -> ConnectionPlace | None:
         """A place for a new connection; None where there is none."""
         own = _ADDRESS, address
         if not self._free_place(own, self._address_max):
@@ -66,11 +66,11 @@ class Connections:
             has_more = self._size(most) > self._size(own) + 1
             if not self._free_place(most, self._size(most), or_waiting=has_more):
                 return None
-        place = Place(cut, self._next_use())
+        place = ConnectionPlace(cut, self._next_use())
         self._join(place, (_KEYLESS, own))
         return place
 
-    def begin(self, place: Place, viewer: Viewer | None) -> bool:
+    def begin(self, place: ConnectionPlace, viewer: Viewer | None) -> bool:
         """A request of this viewer begins; False where the connection may not have it, and should end."""
         if not place.groups:
             return False
@@ -87,16 +87,16 @@ class Connections:
         place.busy = place.waits = True
         return True
 
-    def run(self, place: Place) -> None:
+    def run(self, place: ConnectionPlace) -> None:
         """The request runs from now on, so it is not ended for others."""
         place.waits = False
 
-    def end(self, place: Place) -> None:
+    def end(self, place: ConnectionPlace) -> None:
         """The request has ended."""
         place.busy = place.waits = False
         place.used = self._next_use()
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: ConnectionPlace) -> None:
         """The connection has ended, or is about to; more than once does nothing."""
         groups, place.groups = place.groups, ()
         for group in groups:
@@ -105,7 +105,7 @@ class Connections:
             if not places:
                 del self._groups[group]
 
-    def _join(self, place: Place, groups: tuple[Group, ...]) -> None:
+    def _join(self, place: ConnectionPlace, groups: tuple[Group, ...]) -> None:
         place.groups = groups
         for group in groups:
             self._groups.setdefault(group, set()).add(place)

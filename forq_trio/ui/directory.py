@@ -1,7 +1,7 @@
 """The known queues: found at most once a second for all requests, and in slices.
 
-With very many queues no request may walk through all of them by itself. So there is one `Known` a second, and what is
-made of it (the totals, the order of a list) is made once for all who see the same, and is dropped with it. Requests
+With very many queues no request may walk through all of them by itself. So there is one `QueueNames` a second, and what
+is made of it (the totals, the order of a list) is made once for all who see the same, and is dropped with it. Requests
 that come meanwhile wait for it. With few queues nothing is cached, so a new queue shows at once.
 """
 
@@ -59,7 +59,7 @@ class Answers:
             return value
 
 
-class Known:
+class QueueNames:
     """As of one moment. names: of all queues, sorted; targets: those that take dead letters."""
 
     def __init__(
@@ -78,11 +78,11 @@ class Directory:
         self.slices = slices
         self._broker = broker
         self._lock = trio.Lock()
-        self._known = Known({}, (), frozenset())
+        self._known = QueueNames({}, (), frozenset())
         self._at = float("-inf")
         self._sources = Answers(SOURCES_SECONDS)
 
-    async def known(self) -> Known:
+    async def known(self) -> QueueNames:
         """What is known of all queues, at most a second old."""
         async with self._lock:
             if len(self._known.names) <= FEW or trio.current_time() - self._at >= SECONDS:
@@ -94,7 +94,7 @@ class Directory:
         """The names of the queues that the viewer may see, sorted."""
         return await self.seen_of(await self.known(), viewer)
 
-    async def seen_of(self, known: Known, viewer: Viewer) -> Sequence[str]:
+    async def seen_of(self, known: QueueNames, viewer: Viewer) -> Sequence[str]:
         """Of these."""
         if viewer.token is None:
             return known.names
@@ -109,7 +109,7 @@ class Directory:
         kept = self._sources if len(known.names) > FEW else Answers()
         return await kept.once(viewer.sees, lambda: self._find_sources(known, viewer))
 
-    async def _find(self) -> Known:
+    async def _find(self) -> QueueNames:
         counts, names = self._broker.known.counts(), self._broker.known.queue_names()
         settings = [*self._broker.known.settings().values()]
         named = {
@@ -118,9 +118,9 @@ class Directory:
         targets = await self.slices.over(
             names, lambda part: [name for name in part if is_dead_letter_queue(name) or name in named]
         )
-        return Known(counts, names, frozenset(targets))
+        return QueueNames(counts, names, frozenset(targets))
 
-    async def _find_sources(self, known: Known, viewer: Viewer) -> Mapping[str, list[str]]:
+    async def _find_sources(self, known: QueueNames, viewer: Viewer) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
 
         def look(part: Sequence[str]) -> tuple[()]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from forq_trio.drawing import format
 from forq_trio.jobs.facts import SystemFacts
 from forq_trio.model import limits
-from forq_trio.ui.directory import Known
+from forq_trio.ui.directory import QueueNames
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -41,7 +41,7 @@ async def what_frees_space(site: Site, viewer: Viewer, facts: SystemFacts) -> li
     return [*rows, *(_of_others(facts) if viewer.sees_all else ())]
 
 
-async def _of_queues(site: Site, viewer: Viewer, known: Known) -> list[Freeing]:
+async def _of_queues(site: Site, viewer: Viewer, known: QueueNames) -> list[Freeing]:
     def largest(part: Sequence[str]) -> list[Freeing]:
         rows = [row for name in part for row in _of_queue(site, known, name)]
         return nlargest(SHOWN_MAX, rows, key=lambda row: row.size or 0)
@@ -49,7 +49,7 @@ async def _of_queues(site: Site, viewer: Viewer, known: Known) -> list[Freeing]:
     return await site.directory.slices.over(await site.directory.seen_of(known, viewer), largest)
 
 
-def _of_queue(site: Site, known: Known, name: str) -> list[Freeing]:
+def _of_queue(site: Site, known: QueueNames, name: str) -> list[Freeing]:
     rows = []
     counts, history = known.counts[name], site.broker.known.history_of(name)
     if counts.bytes:

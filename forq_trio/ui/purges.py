@@ -21,7 +21,7 @@ class RemoveAll(Protocol):
     async def __call__(self, queue: str, *, on_step: Callable[[int], None]) -> int: ...
 
 
-class Purge(Struct):
+class PurgeRun(Struct):
     """A purge of a queue. total: how many messages there were; removed: so far.
 
     error: why it ended early, None if it did not. ended_at: on trio's clock, None while it runs.
@@ -44,8 +44,8 @@ class Purges:
     def __init__(self, purge: RemoveAll, count: Callable[[str], int]) -> None:
         self._purge = purge
         self._count = count
-        self._purges: OrderedDict[str, Purge] = OrderedDict()
-        self._send, self._receive = trio.open_memory_channel[Purge](limits.PURGES_RUNNING_MAX)
+        self._purges: OrderedDict[str, PurgeRun] = OrderedDict()
+        self._send, self._receive = trio.open_memory_channel[PurgeRun](limits.PURGES_RUNNING_MAX)
 
     async def run(self) -> None:
         """Carry out what is started, until cancelled."""
@@ -53,21 +53,21 @@ class Purges:
             async for purge in self._receive:
                 nursery.start_soon(self._carry_out, purge)
 
-    def start(self, queue: str, started_by: str) -> Purge:
+    def start(self, queue: str, started_by: str) -> PurgeRun:
         """Start to purge a queue; returns the purge of it that runs, if one does. Raises Overloaded for too many."""
         running = self._purges.get(queue)
         if running is not None and running.ended_at is None:
             return running
         if sum(purge.ended_at is None for purge in self._purges.values()) >= limits.PURGES_RUNNING_MAX:
             raise Overloaded("as many purges run as may at once; try again when one has ended")
-        purge = Purge(queue, self._count(queue), started_by)
+        purge = PurgeRun(queue, self._count(queue), started_by)
         self._send.send_nowait(purge)
         self._purges[queue] = purge
         self._purges.move_to_end(queue)
         self._forget()
         return purge
 
-    def of(self, queue: str) -> Purge | None:
+    def of(self, queue: str) -> PurgeRun | None:
         """The purge of a queue that runs, or ended less than PURGE_SHOWN_SECONDS ago."""
         purge = self._purges.get(queue)
         if purge is None or purge.ended_at is None:
@@ -80,7 +80,7 @@ class Purges:
         for queue in ended[: max(0, len(self._purges) - limits.PURGES_REMEMBERED_MAX)]:
             del self._purges[queue]
 
-    async def _carry_out(self, purge: Purge) -> None:
+    async def _carry_out(self, purge: PurgeRun) -> None:
         try:
             purge.removed = await self._purge(purge.queue, on_step=purge.note)
         except ForqError as error:

@@ -9,7 +9,7 @@ from forq_trio.ui.settings_form import rate_words
 from forq_trio.ui.site import Site
 
 
-class Held(Struct, frozen=True):
+class HoldUp(Struct, frozen=True):
     """Why a message is not delivered, and when it will be, as far as that is known."""
 
     by: str
@@ -63,20 +63,20 @@ class Limits(Struct, frozen=True):
             found.append(("In flight", in_flight))
         return found
 
-    def held(self, status: str, place: int) -> Held:
+    def held(self, status: str, place: int) -> HoldUp:
         """What holds a message back. place: its place in the order of delivery among those that are ready, from 1."""
         if status == "held":
             limits = (self.rules.group_in_flight_max, "group"), (self.rules.group_rate, "rate")
-            return Held(
+            return HoldUp(
                 " or ".join(word for limit, word in limits if limit is not None) or "group", format.NOTHING
             )
         if self.is_full:
-            return Held("queue", format.NOTHING)
+            return HoldUp("queue", format.NOTHING)
         rate = self.rules.queue_rate
         wait_ms = 0 if rate is None else rate.turn_ms(place, self.full_at_ms, self.now_ms)
         if not wait_ms:
-            return Held("", "now")
-        return Held("rate", "next" if place == 1 else format.duration(wait_ms))
+            return HoldUp("", "now")
+        return HoldUp("rate", "next" if place == 1 else format.duration(wait_ms))
 
 
 def limits_of(site: Site, queue: str) -> Limits:

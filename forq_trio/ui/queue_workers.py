@@ -19,7 +19,7 @@ class WorkerOfQueue(Struct, frozen=True):
     heard_at: int
 
 
-class QueueWorkers(Struct, frozen=True):
+class ShownWorkers(Struct, frozen=True):
     """known: how many serve the queue; shown: the first of them, silent ones before others; at: epoch ms.
 
     unnamed: how many consumers wait besides.
@@ -33,7 +33,7 @@ class QueueWorkers(Struct, frozen=True):
     at: int
 
 
-def workers_of(site: Site, queue: str) -> QueueWorkers:
+def workers_of(site: Site, queue: str) -> ShownWorkers:
     """Those that are known now."""
     found = [
         WorkerOfQueue(info.report.name, part.busy, part.slots, info.silent, info.heard_at)
@@ -42,7 +42,7 @@ def workers_of(site: Site, queue: str) -> QueueWorkers:
     ]
     shown = nsmallest(WORKERS_SHOWN, found, key=lambda each: (not each.silent, each.name))
     answering = sum(not each.silent for each in found)
-    return QueueWorkers(
+    return ShownWorkers(
         len(found),
         sum(each.busy for each in found),
         sum(each.slots for each in found),

@@ -36,7 +36,7 @@ FindViewer = Callable[[bytes], Viewer | None]
 """Whose session the Cookie header of a request shows; None for nobody's."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is not taken; the status says why."""
 
     def __init__(self, status: int) -> None:
@@ -94,14 +94,14 @@ class RequestReader:
         phase = IDLE
         while not parser.complete:
             if parser.refused:
-                raise Refused(parser.refused)
+                raise RequestRefused(parser.refused)
             if not self._unparsed:
                 with trio.move_on_at(deadline) as waiting:
                     self._unparsed = await self._receive()
                 if waiting.cancelled_caught:
                     if phase == IDLE:
                         return None
-                    raise Refused(408)
+                    raise RequestRefused(408)
                 if not self._unparsed:
                     return None
                 receives += 1
@@ -111,7 +111,7 @@ class RequestReader:
                 seconds = limits.UI_HEAD_SECONDS_MAX if phase == HEAD else limits.UI_BODY_SECONDS_MAX
                 deadline = trio.current_time() + seconds
             if receives > limits.UI_RECEIVES_MAX and not (self._judged and self._viewer):
-                raise Refused(408)
+                raise RequestRefused(408)
             if parser.asks_continue:
                 parser.asks_continue = False
                 await self._send(CONTINUE)
@@ -129,7 +129,7 @@ class RequestReader:
             if parser.complete:
                 return
             if parser.refused:
-                raise Refused(parser.refused)
+                raise RequestRefused(parser.refused)
             if parser.phase == BODY:
                 self._judge(parser.begun(), max(parser.body_bytes_left, 0) + parser.body_bytes_received)
 
@@ -139,18 +139,18 @@ class RequestReader:
             self._judged = True
             cookies = request.headers.get(b"cookie", b"")
             if cookies.count(b";") >= limits.UI_FIELDS_MAX:
-                raise Refused(431)
+                raise RequestRefused(431)
             if request.query.count("&") >= limits.UI_FIELDS_MAX:
-                raise Refused(414)
+                raise RequestRefused(414)
             self._viewer = self._find_viewer(cookies)
         if self._viewer is None:
             too_many = request.body.count(b"&") >= limits.UI_FIELDS_MAX
             if body_bytes > limits.UI_LOGIN_BYTES_MAX or too_many:
-                raise Refused(413)
+                raise RequestRefused(413)
         elif body_bytes > self._counted_bytes:
             more, self._counted_bytes = body_bytes - self._counted_bytes, body_bytes
             if not self._bodies.change(self._viewer.holder, more):
-                raise Refused(503)
+                raise RequestRefused(503)
 
     async def read_ahead(self) -> bool:
         """Receive what the client sends while it is answered: True when it has left, False when no more is read."""

@@ -43,7 +43,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _END_OF_DAY = time(23, 59, 59)
 
 
-class Read(Struct):
+class TypedSchedule(Struct):
     """What was typed. errors: a sentence by the name of the field; caret: what stands under a wrong cron text, else "".
 
     schedule: what was understood; one with an error in its timing is not to be used.
@@ -86,7 +86,7 @@ def texts_of(schedule: Schedule) -> dict[str, str]:
     }
 
 
-def read(form: Mapping[str, str], before: Schedule | None = None) -> Read:
+def read(form: Mapping[str, str], before: Schedule | None = None) -> TypedSchedule:
     """The form as a schedule. before: the one that it changes; what the form has no field for stays as it is there."""
     texts = {name: form.get(name, "")[:_TEXT_LENGTH_MAX].strip() for name in NAMES}
     texts["content"] = form.get("content", "").replace("\r\n", "\n")
@@ -133,7 +133,7 @@ def read(form: Mapping[str, str], before: Schedule | None = None) -> Read:
     if before is not None:
         kept = ("ttl_ms", "max_attempts", "dead_letter_queue")
         schedule = replace(schedule, **{name: getattr(before, name) for name in kept})
-    found = Read(texts, errors, schedule)
+    found = TypedSchedule(texts, errors, schedule)
     if not texts[texts["kind"]]:
         errors.setdefault(texts["kind"], "When is it to run?")
     elif "time_zone" not in errors:
@@ -144,7 +144,7 @@ def read(form: Mapping[str, str], before: Schedule | None = None) -> Read:
     return found
 
 
-def add_error(found: Read, error: ForqError) -> None:
+def add_error(found: TypedSchedule, error: ForqError) -> None:
     """Note an error at the field that it is about, "" for none of them."""
     name = python_name((getattr(error, "field", None) or "").partition(".")[0])
     if name == "schedule":

@@ -15,7 +15,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueFull
 from forq_trio.model.schedules import COUNTED_IN_PART, SavedRun, Schedule, is_dropped
-from forq_trio.schedules.times import Runs
+from forq_trio.schedules.times import NominalTimes
 from forq_trio.schedules.words import in_words
 from forq_trio.schedules.zones import local_of, zone_of
 from forq_trio.ui.viewer import Viewer
@@ -201,7 +201,7 @@ def next_day(schedule: Schedule, now_ms: int) -> Markup:
     marks: list[int] = []
     if schedule.next_run is not None:
         end = now_ms + limits.DAY_MS
-        times = Runs(schedule, schedule.made_at)
+        times = NominalTimes(schedule, schedule.made_at)
         marks = times.between(schedule.next_run - 1, end, MARKS_LEFT_OUT_MIN + 1)
         dense = len(marks) > MARKS_LEFT_OUT_MIN and marks[-1] - marks[0] < limits.HOUR_MS
         if not dense:

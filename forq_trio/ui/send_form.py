@@ -31,7 +31,7 @@ _FIELDS = {"delay_ms": "delay", "process_after": "delay", "dead_letter_queue": "
 _TEXT_LENGTH_MAX = 20_000
 
 
-class Read(Struct):
+class TypedMessage(Struct):
     """What was typed. errors: a sentence by the name of the field.
 
     message: to send; offering: what to offer, where a key was typed. Both are None where there are errors.
@@ -43,7 +43,7 @@ class Read(Struct):
     offering: Offering | None = None
 
 
-def read(form: Mapping[str, str]) -> Read:
+def read(form: Mapping[str, str]) -> TypedMessage:
     """The form as a message. The content is taken as it is, with the line ends of the textarea as \\n."""
     texts = {name: form.get(name, "")[:_TEXT_LENGTH_MAX].strip() for name in NAMES if name != "content"}
     texts["content"] = form.get("content", "").replace("\r\n", "\n")
@@ -71,14 +71,14 @@ def read(form: Mapping[str, str]) -> Read:
         for name in ("kind", "max_wait"):
             if texts[name]:
                 errors.setdefault(name, "This is for a message with a key.")
-        return Read(texts, errors) if errors else Read(texts, errors, message)
+        return TypedMessage(texts, errors) if errors else TypedMessage(texts, errors, message)
     if texts["deduplication_id"]:
         errors["deduplication_id"] = "A message with a key has none: its key does that."
     if texts["mode"] not in MODES:
         errors["mode"] = "Choose one of these."
     if errors:
-        return Read(texts, errors)
-    return Read(texts, errors, offering=_offering(texts, message, max_wait_ms))
+        return TypedMessage(texts, errors)
+    return TypedMessage(texts, errors, offering=_offering(texts, message, max_wait_ms))
 
 
 def _offering(texts: Mapping[str, str], message: NewMessage, max_wait_ms: int | None) -> Offering:

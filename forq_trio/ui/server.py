@@ -34,9 +34,9 @@ from forq_trio.model.errors import Overloaded
 from forq_trio.model.holders import network
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
-from forq_trio.ui.connections import Connections, Place
+from forq_trio.ui.connections import ConnectionPlace, UiConnections
 from forq_trio.ui.loop_share import ACCOUNT, Account, LoopShare, Permit, metered
-from forq_trio.ui.request_reader import Arrived, FindViewer, Refused, RequestReader
+from forq_trio.ui.request_reader import Arrived, FindViewer, RequestReader, RequestRefused
 
 _RECEIVE_BYTES = 64 * 1024
 _ACCEPT_PAUSE_SECONDS = 0.1
@@ -94,7 +94,7 @@ class UiServer:
         self.sessions = LoopShare(
             limits.UI_SHARE_MAX, limits.UI_BURST_SECONDS, limits.UI_REQUESTS_AT_ONCE, idle_share=1.0
         )
-        self.places = Connections(connections_max, by_address=not trust_proxy_headers)
+        self.places = UiConnections(connections_max, by_address=not trust_proxy_headers)
         self.ports = [listener.getsockname()[1] for listener in listeners]
 
     @property
@@ -152,7 +152,7 @@ class UiServer:
         connections.start_soon(self._serve, stream, str(peer[0]), place, scope)
 
     async def _serve(
-        self, stream: trio.SocketStream, client: str, place: Place, scope: trio.CancelScope
+        self, stream: trio.SocketStream, client: str, place: ConnectionPlace, scope: trio.CancelScope
     ) -> None:
         account = Account(self.arrivals)
         ACCOUNT.set(account)
@@ -173,7 +173,12 @@ class _Connection:
     """One connection: its requests go to Hypercorn one after the other, each with a permit."""
 
     def __init__(
-        self, server: UiServer, stream: trio.SocketStream, client: str, place: Place, account: Account
+        self,
+        server: UiServer,
+        stream: trio.SocketStream,
+        client: str,
+        place: ConnectionPlace,
+        account: Account,
     ) -> None:
         self._server = server
         self._client = client
@@ -230,7 +235,7 @@ class _Connection:
                 if arrived is None:
                     return
                 await self._answer(arrived, reader)
-            except Refused as refused:
+            except RequestRefused as refused:
                 await self._refuse(refused.status)
                 return
             finally:
@@ -242,7 +247,7 @@ class _Connection:
         share = server.keyless if viewer is None else server.sessions
         self._account.share = share
         if not server.places.begin(self._place, viewer):
-            raise Refused(503)
+            raise RequestRefused(503)
         caller = (
             client_address(arrived.request, trust_proxy_headers=server.trust_proxy_headers)
             if viewer is None
@@ -272,7 +277,7 @@ class _Connection:
             self._account.share = share
             server.places.end(self._place)
         if refused:
-            raise Refused(503)
+            raise RequestRefused(503)
 
     async def _notice_leaving(self, reader: RequestReader, waiting: trio.CancelScope) -> None:
         """Have the answer given up when the client leaves."""

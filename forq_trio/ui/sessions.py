@@ -25,7 +25,7 @@ def session_id(cookies: bytes) -> str:
     return ""
 
 
-class Sessions:
+class UiSessions:
     """Opens, finds and ends sessions."""
 
     def __init__(self, broker: Broker, secret: str) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from forq_trio.config.settings import Config
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.declared import Kind
+from forq_trio.model.declared import ValueKind
 from forq_trio.model.durations import TEXT_LENGTH_MAX, parse_duration, parse_durations
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages import QueueCounts
@@ -20,12 +20,12 @@ from forq_trio.model.queue_settings import (
     BackOff,
     Defaults,
     ExponentialBackOff,
+    FormSection,
     Overflow,
     QueueRules,
     QueueSettings,
     Rate,
     RatePer,
-    Section,
     Setting,
     SettingsChange,
     rules_of,
@@ -74,7 +74,7 @@ def _parse_rate(text: str) -> Rate:
     return Rate(parse_count(count), period_ms, _PER_ENDINGS.get(ending, RatePer.QUEUE))
 
 
-_EXAMPLES = {Kind.RATE: "As 5 in 1 s, or 5 in 1 s, each group. ", Kind.BYTES: "As 10 MiB. "}
+_EXAMPLES = {ValueKind.RATE: "As 5 in 1 s, or 5 in 1 s, each group. ", ValueKind.BYTES: "As 10 MiB. "}
 
 
 def _range_words(setting: Setting) -> str:
@@ -94,10 +94,10 @@ class Typed(NamedTuple):
 
 
 _TYPED = {
-    Kind.DURATION: Typed(parse_duration, format.setting),
-    Kind.COUNT: Typed(parse_count, format.whole),
-    Kind.BYTES: Typed(parse_size, _size_text),
-    Kind.RATE: Typed(_parse_rate, rate_words),
+    ValueKind.DURATION: Typed(parse_duration, format.setting),
+    ValueKind.COUNT: Typed(parse_count, format.whole),
+    ValueKind.BYTES: Typed(parse_size, _size_text),
+    ValueKind.RATE: Typed(_parse_rate, rate_words),
 }
 
 
@@ -113,14 +113,14 @@ class Field(Struct, frozen=True):
 
 def _field(setting: Setting) -> Field:
     help = f"{setting.meaning} {_range_words(setting)}" if setting.kind in _TYPED else setting.meaning
-    if setting.kind is Kind.QUEUE:  # an empty field is the default
+    if setting.kind is ValueKind.QUEUE:  # an empty field is the default
         help = f"{help.partition('.')[0]}."
     return Field(setting.name, setting.label, help, setting.kind.name, setting.words)
 
 
 SECTIONS = {
     section.value: [_field(setting) for setting in SETTINGS.values() if setting.section is section]
-    for section in Section
+    for section in FormSection
 }
 """The fields of the form by the title of their section."""
 SECTIONS_OF_TABLES = {
@@ -129,7 +129,10 @@ SECTIONS_OF_TABLES = {
     if (found := [each for each in fields if each.name in OF_TABLES])
 }
 """Those of a queue that is bound to a table."""
-_PARTS = {Kind.BACK_OFF: ("_list", "_initial", "_factor", "_max", "_jitter"), Kind.QUEUE: ("_none",)}
+_PARTS = {
+    ValueKind.BACK_OFF: ("_list", "_initial", "_factor", "_max", "_jitter"),
+    ValueKind.QUEUE: ("_none",),
+}
 """The endings of further fields that a setting of this kind has."""
 NAMES = tuple(
     setting.name + part for setting in SETTINGS.values() for part in ("", *_PARTS.get(setting.kind, ()))
@@ -161,11 +164,11 @@ def value_words(setting: Setting, value: Any) -> str:
     """The value of a rule in words."""
     if value is None:
         return "no bound"
-    if setting.kind is Kind.WORD:
+    if setting.kind is ValueKind.WORD:
         return setting.words[value]
-    if setting.kind is Kind.QUEUE:
+    if setting.kind is ValueKind.QUEUE:
         return value or "none"
-    if setting.kind is Kind.BACK_OFF:
+    if setting.kind is ValueKind.BACK_OFF:
         return back_off_words(value)
     return _TYPED[setting.kind].show(value)
 
@@ -197,7 +200,7 @@ def texts_of(settings: QueueSettings) -> dict[str, str]:
     return texts
 
 
-class Read(Struct):
+class TypedSettings(Struct):
     """What was typed. errors: a sentence by the name of the field; change: None where there are errors."""
 
     texts: dict[str, str]
@@ -205,7 +208,7 @@ class Read(Struct):
     change: SettingsChange | None
 
 
-def read(queue: str, form: Mapping[str, str]) -> Read:
+def read(queue: str, form: Mapping[str, str]) -> TypedSettings:
     """The form as a change of all settings: what is empty goes back to its default."""
     texts = {name: form.get(name, "").strip()[:4_000] for name in NAMES}
     errors: dict[str, str] = {}
@@ -219,7 +222,7 @@ def read(queue: str, form: Mapping[str, str]) -> Read:
             return None
 
     for name, setting in SETTINGS.items():
-        parse = _choice(setting) if setting.kind is Kind.WORD else None
+        parse = _choice(setting) if setting.kind is ValueKind.WORD else None
         if setting.kind in _TYPED:
             parse = _TYPED[setting.kind].parse
         if parse is not None:
@@ -230,7 +233,7 @@ def read(queue: str, form: Mapping[str, str]) -> Read:
     )
     for name, sentence in _out_of_range(queue, texts, values):
         errors.setdefault(name, sentence)
-    return Read(texts, errors, None if errors else SettingsChange(**values))
+    return TypedSettings(texts, errors, None if errors else SettingsChange(**values))
 
 
 def _out_of_range(

@@ -1,11 +1,13 @@
 """The settings of a queue in words, for the side of its page. Plain functions."""
 
-from forq_trio.model.queue_settings import OF_TABLES, SETTINGS, QueueRules, QueueSettings, Section
+from forq_trio.model.queue_settings import OF_TABLES, SETTINGS, FormSection, QueueRules, QueueSettings
 from forq_trio.ui.settings_form import value_words
 
 _BOUNDS = ("max_messages", "max_bytes")
 _OF_TABLES = [SETTINGS[name] for name in OF_TABLES]
-_IN_ORDER = [setting for section in Section for setting in SETTINGS.values() if setting.section is section]
+_IN_ORDER = [
+    setting for section in FormSection for setting in SETTINGS.values() if setting.section is section
+]
 
 
 def set_ones(settings: QueueSettings, rules: QueueRules) -> list[tuple[str, str, str]]:

@@ -23,7 +23,7 @@ from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Templates, html_response
 from forq_trio.ui.row_lists import RowLists
-from forq_trio.ui.sessions import Sessions
+from forq_trio.ui.sessions import UiSessions
 from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
 from forq_trio.ui.viewer import Viewer
@@ -44,7 +44,7 @@ class Site:
     api_url: str
     version: str
     templates: Templates
-    sessions: Sessions
+    sessions: UiSessions
     directory: Directory
     summaries: Summaries
     hub: LiveHub

@@ -5,7 +5,7 @@ from markupsafe import Markup
 
 from forq_trio.drawing import charts
 from forq_trio.model import limits
-from forq_trio.monitor.history import History
+from forq_trio.monitor.history import MetricHistory
 
 _SECONDS = 30.0
 _LABEL = "ready messages in the last hour"
@@ -14,7 +14,7 @@ _LABEL = "ready messages in the last hour"
 class Sparklines:
     """Draws the line of a queue, and keeps it for a while."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MetricHistory) -> None:
         self._history = history
         self._drawn: dict[str, tuple[float, Markup]] = {}
 

@@ -17,7 +17,7 @@ from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Assets, Templates
 from forq_trio.ui.row_lists import RowLists
 from forq_trio.ui.server import UiServer
-from forq_trio.ui.sessions import Sessions, session_id
+from forq_trio.ui.sessions import UiSessions, session_id
 from forq_trio.ui.site import Site
 from forq_trio.ui.slices import Slices
 from forq_trio.ui.sparklines import Sparklines
@@ -25,7 +25,7 @@ from forq_trio.ui.summary import Summaries
 from forq_trio.ui.worker_directory import WorkerDirectory
 
 
-class Ui:
+class RunningUi:
     """A running UI. port: where it listens. server: what serves it."""
 
     def __init__(self, server: UiServer, hub: LiveHub, purges: Sequence[Purges]) -> None:
@@ -63,7 +63,7 @@ def build_ui(
     api_url: str,
     version: str,
     connections_max: int,
-) -> Ui | None:
+) -> RunningUi | None:
     """The UI on these listeners, for so many connections; None without any. api_connections: how many the API has."""
     if not listeners:
         return None
@@ -83,7 +83,7 @@ def build_ui(
         api_url=api_url,
         version=version,
         templates=Templates(assets, config.ui_base_path),
-        sessions=Sessions(system.broker, config.auth_secret),
+        sessions=UiSessions(system.broker, config.auth_secret),
         directory=directory,
         summaries=Summaries(system, directory, clock.now_ms),
         hub=hub,
@@ -105,4 +105,4 @@ def build_ui(
         connections_max=connections_max,
         trust_proxy_headers=config.trust_proxy_headers,
     )
-    return Ui(server, hub, (purges, history_purges))
+    return RunningUi(server, hub, (purges, history_purges))

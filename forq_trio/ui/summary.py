@@ -10,7 +10,7 @@ from forq_trio.jobs.disk_guard import SpaceFacts
 from forq_trio.jobs.facts import system_verdict
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.system import System
-from forq_trio.ui.directory import Directory, Known
+from forq_trio.ui.directory import Directory, QueueNames
 from forq_trio.ui.viewer import Viewer
 
 
@@ -77,7 +77,7 @@ class Summaries:
             self._verdict_at = trio.current_time()
         return self._verdict
 
-    async def _count(self, known: Known, viewer: Viewer) -> Summary:
+    async def _count(self, known: QueueNames, viewer: Viewer) -> Summary:
         summary = Summary(levels=dict.fromkeys(("broken", "attention", "paused", "fine"), 0))
         summary.counted_at = self._now_ms()
 
@@ -89,7 +89,7 @@ class Summaries:
         await self._directory.slices.over(await self._directory.seen_of(known, viewer), add)
         return summary
 
-    def _add(self, summary: Summary, queue: str, known: Known) -> None:
+    def _add(self, summary: Summary, queue: str, known: QueueNames) -> None:
         count = known.counts[queue]
         summary.queues += 1
         if queue in known.targets:

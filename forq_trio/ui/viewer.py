@@ -2,7 +2,7 @@
 
 from forq_trio.model.access import ALL_QUEUES, AccessToken, Principal, Scope
 from forq_trio.model.errors import Forbidden
-from forq_trio.model.holders import OWNER, Holder, Kind
+from forq_trio.model.holders import OWNER, Holder, HolderKind
 
 
 class Viewer:
@@ -22,7 +22,7 @@ class Viewer:
     @property
     def holder(self) -> Holder:
         """Whose share of the server the viewer uses."""
-        return OWNER if self.token is None else Holder(Kind.TOKEN, self.token.name)
+        return OWNER if self.token is None else Holder(HolderKind.TOKEN, self.token.name)
 
     @property
     def started_by(self) -> str | None:

@@ -9,7 +9,7 @@ from forq_trio.model.workers import WorkerInfo
 from forq_trio.ui.directory import FEW, SECONDS, Answers
 from forq_trio.ui.slices import Slices
 from forq_trio.ui.viewer import Viewer
-from forq_trio.ui.worker_views import QueueLine, Totals, Verdict, WorkerRow, row_of, verdict
+from forq_trio.ui.worker_views import QueueLine, Verdict, WorkerRow, WorkerTotals, row_of, verdict
 
 
 class SeenWorkers(Struct):
@@ -18,7 +18,7 @@ class SeenWorkers(Struct):
     at: int
     rows: Mapping[str, WorkerRow]
     lines: Mapping[str, QueueLine]
-    totals: Totals
+    totals: WorkerTotals
     verdict: Verdict
 
 
@@ -41,7 +41,7 @@ class WorkerDirectory:
         now_ms = self._now_ms()
         rows: dict[str, WorkerRow] = {}
         lines: dict[str, QueueLine] = {}
-        totals = Totals()
+        totals = WorkerTotals()
 
         def look(part: Sequence[WorkerInfo]) -> tuple[()]:
             for each in part:

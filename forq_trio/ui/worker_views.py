@@ -90,7 +90,7 @@ class QueueLine(Struct):
         return now_ms - self.busy_since
 
 
-class Totals(Struct):
+class WorkerTotals(Struct):
     """Of all workers that a viewer may see. held: messages that silent ones hold, until leases_until (epoch ms)."""
 
     workers: int = 0
@@ -163,7 +163,7 @@ def _older(oldest: int | None, holds: Sequence[HeldMessage]) -> int | None:
     return since if oldest is None else min(oldest, since)
 
 
-def verdict(totals: Totals, lines: Iterable[QueueLine], now_ms: int) -> Verdict:
+def verdict(totals: WorkerTotals, lines: Iterable[QueueLine], now_ms: int) -> Verdict:
     """Silent workers, else a queue whose slots are all busy, else that all answer."""
     if totals.silent:
         verb = "is" if totals.silent == 1 else "are"
@@ -182,7 +182,7 @@ def busiest(lines: Iterable[QueueLine], now_ms: int) -> list[QueueLine]:
     return [line for _, line in sorted(found, key=lambda each: (each[0], each[1].queue))]
 
 
-def held_words(totals: Totals, now_ms: int) -> str:
+def held_words(totals: WorkerTotals, now_ms: int) -> str:
     """What silent workers hold; "" without one."""
     if not totals.silent:
         return ""

@@ -84,7 +84,9 @@ class ConsumerList(Struct, frozen=True, rename="camel"):
     next: str | None = None
 
 
-class OpenConsumer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+class OpenConsumerRequest(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
     """How to open a consumer."""
 
     idle_seconds: IdleSeconds | None = None

@@ -43,7 +43,7 @@ class OfferResults(Struct, frozen=True, rename="camel"):
     results: list[OfferResult]
 
 
-class RescheduleKey(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+class RescheduleRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """When a keyed message is due from now on: one of the two times. onceMore: the offer that waits is meant."""
 
     process_after: ProcessAfter | None = None

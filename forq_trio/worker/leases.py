@@ -21,7 +21,7 @@ RESERVE_SECONDS_MAX = 1.0
 """How much earlier than its length says a lease that was just received is taken to end: the answer took some time."""
 
 
-class Leases:
+class JobLeases:
     """The leases of one queue's jobs. lease_ms: their length."""
 
     def __init__(self, source: Source, queue: str, lease_ms: int) -> None:

@@ -25,7 +25,7 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Delivery
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
-from forq_trio.worker.leases import Leases
+from forq_trio.worker.leases import JobLeases
 from forq_trio.worker.outcomes import RELEASE, Discard, Settlement, frames_of, reason_of, text_of
 from forq_trio.worker.settle import Settler
 from forq_trio.worker.slots import Slots
@@ -90,7 +90,7 @@ class QueueLoop:
         self.handler = handler
         self.queue = handler.queue
         self.stats = stats
-        self.leases = Leases(source, handler.queue, lease_ms)
+        self.leases = JobLeases(source, handler.queue, lease_ms)
         self._source = source
         self._slots = slots
         self._attempts_max = attempts_max

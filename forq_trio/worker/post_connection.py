@@ -9,13 +9,13 @@ import time
 from typing import NamedTuple
 
 from forq_trio.client import aio_waits
-from forq_trio.client.address import Address
+from forq_trio.client.address import ServerAddress
 from forq_trio.client.aio_routes import connect_to
 from forq_trio.client.aio_streams import AsyncStream, AsyncTcpStream
 from forq_trio.client.aio_tls import AsyncTlsStream
 from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import ConnectFailed, NoAnswer
-from forq_trio.client.http1 import Answer, AnswerReader
+from forq_trio.client.http1 import AnswerReader, HttpAnswer
 from forq_trio.client.streams import CONNECT_SECONDS, Sockets
 from forq_trio.worker.public_addresses import is_public
 
@@ -31,12 +31,12 @@ class PrivateAddress(Exception):
 class Target(NamedTuple):
     """Where requests go. context: of TLS, None without it."""
 
-    address: Address
+    address: ServerAddress
     context: ssl.SSLContext | None
     allow_private: bool
 
 
-async def post(target: Target, request: bytes) -> Answer:
+async def post(target: Target, request: bytes) -> HttpAnswer:
     """Send a request and read its answer, whose body may be cut at ANSWER_BYTES_MAX.
 
     Raises PrivateAddress, TransportError, OSError. Bounded in time by the caller. Cancelled: the connection is closed.
@@ -64,7 +64,7 @@ async def post(target: Target, request: bytes) -> Answer:
             sock.close()
 
 
-async def _read(stream: AsyncStream) -> Answer:
+async def _read(stream: AsyncStream) -> HttpAnswer:
     reader = AnswerReader()
     deadline = Deadline(_IDLE_SECONDS, aio_waits.now)
     received = 0

@@ -19,8 +19,8 @@ from urllib.parse import quote, urlsplit
 
 import anyio
 
-from forq_trio.client.address import Address, address_of
-from forq_trio.client.http1 import Answer, Headers, basic, encode_headers, encode_request
+from forq_trio.client.address import ServerAddress, address_of
+from forq_trio.client.http1 import Headers, HttpAnswer, basic, encode_headers, encode_request
 from forq_trio.client.tls import context_for
 from forq_trio.model import limits
 from forq_trio.model.json_text import is_json
@@ -78,7 +78,7 @@ def post_handler(
 
 
 def headers_of(
-    address: Address, job: Job, body: bytes, signing_key: bytes | None, now_seconds: float
+    address: ServerAddress, job: Job, body: bytes, signing_key: bytes | None, now_seconds: float
 ) -> Headers:
     """The headers of a request. Whatever a message has in its attributes, each stays in one header."""
     headers = [
@@ -124,7 +124,7 @@ def _attribute_header(name: str, value: str) -> tuple[str, str]:
     return header, quote(value, safe=_VALUE_SAFE, errors="replace")
 
 
-def _judge(answer: Answer, now_seconds: float) -> None:
+def _judge(answer: HttpAnswer, now_seconds: float) -> None:
     """Return for a success, else raise what becomes of the message."""
     if answer.is_success:
         return
@@ -154,7 +154,7 @@ def retry_after_seconds(value: str | None, now_seconds: float) -> float | None:
     return math.ceil(min(seconds, _DELAY_SECONDS_MAX)) if seconds > 0 else None
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: HttpAnswer) -> str:
     told = " ".join(answer.content.decode(errors="replace").replace("\0", "").split())
     redirect = " (redirects are not followed)" if 300 <= answer.status < 400 else ""
     words = f"status {answer.status}{redirect}"

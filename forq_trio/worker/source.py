@@ -32,7 +32,7 @@ ANSWER_SECONDS_MAX = 30.0
 """For how long a worker that ends when its queues are empty asks a source that does not answer."""
 
 
-class Source(outbox.Source, Consuming, Protocol):
+class Source(outbox.RelayTarget, Consuming, Protocol):
     """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced: ...

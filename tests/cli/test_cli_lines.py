@@ -4,22 +4,22 @@ import random
 
 import pytest
 
-from forq_trio.cli.lines import LINE_BYTES_MAX, NOT_UTF8, TOO_LONG, Line, LineCutter
+from forq_trio.cli.lines import LINE_BYTES_MAX, NOT_UTF8, TOO_LONG, InputLine, LineCutter
 from forq_trio.model.limits import CONTENT_BYTES_MAX
 
 TEXT = "one\n\ntwo\r\nkäse\n\r\n  spaces \nthree".encode() + b"\nbad \xff\nlast\r"
 LINES = [
-    Line(1, "one"),
-    Line(3, "two"),
-    Line(4, "käse"),
-    Line(6, "  spaces "),
-    Line(7, "three"),
-    Line(8, None, NOT_UTF8),
-    Line(9, "last"),
+    InputLine(1, "one"),
+    InputLine(3, "two"),
+    InputLine(4, "käse"),
+    InputLine(6, "  spaces "),
+    InputLine(7, "three"),
+    InputLine(8, None, NOT_UTF8),
+    InputLine(9, "last"),
 ]
 
 
-def cut(*chunks: bytes) -> list[Line]:
+def cut(*chunks: bytes) -> list[InputLine]:
     cutter = LineCutter()
     return [line for chunk in chunks for line in cutter.feed(chunk)] + list(cutter.finish())
 
@@ -39,8 +39,8 @@ def test_in_any_chunks(rng: random.Random):
 def test_a_line_may_be_as_long_as_a_message(ending: bytes):
     assert LINE_BYTES_MAX == CONTENT_BYTES_MAX
     longest = b"x" * LINE_BYTES_MAX
-    assert cut(longest + ending) == [Line(1, longest.decode())]
-    assert cut(longest + b"x" + ending) == [Line(1, None, TOO_LONG)]
+    assert cut(longest + ending) == [InputLine(1, longest.decode())]
+    assert cut(longest + b"x" + ending) == [InputLine(1, None, TOO_LONG)]
 
 
 @pytest.mark.parametrize("chunk_bytes", [1_000, 65_536, 10_000_000])
@@ -51,16 +51,20 @@ def test_a_line_that_is_far_too_long_is_reported_once_and_not_stored(chunk_bytes
     for start in range(0, len(text), chunk_bytes):
         lines += cutter.feed(text[start : start + chunk_bytes])
         assert len(cutter._rest) <= LINE_BYTES_MAX + 1
-    assert lines + list(cutter.finish()) == [Line(1, "a"), Line(2, None, TOO_LONG), Line(3, "b")]
+    assert lines + list(cutter.finish()) == [
+        InputLine(1, "a"),
+        InputLine(2, None, TOO_LONG),
+        InputLine(3, "b"),
+    ]
 
 
 def test_a_byte_order_mark_at_the_start_belongs_to_no_line():
     marked = "\ufeff".encode() + TEXT
     assert cut(marked) == cut(*(marked[index : index + 1] for index in range(len(marked)))) == LINES
     longest = "\ufeff".encode() + b"x" * LINE_BYTES_MAX
-    assert cut(longest, b"\n") == [Line(1, "x" * LINE_BYTES_MAX)]
-    assert cut(longest + b"x", b"\n") == [Line(1, None, TOO_LONG)]
-    assert cut(b"a\n", "\ufeffb\n".encode()) == [Line(1, "a"), Line(2, "\ufeffb")]
+    assert cut(longest, b"\n") == [InputLine(1, "x" * LINE_BYTES_MAX)]
+    assert cut(longest + b"x", b"\n") == [InputLine(1, None, TOO_LONG)]
+    assert cut(b"a\n", "\ufeffb\n".encode()) == [InputLine(1, "a"), InputLine(2, "\ufeffb")]
     assert cut("\ufeff".encode()) == cut("\ufeff\n".encode()) == []
 
 

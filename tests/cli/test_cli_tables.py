@@ -6,15 +6,15 @@ import pytest
 from rich.cells import cell_len
 
 from forq_trio import DeadLetterFilter, ForqClient, NewMessage
-from forq_trio.cli.tables import TEXT_WIDTH_MIN, Column, Kind, print_table
+from forq_trio.cli.tables import TEXT_WIDTH_MIN, CellKind, Column, print_table
 
 from .conftest import Forq, Outcome, Stream
 
 COLUMNS = (
-    Column("sequence", Kind.NUMBER, spare=2),
+    Column("sequence", CellKind.NUMBER, spare=2),
     Column("id"),
-    Column("reason", Kind.TEXT),
-    Column("last error", Kind.TEXT, spare=1),
+    Column("reason", CellKind.TEXT),
+    Column("last error", CellKind.TEXT, spare=1),
 )
 ID = "01a203fe-8d4c-77cc-894b-4fa74f98c898"
 ROWS = [(1, ID, "it is " + "long " * 9, "表" * 30), (1_000, ID, "-", "a\nb")]

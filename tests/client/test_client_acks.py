@@ -18,7 +18,7 @@ from forq_trio import (
     ReceiptNotCurrent,
 )
 from forq_trio.client.failures import NoAnswer
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.wire.limits import RECEIPTS_BATCH_MAX
 from support.fake_transport import answer_of
 from support.real_server import SECRET
@@ -32,16 +32,16 @@ class Server:
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
         self.held: anyio.Event | None = None
-        self.answer: Callable[[list[str]], Answer] = self.results
+        self.answer: Callable[[list[str]], HttpAnswer] = self.results
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(self, request: ClientRequest) -> HttpAnswer:
         receipts = msgspec.json.decode(request.content)["receipts"]
         self.asked.append(receipts)
         if self.held is not None:
             await self.held.wait()
         return self.answer(receipts)
 
-    def results(self, receipts: list[str]) -> Answer:
+    def results(self, receipts: list[str]) -> HttpAnswer:
         refused = {"ok": False, "code": ReceiptNotCurrent.code}
         return answer_of(
             json={
@@ -225,9 +225,9 @@ def test_the_first_is_cancelled_before_the_request(run):
         (NoAnswer("gone"), ForqUnreachable),
     ],
 )
-def test_each_has_an_error_of_its_own(run, answer: Answer | Exception, kind: type[Exception]):
+def test_each_has_an_error_of_its_own(run, answer: HttpAnswer | Exception, kind: type[Exception]):
     async def test(server: Server, client: AsyncForqClient) -> None:
-        def fail(receipts: list[str]) -> Answer:
+        def fail(receipts: list[str]) -> HttpAnswer:
             if isinstance(answer, Exception):
                 raise answer
             return answer

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from forq_trio import DeadLetterFilter, ExponentialBackOff, ForqError, ForqProtocolError, ForqUnreachable
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from support.fake_transport import answer_of
 
 from .conftest import Call, calls_of
@@ -175,7 +175,7 @@ def test_queues_come_page_by_page(kind: str):
     names = ["a", "b", "c"]
     counts = dict.fromkeys(("ready", "delayed", "processing", "failed", "held", "bytes", "waiting"), 0)
 
-    def page(request: Request) -> Answer:
+    def page(request: ClientRequest) -> HttpAnswer:
         after = request.path.partition("?after=")[2]
         first, *rest = [name for name in names if name > after]
         summary = {"queue": first, "isDlq": False, "paused": False, **counts}

@@ -25,7 +25,7 @@ from forq_trio import (
     ServiceError,
     SettingsOptions,
 )
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.model.errors import InvalidSetting, error_of
 from forq_trio.model.forq_error import REASONS
 from forq_trio.wire import queues
@@ -318,7 +318,7 @@ def test_queue_names_reach_the_server_as_they_are(call: Call, queue: str):
 def test_queue_names_that_no_path_can_carry_are_not_sent(kind: str, queue: str):
     asked = []
 
-    def answer(request: Request) -> Answer:
+    def answer(request: ClientRequest) -> HttpAnswer:
         asked.append(request)
         return answer_of(500)
 

@@ -15,7 +15,7 @@ from forq_trio import AsyncForqClient, ClientClosed, ForqClient
 from forq_trio.client import sync_waits
 from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import ConnectFailed
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.sync_pool import Pool
 from support.fake_transport import AsyncFakeTransport, FakeTransport
 from support.real_server import SECRET
@@ -110,7 +110,7 @@ def test_a_handler_that_raises_leaves_the_call_at_once(on_signal):
 def test_a_handler_that_raises_leaves_the_pause_between_two_tries(on_signal, monkeypatch: pytest.MonkeyPatch):
     tries = []
 
-    def refuse(request: Request) -> Answer:
+    def refuse(request: ClientRequest) -> HttpAnswer:
         tries.append(request)
         raise ConnectFailed("refused")
 
@@ -137,7 +137,7 @@ def test_in_the_pause_between_two_tries(monkeypatch: pytest.MonkeyPatch):
         waiting.put(None)
         return wait(self, 10 * SECONDS_MAX)
 
-    def refuse(request: Request) -> Answer:
+    def refuse(request: ClientRequest) -> HttpAnswer:
         raise ConnectFailed("refused")
 
     monkeypatch.setattr(sync_waits.Signal, "wait", wait_long)
@@ -222,7 +222,7 @@ def test_by_another_task_of_asyncio():
 async def test_by_another_task_in_the_pause_between_two_tries(mock_clock: trio.testing.MockClock):
     """On a clock that stands still."""
 
-    def refuse(request: Request) -> Answer:
+    def refuse(request: ClientRequest) -> HttpAnswer:
         raise ConnectFailed("refused")
 
     client = AsyncForqClient(transport=AsyncFakeTransport(refuse), retry_seconds=100)

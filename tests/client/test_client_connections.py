@@ -11,7 +11,7 @@ import trio
 import trustme
 
 from forq_trio import AsyncForqClient, ForqClient, ForqProtocolError, ForqUnreachable
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.sync_pool import Pool
 from forq_trio.client.sync_waits import Signal
 from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
@@ -21,7 +21,7 @@ from support.scripted_server import Peer, Script, answering, scripted
 from .conftest import calls_of
 
 DONE = b"HTTP/1.1 204 No Content\r\n\r\n"
-ASK = Request("GET", "/healthcheck", (), b"", 30.0)
+ASK = ClientRequest("GET", "/healthcheck", (), b"", 30.0)
 
 
 def connections(script: Script) -> list[int]:
@@ -288,7 +288,7 @@ def test_connections_are_bounded_and_given_out_in_order(monkeypatch: pytest.Monk
     with scripted(serve) as script:
         pool = Pool(script.url)
         threads = [
-            threading.Thread(target=pool.exchange, args=(Request("GET", f"/{number}", (), b"", 30.0),))
+            threading.Thread(target=pool.exchange, args=(ClientRequest("GET", f"/{number}", (), b"", 30.0),))
             for number in range(CLIENT_CONNECTIONS_MAX + 3)
         ]
         for thread in threads[:CLIENT_CONNECTIONS_MAX]:
@@ -358,5 +358,5 @@ def test_an_answer_is_what_came():
     answer = b"HTTP/1.1 200 OK\r\nX-A: b\r\nContent-Length: 3\r\n\r\nabc"
     with scripted(answering(answer)) as script:
         pool = Pool(script.url)
-        assert pool.exchange(ASK) == Answer(200, {"x-a": "b", "content-length": "3"}, b"abc")
+        assert pool.exchange(ASK) == HttpAnswer(200, {"x-a": "b", "content-length": "3"}, b"abc")
         pool.close()

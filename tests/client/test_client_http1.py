@@ -5,7 +5,7 @@ from collections import deque
 import pytest
 
 from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
-from forq_trio.client.http1 import Answer, AnswerReader, encode_headers, encode_request
+from forq_trio.client.http1 import AnswerReader, HttpAnswer, encode_headers, encode_request
 from forq_trio.wire import limits
 
 START = b"HTTP/1.1 200 OK\r\n"
@@ -62,7 +62,7 @@ def test_the_headers_of_an_interim_answer_are_not_those_of_the_answer():
 
 def test_an_answer_without_a_length_ends_with_its_connection():
     reader = read(b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>", end=True)
-    assert reader.answer == Answer(502, {}, b"<html>")
+    assert reader.answer == HttpAnswer(502, {}, b"<html>")
     assert not reader.reusable
 
 

@@ -22,7 +22,7 @@ from forq_trio import (
     ProduceToDeadLetterQueue,
     WrongPhrase,
 )
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.model import limits
 from support.fake_transport import answer_of
 
@@ -264,7 +264,7 @@ def test_only_a_due_time_that_may_be_is_given(call: Call, queue: str):
     ],
 )
 def test_an_answer_that_says_less_than_it_should_is_none_of_forqs(kind: str, answer: dict[str, Any]):
-    def handle(request: Request) -> Answer:
+    def handle(request: ClientRequest) -> HttpAnswer:
         return answer_of(json=answer)
 
     with calls_of(kind, "http://forq", handler=handle) as call, pytest.raises(ForqError) as caught:
@@ -275,7 +275,7 @@ def test_an_answer_that_says_less_than_it_should_is_none_of_forqs(kind: str, ans
 def test_a_path_keeps_dots_and_slashes_away_from_proxies(kind: str):
     asked = []
 
-    def handle(request: Request) -> Answer:
+    def handle(request: ClientRequest) -> HttpAnswer:
         asked.append(request.path)
         return answer_of(204)
 

@@ -10,7 +10,7 @@ import trio
 from client.fake_time import Clock
 from forq_trio import AsyncForqClient, ForqClient, ForqError, ForqUnreachable
 from forq_trio.client.failures import ClosedUnanswered, ConnectFailed, NoAnswer, TransportError
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.retry import Retries
 from support.fake_transport import AsyncFakeTransport, FakeTransport, Handler, answer_of
 from support.real_server import SECRET
@@ -25,14 +25,14 @@ def client_with(handler: Handler, retry_seconds: float = 10.0) -> ForqClient:
     return ForqClient("http://forq", SECRET, retry_seconds=retry_seconds, transport=FakeTransport(handler))
 
 
-def empty() -> Answer:
+def empty() -> HttpAnswer:
     return answer_of(json={"queues": []})
 
 
 def test_a_refused_connection_is_tried_again_with_growing_pauses(clock: Clock):
     tries = []
 
-    def handler(request: Request) -> Answer:
+    def handler(request: ClientRequest) -> HttpAnswer:
         tries.append(request)
         if len(tries) < 4:
             raise ConnectFailed("Connection refused")
@@ -43,7 +43,7 @@ def test_a_refused_connection_is_tried_again_with_growing_pauses(clock: Clock):
 
 
 def test_trying_ends_within_the_budget(clock: Clock):
-    def handler(request: Request) -> Answer:
+    def handler(request: ClientRequest) -> HttpAnswer:
         raise ConnectFailed("Connection refused")
 
     with pytest.raises(ForqUnreachable) as caught:
@@ -55,7 +55,7 @@ def test_trying_ends_within_the_budget(clock: Clock):
 
 
 def test_without_a_budget_nothing_is_repeated(clock: Clock):
-    def handler(request: Request) -> Answer:
+    def handler(request: ClientRequest) -> HttpAnswer:
         raise ConnectFailed("timed out after 5 s")
 
     with pytest.raises(ForqUnreachable, match="timed out after 5 s"):
@@ -67,7 +67,7 @@ def test_without_a_budget_nothing_is_repeated(clock: Clock):
 def test_what_may_have_reached_the_server_is_never_repeated(clock: Clock, problem: type[TransportError]):
     tries = []
 
-    def handler(request: Request) -> Answer:
+    def handler(request: ClientRequest) -> HttpAnswer:
         tries.append(request)
         raise problem("gone")
 
@@ -98,7 +98,7 @@ def test_a_server_that_asks_to_come_back_is_obeyed(clock: Clock):
         answer_of(500, Retry_After="1", json={"code": "forq.outcome_unknown"}),
     ],
 )
-def test_other_answers_are_taken_as_they_are(clock: Clock, answer: Answer):
+def test_other_answers_are_taken_as_they_are(clock: Clock, answer: HttpAnswer):
     with pytest.raises(ForqError) as caught:
         client_with(lambda request: answer).queues()
     assert caught.value.code == msgspec.json.decode(answer.content)["code"]
@@ -142,7 +142,7 @@ def test_the_budget_is_each_calls_own(clock: Clock):
 def test_time_outs_leave_room_for_the_long_poll(call: Callable[[ForqClient], object], answer_seconds: float):
     seen = []
 
-    def handler(request: Request) -> Answer:
+    def handler(request: ClientRequest) -> HttpAnswer:
         seen.append(request.answer_seconds)
         return answer_of(200, json={"messages": [], "results": [], "purged": 0})
 
@@ -153,7 +153,7 @@ def test_time_outs_leave_room_for_the_long_poll(call: Callable[[ForqClient], obj
 async def test_the_asynchronous_client_repeats_too(autojump_clock: trio.testing.MockClock):
     answers = [503, 0, 200]
 
-    def handler(request: Request) -> Answer:
+    def handler(request: ClientRequest) -> HttpAnswer:
         match answers.pop(0):
             case 0:
                 raise ConnectFailed("refused")
@@ -169,10 +169,10 @@ async def test_the_asynchronous_client_repeats_too(autojump_clock: trio.testing.
 
 
 async def test_the_asynchronous_client_gives_up_like_the_other():
-    def refuse(request: Request) -> Answer:
+    def refuse(request: ClientRequest) -> HttpAnswer:
         raise ConnectFailed("refused")
 
-    def break_off(request: Request) -> Answer:
+    def break_off(request: ClientRequest) -> HttpAnswer:
         raise NoAnswer("gone")
 
     for handler, sent in ((refuse, False), (break_off, True)):

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio import AsyncForqClient, ForqClient, InvalidSecret, InvalidServerUrl, TooManyWrongKeys, WrongKey
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.model.secrets import why_no_secret
 from support.in_process import in_process_server
 from support.real_server import SECRET
@@ -91,9 +91,9 @@ def test_a_client_without_a_secret_says_so(kind: str):
 
 
 def test_for_how_long_an_address_is_locked_out(kind: str):
-    def locked(request: Request) -> Answer:
+    def locked(request: ClientRequest) -> HttpAnswer:
         headers = {"content-type": "application/json", "retry-after": "43"}
-        return Answer(429, headers, b'{"code": "too_many_requests", "message": "see Retry-After"}')
+        return HttpAnswer(429, headers, b'{"code": "too_many_requests", "message": "see Retry-After"}')
 
     with calls_of(kind, "http://forq", "wrong", locked) as call:
         with pytest.raises(TooManyWrongKeys, match="locked out for 43 s") as caught:

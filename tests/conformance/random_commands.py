@@ -24,7 +24,7 @@ from forq_trio.model.commands import (
     Configure,
     Delete,
     DeleteSchedule,
-    Discard,
+    DiscardMessages,
     DiscardStage,
     DropKey,
     DropKeys,
@@ -218,7 +218,7 @@ settling = st.one_of(
         final=st.sampled_from((False, False, False, True)),
     ),
     st.builds(NackById, queues, stand_in_ids, maybe(0, 1, 5)),
-    st.builds(Discard, queues, stand_in_receipts.map(tuple), st.sampled_from(("no use", "broke"))),
+    st.builds(DiscardMessages, queues, stand_in_receipts.map(tuple), st.sampled_from(("no use", "broke"))),
     st.builds(Extend, st.one_of(st.none(), queues), stand_in_receipts.map(tuple), leases_ms),
     st.builds(Release, queues, stand_in_receipts.map(tuple), delays_ms),
 )

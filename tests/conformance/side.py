@@ -23,7 +23,7 @@ from forq_trio.model.commands import (
     TrimEvents,
     TrimHistory,
 )
-from forq_trio.model.consumers import Consumer
+from forq_trio.model.consumers import PipelineConsumer
 from forq_trio.model.keys import Offered, Offering
 from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, Receipt
 from forq_trio.model.schedules import SavedRun, Schedule
@@ -281,7 +281,7 @@ class Side:
                     break
         return pages
 
-    def _pages(self, consumer: Consumer) -> list[Any]:
+    def _pages(self, consumer: PipelineConsumer) -> list[Any]:
         """The lines of all leases of a consumer that can be read, without ids."""
         leases = []
         for number in range(consumer.leased + 1):

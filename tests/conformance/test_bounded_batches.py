@@ -14,7 +14,7 @@ from forq_trio.model.commands import (
     Produce,
     ProduceMany,
     Purge,
-    Purged,
+    PurgeStep,
     Release,
     Resubmit,
     SweepKind,
@@ -198,8 +198,8 @@ def test_due_messages_are_settled_in_parts(engine, monkeypatch):
 @pytest.mark.usefixtures("failed_stay")
 def test_a_purge_and_a_sweep_go_in_parts(engine, small):
     send_all(engine, 5)
-    assert do(engine, Purge("q")) == Purged(3, 5)
-    assert do(engine, Purge("q", 5)) == Purged(2, None)
+    assert do(engine, Purge("q")) == PurgeStep(3, 5)
+    assert do(engine, Purge("q", 5)) == PurgeStep(2, None)
     for _ in range(4):
         send(engine, TEXT, max_attempts=1)
         fail(engine, attempts=1)

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from forq_trio.model.commands import Ack, Discard, Nack, OfferMany
+from forq_trio.model.commands import Ack, DiscardMessages, Nack, OfferMany
 from forq_trio.model.keys import Offering
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.searches import MessageFilter
@@ -27,7 +27,7 @@ def finished(engine, queue="q"):
 def test_a_discarded_message_is_gone_and_kept_with_its_reason(engine):
     sent = send(engine, "x", attributes={"k": "ö"})
     _, receipt = receive_one(engine)
-    result = run(engine, Discard("q", (receipt,), "größe fehlt"), now=T0 + 3)
+    result = run(engine, DiscardMessages("q", (receipt,), "größe fehlt"), now=T0 + 3)
     assert result.outcomes == [(True,)]
     assert result.events == [Event(CLEANED_UP, "q", 1, "consumer")]
     assert not result.durations
@@ -42,7 +42,7 @@ def test_a_discarded_message_is_gone_and_kept_with_its_reason(engine):
 def test_it_counts_as_deleted_among_the_events(engine):
     send(engine)
     _, receipt = receive_one(engine)
-    do(engine, Discard("q", (receipt,), "no"))
+    do(engine, DiscardMessages("q", (receipt,), "no"))
     with closing(engine.open_reader()) as reader:
         lines = reader.log_lines("events", 0, None, 10, "q").lines.splitlines()
     assert b'"deleted"' in lines[-1]
@@ -53,7 +53,7 @@ def test_several_with_reasons_of_their_own_end_in_order(engine):
     for content in "abcd":
         send(engine, content)
     a, b, c, d = receipts(receive(engine, 4))
-    result = run(engine, Discard("q", (a, d), "one"), Discard("q", (b, a, c), "two"))
+    result = run(engine, DiscardMessages("q", (a, d), "one"), DiscardMessages("q", (b, a, c), "two"))
     assert result.outcomes == [(True, True), (True, False, True)]
     found = [(each.content, each.last_error) for each in reversed(finished(engine))]
     assert found == [("a", "one"), ("d", "one"), ("b", "two"), ("c", "two")]
@@ -65,7 +65,7 @@ def test_several_with_reasons_of_their_own_end_in_order(engine):
         lambda receipt: Ack("q", (receipt,)),
         lambda receipt: Nack("q", (receipt,), reason="late"),
         lambda receipt: Nack("q", (receipt,), reason="late", final=True),
-        lambda receipt: Discard("q", (receipt,), "late"),
+        lambda receipt: DiscardMessages("q", (receipt,), "late"),
     ],
 )
 def test_after_the_next_claim_nothing_of_the_last_holder_changes_anything(engine, late):
@@ -86,7 +86,9 @@ def test_a_success_after_failures_can_be_told_from_a_failure(engine):
         _, receipt = receive_one(engine)
         assert nack(engine, receipt, 0, reason="broke")
         _, receipt = receive_one(engine)
-        settle = Ack("q", (receipt,)) if content == "succeeds" else Discard("q", (receipt,), "gave up")
+        settle = (
+            Ack("q", (receipt,)) if content == "succeeds" else DiscardMessages("q", (receipt,), "gave up")
+        )
         assert do(engine, settle) == (True,)
     discarded, acked = finished(engine)
     assert (acked.outcome, acked.reason, acked.last_error) == ("acked", None, "broke")
@@ -101,7 +103,7 @@ def test_without_a_history_it_is_just_gone(make_engine):
     engine = make_engine(EngineSettings())
     send(engine)
     _, receipt = receive_one(engine)
-    assert do(engine, Discard("q", (receipt,), "no")) == (True,)
+    assert do(engine, DiscardMessages("q", (receipt,), "no")) == (True,)
     assert finished(engine) == []
     assert drain(engine) == []
 
@@ -110,5 +112,5 @@ def test_an_offer_that_waits_behind_it_goes_on(engine):
     do(engine, OfferMany("q", (Offering(key="k", content="first"),)))
     _, receipt = receive_one(engine)
     do(engine, OfferMany("q", (Offering(key="k", content="again", mode="onceMore"),)))
-    assert do(engine, Discard("q", (receipt,), "no")) == (True,)
+    assert do(engine, DiscardMessages("q", (receipt,), "no")) == (True,)
     assert drain(engine) == ["again"]

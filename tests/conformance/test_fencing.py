@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.commands import Ack, Discard, Extend, Nack, Release, SweepKind
+from forq_trio.model.commands import Ack, DiscardMessages, Extend, Nack, Release, SweepKind
 from forq_trio.model.messages import Receipt
 
 from .script import DAY_MS, T0, ack, do, fail, look, nack, receive_one, run, send, sweep
@@ -12,7 +12,7 @@ COMMANDS = [
     pytest.param(lambda queue, receipt: Nack(queue, (receipt,)), id="nack"),
     pytest.param(lambda queue, receipt: Extend(queue, (receipt,), 60_000), id="extend"),
     pytest.param(lambda queue, receipt: Extend(queue, (receipt,), 0), id="extend-zero"),
-    pytest.param(lambda queue, receipt: Discard(queue, (receipt,), "no use"), id="discard"),
+    pytest.param(lambda queue, receipt: DiscardMessages(queue, (receipt,), "no use"), id="discard"),
     pytest.param(lambda queue, receipt: Release(queue, (receipt,)), id="release"),
 ]
 everyone = pytest.mark.parametrize("command", COMMANDS)

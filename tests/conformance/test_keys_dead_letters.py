@@ -1,6 +1,6 @@
 """A dead letter tells of its key, and another message may have it; a redrive gives it back if it is free."""
 
-from forq_trio.model.commands import Ack, DropKeys, Purged, Redrive, Resubmit, SweepKind
+from forq_trio.model.commands import Ack, DropKeys, PurgeStep, Redrive, Resubmit, SweepKind
 
 from .keyed import offer, offer_all, offering, pending, read
 from .script import T0, contents, counted, do, look, nack, receive, receive_one, redrive, run, sweep
@@ -36,7 +36,7 @@ def test_two_dead_letters_may_have_had_the_same_key(engine):
 
 def test_a_dead_letter_is_not_dropped_by_its_kind(engine):
     kill(engine)
-    assert do(engine, DropKeys("q-dlq", "")) == Purged(0, None)
+    assert do(engine, DropKeys("q-dlq", "")) == PurgeStep(0, None)
 
 
 def test_a_redrive_gives_the_key_back(engine):

@@ -11,7 +11,7 @@ from forq_trio.model.commands import (
     Nack,
     OfferMany,
     Purge,
-    Purged,
+    PurgeStep,
     RescheduleKey,
 )
 from forq_trio.model.errors import MessageInFlight
@@ -193,18 +193,18 @@ def test_d35_a_drop_of_all_takes_this_queue_and_kind_alone(engine):
     offer(engine, kind="mail", queue="other")
     send(engine)
     receive_one(engine)
-    assert do(engine, DropKeys("q", "mail")) == Purged(3, None)
+    assert do(engine, DropKeys("q", "mail")) == PurgeStep(3, None)
     assert [counted(engine)[queue].total for queue in ("q", "other")] == [2, 1]
-    assert do(engine, DropKeys("q", "mail")) == Purged(0, None)
+    assert do(engine, DropKeys("q", "mail")) == PurgeStep(0, None)
 
 
 def test_d35_what_is_offered_in_between_stays(engine):
     offer(engine, "a")
     first = do(engine, DropKeys("q", "", 0))
-    assert first == Purged(0, None)
+    assert first == PurgeStep(0, None)
     up_to = pending(engine, "a").message.sequence
     offer(engine, "b")
-    assert do(engine, DropKeys("q", "", up_to)) == Purged(1, None)
+    assert do(engine, DropKeys("q", "", up_to)) == PurgeStep(1, None)
     assert read(engine, "b") is not None
 
 

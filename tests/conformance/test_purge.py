@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Purged
+from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, PurgeStep
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Batch, Event
@@ -27,7 +27,7 @@ def test_whatever_their_status(engine):
     send(engine, queue="other")
     assert counted(engine)["q"] == QueueCounts(ready=1, processing=1, failed=1, delayed=1, held=1)
     result = run(engine, Purge("q"))
-    assert result.outcomes == [Purged(5, None)]
+    assert result.outcomes == [PurgeStep(5, None)]
     assert result.events == [Event(CLEANED_UP, "q", 5, "deleted_by_user")]
     assert engine.snapshot().counts == {"q": QueueCounts(), "other": QueueCounts(ready=1, bytes=1)}
 
@@ -35,14 +35,14 @@ def test_whatever_their_status(engine):
 def test_what_is_sent_later_stays(engine):
     up_to = send(engine, "old").sequence
     send(engine, "new")
-    assert purge(engine, up_to) == Purged(1, None)
+    assert purge(engine, up_to) == PurgeStep(1, None)
     assert drain(engine) == ["new"]
 
 
 def test_what_is_sent_in_the_same_batch_stays(engine):
     send(engine, "old")
     outcomes = run(engine, Produce("q", NewMessage("new")), Purge("q")).outcomes
-    assert outcomes[1] == Purged(1, None)
+    assert outcomes[1] == PurgeStep(1, None)
     assert drain(engine) == ["new"]
 
 
@@ -54,7 +54,7 @@ def test_it_is_done_in_parts_the_oldest_first(engine, monkeypatch):
     assert first.count == 2
     send(engine, "new")
     assert counted(engine)["q"].ready == 3
-    assert purge(engine, first.up_to) == Purged(2, None)
+    assert purge(engine, first.up_to) == PurgeStep(2, None)
     assert drain(engine) == ["new"]
 
 
@@ -69,7 +69,7 @@ def test_beside_others_a_step_is_a_part_as_long(engine, monkeypatch):
 
 
 def test_nothing_there_is_nothing_done(engine):
-    assert purge(engine) == Purged(0, None)
+    assert purge(engine) == PurgeStep(0, None)
     assert engine.snapshot().counts == {}
 
 
@@ -84,7 +84,7 @@ def test_a_receipt_of_a_purged_message_is_good_for_nothing(engine):
 def test_settlements_of_the_same_batch_come_first(engine):
     send(engine)
     _, receipt = receive_one(engine)
-    assert run(engine, Purge("q", 9), Ack("q", (receipt,))).outcomes == [Purged(0, None), (True,)]
+    assert run(engine, Purge("q", 9), Ack("q", (receipt,))).outcomes == [PurgeStep(0, None), (True,)]
 
 
 def test_a_claim_of_the_same_batch_finds_nothing(engine):
@@ -131,7 +131,7 @@ def test_one_that_nobody_used_is_forgotten_too(engine):
 def test_purged_and_forgotten_in_one_batch(engine):
     send(engine)
     outcomes = run(engine, ForgetQueue("q"), Purge("q", 1)).outcomes
-    assert outcomes == [True, Purged(1, None)]
+    assert outcomes == [True, PurgeStep(1, None)]
     assert engine.snapshot().counts == {}
 
 

@@ -11,7 +11,7 @@ import trio
 
 from forq_trio import Broker, Delivery, InvalidQueueName, OutOfRange, Stopping, StorageOpenError, open_broker
 from forq_trio.delayed import DelayedQueue
-from forq_trio.embedded.calls import Call
+from forq_trio.embedded.calls import EmbeddedCall
 from forq_trio.store import CommitFailed, Store
 from forq_trio.worker import Worker
 
@@ -149,13 +149,13 @@ def test_a_message_for_a_receiver_who_left_is_released_uncounted(monkeypatch) ->
     async def body(broker: Broker) -> None:
         receiver = await parked(broker, "q")
 
-        def finish_and_cancel(call: Call) -> None:
+        def finish_and_cancel(call: EmbeddedCall) -> None:
             finish(call)
             receiver.cancel()
 
-        finish = Call._finish
+        finish = EmbeddedCall._finish
         with monkeypatch.context() as patch:
-            patch.setattr(Call, "_finish", finish_and_cancel)
+            patch.setattr(EmbeddedCall, "_finish", finish_and_cancel)
             await broker.produce("q", "one")
             with pytest.raises(asyncio.CancelledError):
                 await receiver

@@ -2,10 +2,11 @@
 
 import ast
 import re
+from collections import defaultdict
 
 import pytest
 
-from support.source import statements
+from support.source import parsed, statements
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
@@ -128,3 +129,13 @@ def test_no_path_of_one_machine_is_written_down(root, folder) -> None:
         if MACHINE_PATH.search(line)
     ]
     assert found == []
+
+
+def test_no_public_class_name_has_two_meanings(root) -> None:
+    """The two clients, async and blocking, have the same classes by design."""
+    places = defaultdict(set)
+    for path in (root / "forq_trio").rglob("*.py"):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].add(re.sub(r"/(aio|sync)(?=[_.])", "/", str(path.relative_to(root))))
+    assert {name: sorted(found) for name, found in places.items() if len(found) > 1} == {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.declared import Kind
+from forq_trio.model.declared import ValueKind
 from forq_trio.model.new_message import OPTIONS, MessageOptions, NewMessage, Option
 from forq_trio.model.queue_settings import (
     SETTINGS,
@@ -33,17 +33,17 @@ def options_of_a_message() -> str:
 
 
 def number_range(option: Option) -> str:
-    show = format.setting if option.kind is Kind.DURATION else format.whole
+    show = format.setting if option.kind is ValueKind.DURATION else format.whole
     return f"{show(option.low)} to {show(option.high)}"
 
 
-RANGE: dict[Kind, Callable[[Option], str]] = {
-    Kind.TIME: lambda option: f"up to {format.setting(limits.PROCESS_AFTER_AHEAD_MS_MAX)} ahead",
-    Kind.DURATION: number_range,
-    Kind.COUNT: number_range,
-    Kind.TEXT: lambda option: f"{option.low} to {option.high} characters",
-    Kind.PAIRS: lambda option: f"up to {option.high}",
-    Kind.QUEUE: lambda option: "a queue's name",
+RANGE: dict[ValueKind, Callable[[Option], str]] = {
+    ValueKind.TIME: lambda option: f"up to {format.setting(limits.PROCESS_AFTER_AHEAD_MS_MAX)} ahead",
+    ValueKind.DURATION: number_range,
+    ValueKind.COUNT: number_range,
+    ValueKind.TEXT: lambda option: f"{option.low} to {option.high} characters",
+    ValueKind.PAIRS: lambda option: f"up to {option.high}",
+    ValueKind.QUEUE: lambda option: "a queue's name",
 }
 
 
@@ -60,19 +60,21 @@ def test_every_option_of_a_message_is_in_both_classes() -> None:
 
 
 def value_text(setting: Setting, value: Any) -> str:
-    if setting.kind is Kind.WORD or setting.kind is Kind.QUEUE:
+    if setting.kind is ValueKind.WORD or setting.kind is ValueKind.QUEUE:
         return f"`{value}`"
     return value_words(setting, value)
 
 
 def range_text(setting: Setting) -> str:
-    if setting.kind is Kind.WORD:
+    if setting.kind is ValueKind.WORD:
         return ", ".join(f"`{word}`" for word in setting.words)
     if setting.high:
         return f"{value_text(setting, setting.low)} to {value_text(setting, setting.high)}"
-    return {Kind.BACK_OFF: "see below", Kind.RATE: "see below", Kind.QUEUE: "a queue's name, no circles"}[
-        setting.kind
-    ]
+    return {
+        ValueKind.BACK_OFF: "see below",
+        ValueKind.RATE: "see below",
+        ValueKind.QUEUE: "a queue's name, no circles",
+    }[setting.kind]
 
 
 def row_of(setting: Setting) -> str:

@@ -13,7 +13,7 @@ from forq_trio.model.commands import (
     NoteTokenUse,
     Pause,
     Purge,
-    Purged,
+    PurgeStep,
     Redrive,
     RevokeToken,
     SaveToken,
@@ -92,13 +92,13 @@ def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
 
 
 @operation(Purge)
-def purge(tx: Transaction, command: Purge) -> Purged:
+def purge(tx: Transaction, command: Purge) -> PurgeStep:
     up_to = tx.newest_before if command.up_to is None else command.up_to
     rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= up_to]
     purged = within(Allowance(tx.allowances.step(limits.PURGE_BATCH_MAX)), rows)
     for row in purged:
         tx.clean_up(row, "deleted_by_user", with_waiting=True)
-    return Purged(len(purged), up_to if len(rows) > len(purged) else None)
+    return PurgeStep(len(purged), up_to if len(rows) > len(purged) else None)
 
 
 @operation(ForgetQueue)

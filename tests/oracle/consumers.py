@@ -17,7 +17,7 @@ from forq_trio.model.commands import (
     PutBack,
     SettleLease,
 )
-from forq_trio.model.consumers import Consumer, Settling, consumer_key
+from forq_trio.model.consumers import PipelineConsumer, Settling, consumer_key
 from forq_trio.model.errors import (
     ConsumerFenced,
     ConsumerNotFound,
@@ -30,7 +30,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import LEASE_ENDED
 from forq_trio.storage import engine
 from forq_trio.storage.allowance import Step
-from forq_trio.storage.consumers import Line, encode_lines
+from forq_trio.storage.consumers import PageLine, encode_lines
 from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.claim import QueueClaims
 from oracle.leases import Lease, Page, StoredConsumer
@@ -42,7 +42,7 @@ from oracle.transaction import Transaction
 
 
 @operation(OpenConsumer)
-def open_consumer(tx: Transaction, command: OpenConsumer) -> Consumer:
+def open_consumer(tx: Transaction, command: OpenConsumer) -> PipelineConsumer:
     there = _find(tx, command.queue, command.name)
     if there is None:
         there = _made(tx, command)
@@ -85,9 +85,9 @@ def _made(tx: Transaction, command: OpenConsumer) -> StoredConsumer:
 
 
 @operation(LeaseMessages)
-def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+def lease(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | Deferred:
     """Add pages to a lease until it is complete, or nothing more can be leased in this batch."""
-    outcome: Consumer | Deferred = DEFERRED
+    outcome: PipelineConsumer | Deferred = DEFERRED
     while not tx.allowances.used_up(Step.LEASE):
         consumer = _current(tx, command)
         filling = _to_fill(tx, consumer, command)
@@ -161,8 +161,8 @@ def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page 
     return Page(token, tuple(seq for seq, _ in handed_out), b"".join(line for _, line in handed_out))
 
 
-def _line(row: Row) -> Line:
-    return Line(
+def _line(row: Row) -> PageLine:
+    return PageLine(
         row.id,
         row.queue,
         row.seq,
@@ -177,7 +177,7 @@ def _line(row: Row) -> Line:
 
 def _add(
     tx: Transaction, consumer: StoredConsumer, command: LeaseMessages, filling: Lease, page: Page | None
-) -> Consumer:
+) -> PipelineConsumer:
     """Add a page to a lease. None: there were no more messages."""
     longer = filling
     if page is not None:
@@ -189,7 +189,7 @@ def _add(
     return _save(tx, replace(longest, used_at=tx.now_ms))
 
 
-def _note_use_now_and_then(tx: Transaction, consumer: StoredConsumer) -> Consumer:
+def _note_use_now_and_then(tx: Transaction, consumer: StoredConsumer) -> PipelineConsumer:
     is_noted = tx.now_ms < consumer.used_at + limits.CONSUMER_USE_SAVE_MS
     return consumer.told() if is_noted else _save(tx, replace(consumer, used_at=tx.now_ms))
 
@@ -223,7 +223,7 @@ def _evict(tx: Transaction, competing: list[StoredConsumer]) -> bool:
 
 
 @operation(SettleLease)
-def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+def settle(tx: Transaction, command: SettleLease) -> PipelineConsumer | Deferred:
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
         return DEFERRED
@@ -319,7 +319,7 @@ def put_back(tx: Transaction, command: PutBack) -> None:
 
 
 @operation(DropPages)
-def drop(tx: Transaction, command: DropPages) -> Consumer | None:
+def drop(tx: Transaction, command: DropPages) -> PipelineConsumer | None:
     consumer = _find(tx, command.queue, command.name)
     if consumer is None:
         return None
@@ -327,7 +327,7 @@ def drop(tx: Transaction, command: DropPages) -> Consumer | None:
 
 
 @operation(ForgetConsumer)
-def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
+def forget(tx: Transaction, command: ForgetConsumer) -> PipelineConsumer | None:
     consumer = _find(tx, command.queue, command.name)
     if consumer is None:
         return None
@@ -389,7 +389,7 @@ def _without_kept(consumer: StoredConsumer, count: int | None = None) -> StoredC
     return replace(consumer, leases=tuple(leases))
 
 
-def _drop(tx: Transaction, consumer: StoredConsumer) -> Consumer:
+def _drop(tx: Transaction, consumer: StoredConsumer) -> PipelineConsumer:
     """Delete some pages that are no longer to be read, the oldest lease's first, and of a lease the last ones first."""
     allowance = tx.allowances.of(Step.DROP)
     leases: list[Lease] = []
@@ -403,6 +403,6 @@ def _drop(tx: Transaction, consumer: StoredConsumer) -> Consumer:
     return _save(tx, replace(consumer, leases=tuple(leases)))
 
 
-def _save(tx: Transaction, consumer: StoredConsumer) -> Consumer:
+def _save(tx: Transaction, consumer: StoredConsumer) -> PipelineConsumer:
     tx.state.consumers[consumer_key(consumer.queue, consumer.name)] = consumer
     return consumer.told()

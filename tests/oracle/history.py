@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
+from forq_trio.model.commands import PurgeHistory, PurgeStep, Removed, TrimHistory
 from forq_trio.model.history import FinishedMessage
 from forq_trio.storage.logs import one_step, outlived, retention_steps
 from oracle.operations import operation
@@ -22,7 +22,7 @@ def trim(tx: Transaction, command: TrimHistory) -> Removed:
 
 
 @operation(PurgeHistory)
-def purge(tx: Transaction, command: PurgeHistory) -> Purged:
+def purge(tx: Transaction, command: PurgeHistory) -> PurgeStep:
     up_to = tx.state.history_last if command.up_to is None else command.up_to
     oldest = [
         message
@@ -31,7 +31,7 @@ def purge(tx: Transaction, command: PurgeHistory) -> Purged:
     ]
     removed = one_step(oldest)
     _forget(tx, removed)
-    return Purged(len(removed), up_to if len(removed) < len(oldest) else None)
+    return PurgeStep(len(removed), up_to if len(removed) < len(oldest) else None)
 
 
 def _forget(tx: Transaction, removed: Sequence[FinishedMessage]) -> None:

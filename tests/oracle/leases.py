@@ -1,6 +1,6 @@
 """A consumer as the reference engine keeps it: the list of its leases, each with the list of its pages.
 
-Nothing is counted twice: what a `Consumer` says of its leases is counted in these lists.
+Nothing is counted twice: what a `PipelineConsumer` says of its leases is counted in these lists.
 """
 
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from forq_trio.model.consumers import Consumer, NumberedLease, Settling
+from forq_trio.model.consumers import NumberedLease, PipelineConsumer, Settling
 
 
 class Page(NamedTuple):
@@ -104,9 +104,9 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
         others = [each for each in self.leases if each.number != lease.number]
         return replace(self, leases=tuple(sorted([*others, lease], key=lambda each: each.number)))
 
-    def told(self) -> Consumer:
+    def told(self) -> PipelineConsumer:
         lease, ahead = (*self.unsettled, None, None)[:2]
-        return Consumer(
+        return PipelineConsumer(
             queue=self.queue,
             name=self.name,
             generation=self.generation,

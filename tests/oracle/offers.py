@@ -5,7 +5,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, Purged, RescheduleKey
+from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, PurgeStep, RescheduleKey
 from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
 from forq_trio.model.keys import Offered, Offering, Outcome
 from forq_trio.model.messages import NewMessage, Status
@@ -276,7 +276,7 @@ def drop(tx: Transaction, command: DropKey) -> bool:
 
 
 @operation(DropKeys)
-def drop_all(tx: Transaction, command: DropKeys) -> Purged:
+def drop_all(tx: Transaction, command: DropKeys) -> PurgeStep:
     store_waiting(tx)
     up_to = tx.newest_before if command.up_to is None else command.up_to
     found = [
@@ -288,4 +288,4 @@ def drop_all(tx: Transaction, command: DropKeys) -> Purged:
     dropped = within(Allowance(tx.allowances.step(limits.PURGE_BATCH_MAX)), rows)
     for row in dropped:
         tx.clean_up(row, "deleted_by_user", with_waiting=True)
-    return Purged(len(dropped), up_to if len(rows) > len(dropped) else None)
+    return PurgeStep(len(dropped), up_to if len(rows) > len(dropped) else None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.model.commands import Ack, AckById, Command, Discard, Extend, Nack, NackById, Release
+from forq_trio.model.commands import Ack, AckById, Command, DiscardMessages, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import Deferred
@@ -34,8 +34,8 @@ def ack_by_id(tx: Transaction, command: AckById) -> bool:
     return ack_row(tx, _by_id(tx, command))
 
 
-@operation(Discard)
-def discard(tx: Transaction, command: Discard) -> Settled:
+@operation(DiscardMessages)
+def discard(tx: Transaction, command: DiscardMessages) -> Settled:
     return _settle_in_order(
         tx,
         command,
@@ -82,7 +82,9 @@ def release(tx: Transaction, command: Release) -> Settled:
 
 
 def _settle_in_order(
-    tx: Transaction, command: Ack | Discard | Nack | Extend | Release, settle: Callable[[Receipt], Any]
+    tx: Transaction,
+    command: Ack | DiscardMessages | Nack | Extend | Release,
+    settle: Callable[[Receipt], Any],
 ) -> Settled:
     """Settle one receipt after the other, until the batch may do no more."""
     outcomes: list[Any] = []

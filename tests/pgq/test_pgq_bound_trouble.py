@@ -13,7 +13,7 @@ import trio.testing
 from forq_trio import pgq
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, OutcomeUnknown, Overloaded, StorageUnavailable, WrongTable
-from forq_trio.pgq.connections import Connections
+from forq_trio.pgq.connections import PgqConnections
 from forq_trio.pgq.errors import TableBusy
 from pgq.conftest import NUMBERS, locked
 
@@ -106,7 +106,7 @@ async def test_calls_for_one_table_do_not_fill_the_inbox(
 
 async def test_a_call_waits_for_a_connection_for_a_bound(pgq_url, table, monkeypatch) -> None:
     monkeypatch.setattr(limits, "PGQ_SHARE_SECONDS_MAX", 0.01)
-    connections = Connections(pgq_url, 1)
+    connections = PgqConnections(pgq_url, 1)
     held = Held()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(connections.run, table, held)
@@ -120,7 +120,7 @@ async def test_a_call_waits_for_a_connection_for_a_bound(pgq_url, table, monkeyp
 
 async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -> None:
     monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
-    connections = Connections(pgq_url, 1)
+    connections = PgqConnections(pgq_url, 1)
     for number in range(limits.PGQ_CONNECTIONS_MAX):
         await connections.run(f"slow{number}", lambda connection: None)
     monkeypatch.undo()
@@ -138,7 +138,7 @@ async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -
 
 @pytest.mark.parametrize("kind", ["claim", "send"])
 async def test_calls_that_become_slow_leave_their_places_to_other_tables(pgq_url, kind) -> None:
-    connections = Connections(pgq_url, 2)
+    connections = PgqConnections(pgq_url, 2)
     held = Held(limits.PGQ_LATE_CONNECTIONS_MAX)
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
@@ -157,7 +157,7 @@ async def test_calls_that_become_slow_leave_their_places_to_other_tables(pgq_url
 @pytest.mark.parametrize("more", [0, 30])
 async def test_however_many_calls_become_slow_connections_are_bounded(pgq_url, monkeypatch, more) -> None:
     monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
-    connections = Connections(pgq_url, 1)
+    connections = PgqConnections(pgq_url, 1)
     bound = limits.PGQ_CONNECTIONS_MAX + limits.PGQ_LATE_CONNECTIONS_MAX
     held = Held(bound)
     with trio.fail_after(20):
@@ -175,7 +175,7 @@ async def test_however_many_calls_become_slow_connections_are_bounded(pgq_url, m
 
 async def test_a_call_that_is_cancelled_while_it_is_slow_returns_what_it_did(pgq_url, monkeypatch) -> None:
     monkeypatch.setattr(limits, "PGQ_SLOW_SECONDS", 0.0)
-    connections = Connections(pgq_url, 1)
+    connections = PgqConnections(pgq_url, 1)
     held = Held()
     results: list[str] = []
 
@@ -192,7 +192,7 @@ async def test_a_call_that_is_cancelled_while_it_is_slow_returns_what_it_did(pgq
 
 
 async def test_however_many_claims_wait_a_send_does_not(pgq_url) -> None:
-    connections = Connections(pgq_url, 1)
+    connections = PgqConnections(pgq_url, 1)
     held = Held(limits.PGQ_CLAIM_CONNECTIONS_MAX)
     async with trio.open_nursery() as nursery:
         for number in range(2 * limits.PGQ_CONNECTIONS_MAX):

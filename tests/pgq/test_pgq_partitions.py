@@ -14,7 +14,7 @@ from forq_trio import pgq
 from forq_trio.model import limits
 from forq_trio.pgq import connections
 from forq_trio.pgq.claims import asked_of, claim
-from forq_trio.pgq.connections import Connection, connect
+from forq_trio.pgq.connections import PgqConnection, connect
 from forq_trio.pgq.statements import SQL, statement
 from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.conftest import NUMBERS
@@ -58,7 +58,7 @@ def rows(connection, partitioned) -> Rows:
 
 
 @pytest.fixture
-def ours(pgq_url) -> Iterator[Connection]:
+def ours(pgq_url) -> Iterator[PgqConnection]:
     with closing(connect(pgq_url)) as connection:
         yield connection
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forq_trio.cli.commands import run
-from forq_trio.cli.exits import Failure
+from forq_trio.cli.exits import CliFailure
 from forq_trio.cli.spark import _words
 from support.real_server import environment
 
@@ -87,7 +87,10 @@ def test_lengths_of_time_and_columns_are_checked_before_spark_starts(capsys, tmp
 def test_what_spark_says_is_told_and_in_the_log(tmp_path, problem, words) -> None:
     errors = pytest.importorskip("pyspark.errors", reason="pyspark is not here (pip install -e '.[spark]')")
     log = tmp_path / "spark.log"
-    with pytest.raises(Failure, match=f"^{re.escape(f'Spark failed: {words}')}") as raised, _words(str(log)):
+    with (
+        pytest.raises(CliFailure, match=f"^{re.escape(f'Spark failed: {words}')}") as raised,
+        _words(str(log)),
+    ):
         raise errors.PySparkException(problem)
     assert str(raised.value).endswith(f"\nforq: its log is {log}")
     assert problem in log.read_text()

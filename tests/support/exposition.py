@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.gauges import Gauges
 
@@ -22,7 +22,7 @@ def samples_of(exposition: bytes) -> Samples:
 
 def own_samples(counters: Counters, gauges: Gauges | None = None) -> Samples:
     """What they are rendered to, without the series about the process."""
-    samples = samples_of(Metrics(counters, gauges or Gauges()).render())
+    samples = samples_of(MetricsPage(counters, gauges or Gauges()).render())
     return {key: value for key, value in samples.items() if key[0].startswith("forq_")}
 
 

@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 
-Handler = Callable[[Request], Answer]
+Handler = Callable[[ClientRequest], HttpAnswer]
 
 
-def answer_of(status: int = 200, *, json: object = None, content: bytes = b"", **headers: str) -> Answer:
+def answer_of(status: int = 200, *, json: object = None, content: bytes = b"", **headers: str) -> HttpAnswer:
     """An answer. headers: with _ for -."""
     named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
-    return Answer(status, named, content if json is None else msgspec.json.encode(json))
+    return HttpAnswer(status, named, content if json is None else msgspec.json.encode(json))
 
 
 class FakeTransport(NamedTuple):
@@ -21,7 +21,7 @@ class FakeTransport(NamedTuple):
 
     handler: Handler
 
-    def exchange(self, request: Request) -> Answer:
+    def exchange(self, request: ClientRequest) -> HttpAnswer:
         return self.handler(request)
 
     def close(self) -> None:
@@ -33,7 +33,7 @@ class AsyncFakeTransport(NamedTuple):
 
     handler: Handler
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(self, request: ClientRequest) -> HttpAnswer:
         return self.handler(request)
 
     def close(self) -> None:

@@ -12,12 +12,12 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access, ApiKeyGate
 from forq_trio.http.forq_api import answer_error, forq_routes, openapi_routes
 from forq_trio.http.forq_api.health import About, HealthCheck
-from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, Router
 from forq_trio.http.throttle import Throttle
-from forq_trio.jobs.backup import Backups, BackupSettings
+from forq_trio.jobs.backup import BackupJob, BackupSettings
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.database_watch import DatabaseWatch
 from forq_trio.jobs.metrics import QueueGauges
@@ -121,7 +121,7 @@ class Api:
         counters: Counters,
         backups: BackupSettings,
     ) -> None:
-        self.backups = Backups(engine, writer, clock, backups)
+        self.backups = BackupJob(engine, writer, clock, backups)
         self.compaction = Compaction(writer, clock, engine.facts)
         self.broker = Broker(writer, readers, clock, self.compaction)
         self.writer = writer
@@ -156,7 +156,7 @@ class Api:
                 self.broker, access, self.monitor, backups=self.backups, require_receipt=require_receipt
             ),
             *HealthCheck(self.broker, ABOUT, self.seconds, database=lambda: self.database.state).routes(),
-            *Metrics(self.counters, self.gauges).routes(metrics_gate),
+            *MetricsPage(self.counters, self.gauges).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
         self.handler = only_documented(Router(self.routes, answer_error))

@@ -10,7 +10,7 @@ from forq_trio.model.commands import (
     ChangeRedrive,
     Configure,
     Delete,
-    Discard,
+    DiscardMessages,
     DropKey,
     DropKeys,
     EndSessions,
@@ -325,9 +325,9 @@ def nacks_by_id(world: World, n: int) -> Commands:
     return [NackById("q", each.id) for each in world.leased(n)]
 
 
-@case(Discard)
+@case(DiscardMessages)
 def discards(world: World, n: int) -> Commands:
-    return [Discard("q", receipts([each]), "why") for each in world.leased(n)]
+    return [DiscardMessages("q", receipts([each]), "why") for each in world.leased(n)]
 
 
 @case(Extend)

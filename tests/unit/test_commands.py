@@ -10,8 +10,8 @@ from forq_trio.model.commands import (
     Ack,
     Claim,
     Command,
+    CommandOrder,
     DropKeys,
-    Order,
     Produce,
     Purge,
     Traits,
@@ -40,7 +40,7 @@ def test_the_traits_of_another_command_do_not_count() -> None:
 
 def test_an_order_an_effect_and_a_weight_have_to_be_said() -> None:
     with pytest.raises(TypeError):
-        Traits(Order.SEND)  # type: ignore[call-arg]
+        Traits(CommandOrder.SEND)  # type: ignore[call-arg]
 
 
 def test_what_weighs_is_a_number_or_counted() -> None:
@@ -57,7 +57,7 @@ def test_removals_in_steps_let_other_calls_go_first() -> None:
 def test_those_that_run_together_are_declared_in_one_module() -> None:
     """So their order is that of their lines, whichever module is imported first."""
     modules = {(kind.traits.order, kind.__module__) for kind in COMMANDS}
-    assert sorted(order.name for order in Order) == sorted(order.name for order, _ in modules)
+    assert sorted(order.name for order in CommandOrder) == sorted(order.name for order, _ in modules)
 
 
 def test_an_engine_has_an_operation_for_every_command_but_claims() -> None:
@@ -74,7 +74,7 @@ def words(text: str | None) -> str:
 
 
 def test_prose_has_the_order_of_the_table() -> None:
-    groups = [order.value for order in Order]
+    groups = [order.value for order in CommandOrder]
     assert groups[-1] == "claims"
     assert ", ".join(groups[:-1]) in words(engine.__doc__)
     assert ", ".join(groups) in words(ARCHITECTURE.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import InvalidCron, InvalidRequest, InvalidSchedule
 from forq_trio.model.schedules import Timing
 from forq_trio.schedules.cron import times_after
-from forq_trio.schedules.times import Runs, check_timing, jitter_of
+from forq_trio.schedules.times import NominalTimes, check_timing, jitter_of
 
 MINUTE = timedelta(minutes=1)
 ZONES = ["UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"]
@@ -66,7 +66,7 @@ def test_runs_are_those_of_the_definition(zone, day, minutes, hours):
     cron = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * *"
     daily = tuple(f"{hour:02}:{minute:02}" for hour in hours for minute in minutes)
     for timing in (Timing(cron=cron, time_zone=zone), Timing(daily=daily, time_zone=zone)):
-        runs = Runs(timing, 0)
+        runs = NominalTimes(timing, 0)
         assert runs.between(ms(begin) - 1, ms(end) - 1, 10_000) == expected
         for at in range(ms(begin), ms(end), 1_234_567):
             assert runs.after(at) == next((each for each in expected if each > at), runs.after(ms(end) - 1))
@@ -83,7 +83,7 @@ def test_runs_are_those_of_the_definition(zone, day, minutes, hours):
 )
 def test_every_counts_from_the_start_or_from_when_it_was_made(every_s, start, at):
     made_at, every_ms = 5_000_000, every_s * 1_000
-    runs = Runs(Timing(every=f"{every_s}s", start=start), made_at)
+    runs = NominalTimes(Timing(every=f"{every_s}s", start=start), made_at)
     first = made_at + every_ms if start is None else start
     assert runs.after(-1) == first
     found = runs.after(at)
@@ -98,7 +98,7 @@ def test_every_counts_from_the_start_or_from_when_it_was_made(every_s, start, at
 def test_no_run_is_before_the_start_or_after_the_end():
     day = ms(datetime(2026, 1, 1, tzinfo=UTC))
     hour = 3_600_000
-    runs = Runs(Timing(cron="0 * * * *", start=day + hour, end=day + 3 * hour), 0)
+    runs = NominalTimes(Timing(cron="0 * * * *", start=day + hour, end=day + 3 * hour), 0)
     assert runs.between(0, day + 100 * hour, 9) == [day + hour, day + 2 * hour, day + 3 * hour]
     assert runs.after(day + 3 * hour) is None
     assert runs.latest(day + hour - 1) is None
@@ -118,7 +118,7 @@ def test_no_run_is_before_the_start_or_after_the_end():
     ],
 )
 def test_a_note_says_where_a_change_of_the_clocks_moves_a_run(zone, day, notes):
-    found = Runs(Timing(daily=("02:30",), time_zone=zone), 0).next(ms(datetime(*day, tzinfo=UTC)), 3)
+    found = NominalTimes(Timing(daily=("02:30",), time_zone=zone), 0).next(ms(datetime(*day, tzinfo=UTC)), 3)
     assert [each.note and each.note.split(",")[0].split(";")[0] for each in found] == notes
     assert found[1].local[11:16] == ("03:00" if notes[1] and "forward" in notes[1] else "02:30")
 
@@ -154,7 +154,7 @@ def test_jitter_differs_between_schedules():
 )
 def test_these_are_cron_expressions(expression):
     check_timing(Timing(cron=expression))
-    assert Runs(Timing(cron=expression), 0).after(0) is not None
+    assert NominalTimes(Timing(cron=expression), 0).after(0) is not None
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_another_text_is_no_cron_expression(expression):
 
 
 def test_a_leap_day_comes_again_after_a_century_that_has_none():
-    runs = Runs(Timing(cron="0 0 29 2 *"), 0)
+    runs = NominalTimes(Timing(cron="0 0 29 2 *"), 0)
     last, following = (ms(datetime(year, 2, 29, tzinfo=UTC)) for year in (2096, 2104))
     assert (runs.after(last), runs.latest(following - 1)) == (following, last)
 
@@ -297,7 +297,7 @@ def test_what_is_not_valid_is_refused_and_named(members, field):
 )
 def test_the_bounds_themselves_are_valid(members):
     check_timing(Timing(**members))
-    Runs(Timing(**members), 0).after(0)
+    NominalTimes(Timing(**members), 0).after(0)
 
 
 def test_a_time_is_an_integer():
@@ -308,7 +308,7 @@ def test_a_time_is_an_integer():
 @pytest.mark.parametrize("at", [-(10**15), -1, 10**15])
 @pytest.mark.parametrize("timing", [Timing(cron="@daily"), Timing(every="1h"), Timing(daily=("08:00",))])
 def test_a_clock_that_is_far_off_breaks_nothing(timing, at):
-    runs = Runs(timing, 0)
+    runs = NominalTimes(timing, 0)
     after = runs.after(at)
     assert after is None or after > at
     latest = runs.latest(at)

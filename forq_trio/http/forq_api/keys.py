@@ -17,7 +17,7 @@ from forq_trio.model.checks import check_producible
 from forq_trio.wire import keys as wire
 from forq_trio.wire.endpoints import keys as api
 
-_read_reschedule = BodyReader(wire.RescheduleKey)
+_read_reschedule = BodyReader(wire.RescheduleRequest)
 
 
 class KeyEndpoints:

@@ -17,7 +17,7 @@ from forq_trio.wire.endpoints.endpoint import Answer, Operation
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Metrics:
+class MetricsPage:
     """Renders our counters and the process's own series; counts nothing itself."""
 
     def __init__(self, counters: Counters, gauges: Gauges) -> None:

@@ -20,7 +20,7 @@ from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.schedules import schedule_routes
 from forq_trio.http.forq_api.workers import worker_routes
 from forq_trio.http.router import Respond, Route
-from forq_trio.jobs.backup import Backups
+from forq_trio.jobs.backup import BackupJob
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.endpoints import backups as backup_api
 from forq_trio.wire.endpoints import compaction as compaction_api
@@ -53,7 +53,7 @@ def forq_routes(
     access: Access,
     monitor: Monitor,
     *,
-    backups: Backups | None = None,
+    backups: BackupJob | None = None,
     require_receipt: bool = False,
 ) -> list[Route]:
     """All routes under /api/v1, each behind a gate of `access`.
@@ -106,7 +106,7 @@ def forq_routes(
     ]
 
 
-def _backup_routes(route: MakeRoute, backups: Backups) -> list[Route]:
+def _backup_routes(route: MakeRoute, backups: BackupJob) -> list[Route]:
     return [
         calling(route, backup_api.START_BACKUP, backups.start, about_caller=with_starter),
         calling(route, backup_api.SHOW_BACKUPS, backups.state),

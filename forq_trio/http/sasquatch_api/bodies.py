@@ -14,8 +14,8 @@ from forq_trio.http.sasquatch_api.errors import (
     INVALID_REQUEST,
     MESSAGE_SIZE_EXCEEDED,
     VALIDATION_ERROR,
-    ErrorView,
     SasquatchError,
+    SasquatchErrorView,
 )
 from forq_trio.model import limits
 
@@ -42,7 +42,7 @@ class SendBatchRequest(Struct, frozen=True):
     messages: list[msgspec.Raw] | None = None
 
 
-class ReceiveRequest(Struct, frozen=True):
+class SasquatchReceive(Struct, frozen=True):
     """What to receive, and how long to wait for the first message."""
 
     queue_name: str | None = None
@@ -89,7 +89,7 @@ class FailedAt(Struct, frozen=True):
     """A message of a batch that was not stored. index: in the request, from 0."""
 
     index: int
-    error: ErrorView
+    error: SasquatchErrorView
 
 
 class SentBatch(Struct, frozen=True):
@@ -99,7 +99,7 @@ class SentBatch(Struct, frozen=True):
     failed: list[FailedAt]
 
 
-class ReceivedMessage(Struct, frozen=True, kw_only=True):
+class SasquatchMessage(Struct, frozen=True, kw_only=True):
     """A message; times in seconds since the epoch. One that was only peeked at has no receipt handle."""
 
     message_id: str
@@ -114,10 +114,10 @@ class ReceivedMessage(Struct, frozen=True, kw_only=True):
     message_attributes: dict[str, str] | UnsetType = UNSET
 
 
-class ReceivedMessages(Struct, frozen=True):
+class SasquatchMessages(Struct, frozen=True):
     """The messages; none if none came within the wait."""
 
-    messages: list[ReceivedMessage]
+    messages: list[SasquatchMessage]
 
 
 class Deleted(Struct, frozen=True):
@@ -132,7 +132,7 @@ class Done(Struct, frozen=True):
     result: str = "ok"
 
 
-class Purged(Struct, frozen=True):
+class PurgedQueues(Struct, frozen=True):
     """The queues were purged. deleted: how many messages were deleted."""
 
     result: str
@@ -147,7 +147,7 @@ class QueueLength(Struct, frozen=True):
     in_flight: int
 
 
-class BodyReader(Generic[BodyT]):
+class SasquatchBodyReader(Generic[BodyT]):
     """Reads one type of body; raises SasquatchError InvalidRequest, or MessageSizeExceeded for one that is too long."""
 
     __slots__ = ("_bytes_max", "_decode")

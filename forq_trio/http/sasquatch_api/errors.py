@@ -101,7 +101,7 @@ _OWN_WORDS: dict[type[Exception], str] = {
 }
 
 
-class ErrorView(msgspec.Struct, frozen=True):
+class SasquatchErrorView(msgspec.Struct, frozen=True):
     """The inner object of an error: its code, and a message for people."""
 
     code: str
@@ -109,7 +109,7 @@ class ErrorView(msgspec.Struct, frozen=True):
 
 
 class _ErrorBody(msgspec.Struct, frozen=True):
-    error: ErrorView
+    error: SasquatchErrorView
 
 
 class SasquatchError(Exception):
@@ -119,7 +119,7 @@ class SasquatchError(Exception):
         super().__init__(message)
         self.code = code
         self.headers = headers
-        self.view = ErrorView(code, message)
+        self.view = SasquatchErrorView(code, message)
 
 
 def explain(error: Exception) -> SasquatchError:

@@ -9,7 +9,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response
 from forq_trio.http.pages import page_of
 from forq_trio.http.sasquatch_api import bodies
-from forq_trio.http.sasquatch_api.bodies import BodyReader, required
+from forq_trio.http.sasquatch_api.bodies import SasquatchBodyReader, required
 from forq_trio.http.sasquatch_api.errors import SERVICE_UNAVAILABLE, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
@@ -20,12 +20,12 @@ from forq_trio.model.messages import QueueCounts, check_queue_name
 ALL_QUEUES = "*"
 
 
-class QueueEndpoints:
+class SasquatchQueueEndpoints:
     """version: the server's, for /health."""
 
     def __init__(self, broker: Broker, options: SasquatchOptions, version: str) -> None:
         self._broker = broker
-        self._read = BodyReader(bodies.QueueRequest, options.request_bytes_max)
+        self._read = SasquatchBodyReader(bodies.QueueRequest, options.request_bytes_max)
         self._healthy = msgspec.json.encode({"status": "ok", "version": version})
 
     async def queue_length(self, request: Request) -> Response:
@@ -60,7 +60,7 @@ class QueueEndpoints:
         deleted = 0
         for each in queues:
             deleted += await self._broker.purge(each)
-        return Response(200, msgspec.json.encode(bodies.Purged("ok", deleted)))
+        return Response(200, msgspec.json.encode(bodies.PurgedQueues("ok", deleted)))
 
     async def health(self, request: Request) -> Response:
         """A real operation on the write connection; ServiceUnavailable when it fails or takes too long."""

@@ -9,7 +9,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.long_poll import peek_messages, receive_messages, undelivery
 from forq_trio.http.message import Request, Response, encode_json, nothing_done
 from forq_trio.http.sasquatch_api import bodies
-from forq_trio.http.sasquatch_api.bodies import BodyReader, in_range, milliseconds, required
+from forq_trio.http.sasquatch_api.bodies import SasquatchBodyReader, in_range, milliseconds, required
 from forq_trio.http.sasquatch_api.errors import VALIDATION_ERROR, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
@@ -35,7 +35,7 @@ class ReceiveEndpoints:
     def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
         self._broker = broker
         self._options = options
-        self._read = BodyReader(bodies.ReceiveRequest, options.request_bytes_max)
+        self._read = SasquatchBodyReader(bodies.SasquatchReceive, options.request_bytes_max)
 
     async def receive(self, request: Request) -> Response:
         """The next messages, waiting for the first one; none after the wait."""
@@ -56,7 +56,7 @@ class ReceiveEndpoints:
         )
         messages = [_view(delivery, delivery.receipt) for delivery in found]
         give_back = undelivery(self._broker, wanted.queue, found) if found else None
-        return Response(200, encode_json(bodies.ReceivedMessages(messages)), on_unsent=give_back)
+        return Response(200, encode_json(bodies.SasquatchMessages(messages)), on_unsent=give_back)
 
     async def _peek(self, request: Request, wanted: ReceiveOptions) -> Response:
         """The next message, or a random one, without claiming it."""
@@ -65,9 +65,9 @@ class ReceiveEndpoints:
             self._broker, request, wanted.queue, limit=1, wait_ms=wanted.wait_ms, shuffle=wanted.shuffle
         )
         messages = [_view(info) for info in found]
-        return Response(200, encode_json(bodies.ReceivedMessages(messages)), on_unsent=nothing_done)
+        return Response(200, encode_json(bodies.SasquatchMessages(messages)), on_unsent=nothing_done)
 
-    def _wanted(self, asked: bodies.ReceiveRequest) -> ReceiveOptions:
+    def _wanted(self, asked: bodies.SasquatchReceive) -> ReceiveOptions:
         """A receive with its defaults: those of its queue's settings, else those of the dialect.
 
         A bound on receives has no default here: what a message was sent with says when it was received too often.
@@ -103,7 +103,7 @@ class ReceiveEndpoints:
         )
 
 
-def _dead_letter_queue(queue: str, asked: bodies.ReceiveRequest) -> str:
+def _dead_letter_queue(queue: str, asked: bodies.SasquatchReceive) -> str:
     """The dead-letter queue of the request, "" for none: an empty name is like an absent one."""
     name = asked.dead_letter_queue_name
     if not name:
@@ -122,8 +122,8 @@ def _check_consumer(principal: Principal, queue: str, dead_letter_queue: str | N
         principal.check(Scope.CONSUME, dead_letter_queue)
 
 
-def _view(message: Delivery | MessageInfo, receipt: str | None = None) -> bodies.ReceivedMessage:
-    return bodies.ReceivedMessage(
+def _view(message: Delivery | MessageInfo, receipt: str | None = None) -> bodies.SasquatchMessage:
+    return bodies.SasquatchMessage(
         message_id=message.id,
         receipt_handle=UNSET if receipt is None else receipt,
         message_body=message.content,

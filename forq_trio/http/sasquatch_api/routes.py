@@ -9,7 +9,7 @@ from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Gate, Respond, Route
 from forq_trio.http.sasquatch_api.errors import METHOD_NOT_ALLOWED, SasquatchError, answer
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
-from forq_trio.http.sasquatch_api.queues import QueueEndpoints
+from forq_trio.http.sasquatch_api.queues import SasquatchQueueEndpoints
 from forq_trio.http.sasquatch_api.receiving import ReceiveEndpoints
 from forq_trio.http.sasquatch_api.sending import SendEndpoints
 from forq_trio.http.sasquatch_api.settling import SettleEndpoints
@@ -43,7 +43,7 @@ def sasquatch_routes(
     sending = SendEndpoints(broker, options)
     receiving = ReceiveEndpoints(broker, options)
     settling = SettleEndpoints(broker, options)
-    queues = QueueEndpoints(broker, options, version)
+    queues = SasquatchQueueEndpoints(broker, options, version)
     endpoints: dict[str, Callable[[Request], Awaitable[Response]]] = {
         "POST /send": sending.send,
         "POST /send_batch": sending.send_batch,

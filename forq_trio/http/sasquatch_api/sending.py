@@ -11,7 +11,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import (
-    BodyReader,
+    SasquatchBodyReader,
     check_body_size,
     count_in_batch,
     in_range,
@@ -46,8 +46,8 @@ class SendEndpoints:
     def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
         self._broker = broker
         self._options = options
-        self._read_one = BodyReader(bodies.SendRequest, options.send_bytes_max)
-        self._read_batch = BodyReader(bodies.SendBatchRequest, options.send_batch_bytes_max)
+        self._read_one = SasquatchBodyReader(bodies.SendRequest, options.send_bytes_max)
+        self._read_batch = SasquatchBodyReader(bodies.SendBatchRequest, options.send_batch_bytes_max)
 
     async def send(self, request: Request) -> Response:
         """Store one message."""

@@ -7,7 +7,7 @@ import msgspec
 from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response
 from forq_trio.http.sasquatch_api import bodies
-from forq_trio.http.sasquatch_api.bodies import BodyReader, count_in_batch, in_range, required
+from forq_trio.http.sasquatch_api.bodies import SasquatchBodyReader, count_in_batch, in_range, required
 from forq_trio.http.sasquatch_api.errors import NOT_FOUND, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
@@ -22,7 +22,7 @@ class SettleEndpoints:
 
     def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
         self._broker = broker
-        self._read = BodyReader(bodies.HandlesRequest, options.request_bytes_max)
+        self._read = SasquatchBodyReader(bodies.HandlesRequest, options.request_bytes_max)
 
     async def delete(self, request: Request) -> Response:
         """Remove messages; NotFound if none of the handles is current."""

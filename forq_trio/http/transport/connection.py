@@ -8,7 +8,7 @@ import ssl
 
 import trio
 
-from forq_trio.http.transport.connections import Connections
+from forq_trio.http.transport.connections import OpenConnections
 from forq_trio.http.transport.http1_connection import Http1Connection
 from forq_trio.http.transport.http2.connection import Http2Connection
 from forq_trio.http.transport.http2.frames import PREFACE
@@ -24,7 +24,7 @@ _PROTOCOLS: dict[str, type[Http1Connection] | type[Http2Connection]] = {
 }
 
 
-class Connection:
+class HttpConnection:
     """Serves one client until it leaves, misbehaves, times out or is told to stop."""
 
     __slots__ = (
@@ -39,7 +39,11 @@ class Connection:
     )
 
     def __init__(
-        self, services: Services, wire: SocketWire, client: str, connections: "Connections[Connection]"
+        self,
+        services: Services,
+        wire: SocketWire,
+        client: str,
+        connections: "OpenConnections[HttpConnection]",
     ) -> None:
         self._services = services
         self._connections = connections
@@ -73,7 +77,7 @@ class Connection:
             self.cut()
 
     def show(self, holder: Holder) -> bool:
-        """See `Connections.show`."""
+        """See `OpenConnections.show`."""
         return self._connections.show(self, holder)
 
     def cut(self) -> None:

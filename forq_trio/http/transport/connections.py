@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget, Share
-from forq_trio.model.holders import Holder, Kind, at_address
+from forq_trio.model.holders import Holder, HolderKind, at_address
 
 
 class Cuttable(Protocol):
@@ -28,7 +28,7 @@ class Cuttable(Protocol):
 ConnectionT = TypeVar("ConnectionT", bound=Cuttable)
 
 
-class Connections(Generic[ConnectionT]):
+class OpenConnections(Generic[ConnectionT]):
     """Of one server, up to `size`. budget: of those of keys."""
 
     def __init__(self, size: int) -> None:
@@ -68,7 +68,7 @@ class Connections(Generic[ConnectionT]):
     def show(self, connection: ConnectionT, holder: Holder) -> bool:
         """A request of this holder arrived on the connection; False when the holder has too many connections."""
         before = self._holders[connection]
-        if holder.kind is Kind.ADDRESS or holder == before:
+        if holder.kind is HolderKind.ADDRESS or holder == before:
             return True
         self._leave(connection)
         self._holders[connection] = holder
@@ -81,7 +81,7 @@ class Connections(Generic[ConnectionT]):
 
     def _leave(self, connection: ConnectionT) -> None:
         holder = self._holders[connection]
-        if holder.kind is not Kind.ADDRESS:
+        if holder.kind is not HolderKind.ADDRESS:
             self.budget.change(holder, -1)
         else:
             self._remove_keyless(connection)

@@ -18,8 +18,8 @@ import trio
 from forq_trio.http.message import Admit, Handler, admit_everybody
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.config import Refuse, TransportConfig, refuse_without_body
-from forq_trio.http.transport.connection import Connection
-from forq_trio.http.transport.connections import Connections
+from forq_trio.http.transport.connection import HttpConnection
+from forq_trio.http.transport.connections import OpenConnections
 from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
@@ -66,7 +66,7 @@ class Server:
         self._block_encoder = BlockEncoder(hsts=self._config.hsts)
         self._body_budget = Budget(self._config.bodies_bytes_max)
         self._answer_budget = AnswerBudget(self._config.answers_bytes_max)
-        self._connections: Connections[Connection] = Connections(self._config.connections_max)
+        self._connections: OpenConnections[HttpConnection] = OpenConnections(self._config.connections_max)
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
         self._drained = trio.Event()
@@ -194,7 +194,7 @@ class Server:
         if not self._connections.admit(client, services.now()):
             self._refuse(accepted, services)
             return
-        connection = Connection(services, SocketWire(accepted), client, self._connections)
+        connection = HttpConnection(services, SocketWire(accepted), client, self._connections)
         self._connections.add(connection, client, services.now())
         nursery.start_soon(self._run, connection)
 
@@ -208,7 +208,7 @@ class Server:
             except OSError:
                 return
 
-    async def _run(self, connection: Connection) -> None:
+    async def _run(self, connection: HttpConnection) -> None:
         try:
             await connection.run()
         except Exception as error:

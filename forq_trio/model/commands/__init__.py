@@ -19,7 +19,7 @@ from forq_trio.model.commands.schedules import *
 from forq_trio.model.commands.sends import *
 from forq_trio.model.commands.upkeep import *
 
-_GROUPS: list[Order | None] = list(Order)
+_GROUPS: list[CommandOrder | None] = list(CommandOrder)
 COMMANDS: tuple[type[Command[Any]], ...] = tuple(
     sorted(Command.__subclasses__(), key=lambda kind: _GROUPS.index(kind.traits.order))
 )

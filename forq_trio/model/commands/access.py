@@ -1,7 +1,7 @@
 """Commands on access tokens, and on sessions of the admin UI."""
 
 from forq_trio.model.access import AccessToken
-from forq_trio.model.commands.base import Command, Effect, Noted, Order, Traits
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Noted, Traits
 from forq_trio.model.sessions import UiSession
 
 
@@ -11,7 +11,7 @@ class SaveToken(Command[None], frozen=True, gc=False):
     Where as many are stored, the one that expired longest ago is removed for it.
     """
 
-    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
+    traits = Traits(CommandOrder.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
 
     token: AccessToken
 
@@ -19,7 +19,7 @@ class SaveToken(Command[None], frozen=True, gc=False):
 class RevokeToken(Command[bool], frozen=True, gc=False):
     """Remove the token of this name; False if there is none."""
 
-    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
+    traits = Traits(CommandOrder.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
 
     name: str
 
@@ -27,7 +27,7 @@ class RevokeToken(Command[bool], frozen=True, gc=False):
 class NoteTokenUse(Command[None], frozen=True, gc=False):
     """Store when tokens were last used: epoch ms by name; names of revoked tokens are ignored."""
 
-    traits = Traits(Order.ACCESS, Effect.REPEATS, weighs=1, noted=Noted.TOKENS)
+    traits = Traits(CommandOrder.ACCESS, Effect.REPEATS, weighs=1, noted=Noted.TOKENS)
 
     used: dict[str, int]
 
@@ -37,7 +37,7 @@ class SaveSession(Command[None], frozen=True, gc=False):
     where there are SESSIONS_MAX.
     """
 
-    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.ACCESS, Effect.LASTS, weighs=1)
 
     session: UiSession
 
@@ -45,7 +45,7 @@ class SaveSession(Command[None], frozen=True, gc=False):
 class EndSessions(Command[int], frozen=True, gc=False):
     """Remove the sessions with these digests; None: all. Outcome: how many there were."""
 
-    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.ACCESS, Effect.LASTS, weighs=1)
 
     digests: tuple[str, ...] | None
 
@@ -53,6 +53,6 @@ class EndSessions(Command[int], frozen=True, gc=False):
 class NoteSessionUse(Command[None], frozen=True, gc=False):
     """Store when sessions were last used: epoch ms by digest; those of ended sessions are ignored."""
 
-    traits = Traits(Order.ACCESS, Effect.REPEATS, weighs=1)
+    traits = Traits(CommandOrder.ACCESS, Effect.REPEATS, weighs=1)
 
     used: dict[str, int]

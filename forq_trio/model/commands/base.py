@@ -14,7 +14,7 @@ from msgspec.structs import replace
 OutcomeT = TypeVar("OutcomeT")
 
 
-class Order(Enum):
+class CommandOrder(Enum):
     """When a command runs within its batch: in this order, and within one member as they are declared."""
 
     SETTINGS = "settings"
@@ -76,7 +76,7 @@ class Traits(Struct, frozen=True, gc=False):
     batch may do the first ones, and leave the others to the next one.
     """
 
-    order: Order | None
+    order: CommandOrder | None
     effect: Effect
     weighs: int | Callable[[Any], int]
     stores: int | Callable[[Any], int] = 0

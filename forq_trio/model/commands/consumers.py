@@ -2,17 +2,17 @@
 
 from forq_trio.model import limits
 from forq_trio.model.access import SECRET, Key
-from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
-from forq_trio.model.consumers import Consumer, Settling
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits, Work
+from forq_trio.model.consumers import PipelineConsumer, Settling
 
 
-class OpenConsumer(Command[Consumer], frozen=True, gc=False):
+class OpenConsumer(Command[PipelineConsumer], frozen=True, gc=False):
     """Open a consumer, which is made if there is none: its generation grows, and older ones are fenced.
 
     idle_ms: None for what it had, or the default. key: whose share a new one counts to. Fails with TooManyConsumers.
     """
 
-    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
+    traits = Traits(CommandOrder.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
 
     queue: str
     name: str
@@ -20,7 +20,7 @@ class OpenConsumer(Command[Consumer], frozen=True, gc=False):
     key: Key = SECRET
 
 
-class SettleLease(Command[Consumer], frozen=True, gc=False):
+class SettleLease(Command[PipelineConsumer], frozen=True, gc=False):
     """Settle the next pages of the open lease, and drop some pages that can no longer be read.
 
     An acknowledgement names lease `number`, or the one behind it, which another command goes on with then; it may be
@@ -31,7 +31,9 @@ class SettleLease(Command[Consumer], frozen=True, gc=False):
     ConsumerNotFound, ConsumerFenced, OtherLease, LeaseOutOfOrder, LeaseGone.
     """
 
-    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG)
+    traits = Traits(
+        CommandOrder.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG
+    )
 
     queue: str
     name: str
@@ -41,7 +43,7 @@ class SettleLease(Command[Consumer], frozen=True, gc=False):
     made_at: int | None = None
 
 
-class LeaseMessages(Command[Consumer], frozen=True, gc=False):
+class LeaseMessages(Command[PipelineConsumer], frozen=True, gc=False):
     """Make the next pages of lease `number`, of up to CONSUMER_STEP_MESSAGES_MAX messages in claim order.
 
     A page has up to CONSUMER_PAGE_MESSAGES_MAX of them. The lease is complete once it has `max_messages` messages,
@@ -51,7 +53,7 @@ class LeaseMessages(Command[Consumer], frozen=True, gc=False):
     """
 
     traits = Traits(
-        Order.CONSUMERS,
+        CommandOrder.CONSUMERS,
         Effect.USES_RESERVE,
         weighs=limits.CONSUMER_STEP_MESSAGES_MAX,
         stores=limits.CONSUMER_STEP_BYTES_MAX,
@@ -73,23 +75,25 @@ class PutBack(Command[None], frozen=True, gc=False):
     Fails with StorageFull while the disk has no space for that.
     """
 
-    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG)
+    traits = Traits(
+        CommandOrder.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG
+    )
 
     queue: str
     above: int
     before: int
 
 
-class DropPages(Command[Consumer | None], frozen=True, gc=False):
+class DropPages(Command[PipelineConsumer | None], frozen=True, gc=False):
     """Delete some pages that can no longer be read, of an idle consumer all. Outcome: the consumer, or None."""
 
-    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.LONG)
+    traits = Traits(CommandOrder.CONSUMERS, Effect.LASTS, weighs=1, work=Work.LONG)
 
     queue: str
     name: str
 
 
-class ForgetConsumer(Command[Consumer | None], frozen=True, gc=False):
+class ForgetConsumer(Command[PipelineConsumer | None], frozen=True, gc=False):
     """Delete some pages of a consumer, and with the last of them the consumer, unless it has an open lease.
 
     generation: the first command has None, which raises it, so that clients have to open the consumer again; those that
@@ -97,7 +101,7 @@ class ForgetConsumer(Command[Consumer | None], frozen=True, gc=False):
     there, None when it is gone.
     """
 
-    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
+    traits = Traits(CommandOrder.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
 
     queue: str
     name: str
@@ -107,7 +111,7 @@ class ForgetConsumer(Command[Consumer | None], frozen=True, gc=False):
 class NoteConsumerUse(Command[None], frozen=True, gc=False):
     """Store that a consumer is used now; one that is not known is ignored."""
 
-    traits = Traits(Order.CONSUMERS, Effect.REPEATS, weighs=1, work=Work.PIPELINE)
+    traits = Traits(CommandOrder.CONSUMERS, Effect.REPEATS, weighs=1, work=Work.PIPELINE)
 
     queue: str
     name: str

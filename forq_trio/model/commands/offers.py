@@ -1,8 +1,8 @@
 """Commands on messages with a key."""
 
 from forq_trio.model import limits
-from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
-from forq_trio.model.commands.queues import Purged
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits, Work
+from forq_trio.model.commands.queues import PurgeStep
 from forq_trio.model.commands.sends import bytes_of
 from forq_trio.model.errors import ForqError
 from forq_trio.model.keys import Offered, Offering
@@ -23,7 +23,7 @@ class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False)
     first ones are done in this batch, and the others in the next ones.
     """
 
-    traits = Traits(Order.OFFER, Effect.GROWS, weighs=_weight, stores=_bytes_of_all, parts="offerings")
+    traits = Traits(CommandOrder.OFFER, Effect.GROWS, weighs=_weight, stores=_bytes_of_all, parts="offerings")
 
     queue: str
     offerings: tuple[Offering, ...]
@@ -36,7 +36,7 @@ class RescheduleKey(Command[Offered | None], frozen=True, gc=False):
     be moved.
     """
 
-    traits = Traits(Order.KEYS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.KEYS, Effect.LASTS, weighs=1)
 
     queue: str
     key: str
@@ -48,7 +48,7 @@ class RescheduleKey(Command[Offered | None], frozen=True, gc=False):
 class AckRevision(Command[bool], frozen=True, gc=False):
     """Remove the message of a key if it has this revision, in whatever status; what waits behind it goes on."""
 
-    traits = Traits(Order.KEYS, Effect.REPEATS, weighs=1)
+    traits = Traits(CommandOrder.KEYS, Effect.REPEATS, weighs=1)
 
     queue: str
     key: str
@@ -59,7 +59,7 @@ class AckRevision(Command[bool], frozen=True, gc=False):
 class DropKey(Command[bool], frozen=True, gc=False):
     """Remove the message of a key in whatever status, and what waits behind it; with once_more only the latter."""
 
-    traits = Traits(Order.KEYS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.KEYS, Effect.LASTS, weighs=1)
 
     queue: str
     key: str
@@ -67,13 +67,13 @@ class DropKey(Command[bool], frozen=True, gc=False):
     once_more: bool = False
 
 
-class DropKeys(Command[Purged], frozen=True, gc=False):
+class DropKeys(Command[PurgeStep], frozen=True, gc=False):
     """A step of removing all messages of a queue that have a key of this kind, and what waits behind them.
 
     up_to: the last sequence; None: of the last message that was sent before this batch.
     """
 
-    traits = Traits(Order.KEYS, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)
+    traits = Traits(CommandOrder.KEYS, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)
 
     queue: str
     kind: str

@@ -1,7 +1,7 @@
 """Commands on stages, publications and apps."""
 
 from forq_trio.model.access import SECRET, Key
-from forq_trio.model.commands.base import Command, Effect, Noted, Order, Traits, Work
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Noted, Traits, Work
 from forq_trio.model.publishing import Published, Stage, Staged, StagedPart
 
 
@@ -20,7 +20,7 @@ class StagePage(Command[Staged], frozen=True, gc=False):
     oldest one without messages ends. Fails with StagingFull.
     """
 
-    traits = Traits(Order.PUBLISH, Effect.GROWS, weighs=1, stores=_staged_bytes, work=Work.LONG)
+    traits = Traits(CommandOrder.PUBLISH, Effect.GROWS, weighs=1, stores=_staged_bytes, work=Work.LONG)
 
     queue: str
     stage: str
@@ -32,7 +32,7 @@ class StagePage(Command[Staged], frozen=True, gc=False):
 class DiscardStage(Command[bool], frozen=True, gc=False):
     """End a stage: the next batches remove its pages. False if there is none of this name."""
 
-    traits = Traits(Order.PUBLISH, Effect.LASTS, weighs=1, work=Work.PIPELINE)
+    traits = Traits(CommandOrder.PUBLISH, Effect.LASTS, weighs=1, work=Work.PIPELINE)
 
     queue: str
     stage: str
@@ -41,7 +41,7 @@ class DiscardStage(Command[bool], frozen=True, gc=False):
 class EndStages(Command[int], frozen=True, gc=False):
     """End the stages whose time is over, at most STAGES_ENDED_MAX; outcome: how many."""
 
-    traits = Traits(Order.PUBLISH, Effect.REPEATS, weighs=1, work=Work.PIPELINE)
+    traits = Traits(CommandOrder.PUBLISH, Effect.REPEATS, weighs=1, work=Work.PIPELINE)
 
 
 class Publish(Command[Published], frozen=True, gc=False):
@@ -54,7 +54,9 @@ class Publish(Command[Published], frozen=True, gc=False):
     soon forgotten.
     """
 
-    traits = Traits(Order.PUBLISH, Effect.GROWS, weighs=_stages, work=Work.PIPELINE, noted=Noted.PUBLICATIONS)
+    traits = Traits(
+        CommandOrder.PUBLISH, Effect.GROWS, weighs=_stages, work=Work.PIPELINE, noted=Noted.PUBLICATIONS
+    )
 
     app: str
     version: int
@@ -66,7 +68,7 @@ class Publish(Command[Published], frozen=True, gc=False):
 class ForgetApp(Command[bool], frozen=True, gc=False):
     """Forget the apps of this name all of whose queues the key covers; False if there is none."""
 
-    traits = Traits(Order.PUBLISH, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.PUBLISH, Effect.LASTS, weighs=1)
 
     app: str
     key: Key = SECRET

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits, Work
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings, QueueTable, SettingsChange
@@ -24,7 +24,7 @@ class Configure(Command[QueueSettings], frozen=True, gc=False):
     Fails with InvalidSetting where dead letters would go round in a circle.
     """
 
-    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1)
 
     queue: str
     change: SettingsChange | None
@@ -36,7 +36,7 @@ class NameQueues(Command[tuple[ForqError | None, ...]], frozen=True, gc=False):
     made_by: the token's name. Outcome per queue: None if it exists now, the error where it may not be made.
     """
 
-    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=_count)
+    traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=_count)
 
     queues: tuple[str, ...]
     made_by: str
@@ -45,7 +45,7 @@ class NameQueues(Command[tuple[ForqError | None, ...]], frozen=True, gc=False):
 class Pause(Command[None], frozen=True, gc=False):
     """Stop deliveries of a queue, or (paused False) deliver again and serve parked receivers. Sends still work."""
 
-    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1)
 
     queue: str
     paused: bool
@@ -58,7 +58,7 @@ class BindTable(Command[ForqError | None], frozen=True, gc=False):
     letters, InvalidSetting where a setting cannot hold for it, QueueNotBound.
     """
 
-    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1)
 
     queue: str
     table: QueueTable | None
@@ -71,7 +71,7 @@ class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):
     processing, or has no queue to go to. Bounds of the target are ignored. step: the progress of the task that asks.
     """
 
-    traits = Traits(Order.MOVE, Effect.LASTS, weighs=_named)
+    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=_named)
 
     queue: str
     message_ids: tuple[str, ...]
@@ -85,7 +85,7 @@ class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
     step: the progress of the task that asks.
     """
 
-    traits = Traits(Order.MOVE, Effect.LASTS, weighs=_named)
+    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=_named)
 
     queue: str
     message_ids: tuple[str, ...]
@@ -98,27 +98,27 @@ class Cancel(Command[Status | None], frozen=True, gc=False):
     Outcome: its status until now. PROCESSING: it is in flight, and stays. None: it is not in `queue`.
     """
 
-    traits = Traits(Order.MOVE, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)
 
     queue: str
     message_id: str
 
 
-class Purged(Struct, frozen=True, gc=False):
+class PurgeStep(Struct, frozen=True, gc=False):
     """One step of a purge. count: how many messages were removed; up_to: of the next `Purge`, None at the end."""
 
     count: int
     up_to: int | None
 
 
-class Purge(Command[Purged], frozen=True, gc=False):
+class Purge(Command[PurgeStep], frozen=True, gc=False):
     """Remove up to PURGE_BATCH_MAX messages of a queue, in whatever status.
 
     up_to: only messages with a sequence up to this one; None begins a purge of the messages sent before this batch.
     The outcome has the `up_to` of the next step, so that messages that are sent meanwhile stay.
     """
 
-    traits = Traits(Order.MOVE, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)
+    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)
 
     queue: str
     up_to: int | None = None
@@ -127,7 +127,7 @@ class Purge(Command[Purged], frozen=True, gc=False):
 class ForgetQueue(Command[bool], frozen=True, gc=False):
     """Forget an empty queue and its settings. False if it has messages: nothing is changed then."""
 
-    traits = Traits(Order.MOVE, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)
 
     queue: str
 
@@ -139,7 +139,7 @@ class SaveRedrive(Command[None], frozen=True, gc=False):
     first; it fails with TooManyRedrives if none has ended.
     """
 
-    traits = Traits(Order.TASKS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.TASKS, Effect.LASTS, weighs=1)
 
     task: RedriveTask
 
@@ -154,7 +154,7 @@ class ChangeRedrive(Command[RedriveTask | None], frozen=True, gc=False):
     done, failed, or running: then the walk is alive, or gives the task up (walker is "").
     """
 
-    traits = Traits(Order.TASKS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.TASKS, Effect.LASTS, weighs=1)
 
     task_id: str
     state: RedriveState
@@ -166,6 +166,6 @@ class ChangeRedrive(Command[RedriveTask | None], frozen=True, gc=False):
 class ForgetRedrive(Command[bool], frozen=True, gc=False):
     """Forget the task of this id; False if there is none."""
 
-    traits = Traits(Order.TASKS, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.TASKS, Effect.LASTS, weighs=1)
 
     task_id: str

@@ -2,12 +2,12 @@
 
 from msgspec import Struct
 
-from forq_trio.model.commands.base import Command, Effect, Noted, Order, Traits
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Noted, Traits
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.model.where import Where
 
 
-def _receipts(command: "Ack | Discard | Nack | Extend | Release") -> int:
+def _receipts(command: "Ack | DiscardMessages | Nack | Extend | Release") -> int:
     return len(command.receipts)
 
 
@@ -38,7 +38,7 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     where: only messages for which these conditions hold, () for any; not together with shuffle.
     """
 
-    traits = Traits(Order.CLAIM, Effect.REPEATS, weighs=_claimed)
+    traits = Traits(CommandOrder.CLAIM, Effect.REPEATS, weighs=_claimed)
 
     queue: str
     max_messages: int
@@ -56,7 +56,7 @@ class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
     this message.
     """
 
-    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=_receipts)
+    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
 
     queue: str | None
     receipts: tuple[Receipt, ...]
@@ -70,7 +70,7 @@ class AckById(Command[bool], frozen=True, gc=False):
     not say the sequence.
     """
 
-    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=1)
+    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=1)
 
     queue: str
     message_id: str
@@ -84,7 +84,7 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
     final: they fail now, however many attempts are left.
     """
 
-    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=_receipts, noted=Noted.NACKS)
+    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts, noted=Noted.NACKS)
 
     queue: str
     receipts: tuple[Receipt, ...]
@@ -97,20 +97,20 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
 class NackById(Command[bool], frozen=True, gc=False):
     """Give back a processing message by id, with the back-off by attempt. token: as for `AckById`."""
 
-    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=1, noted=Noted.NACKS)
+    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=1, noted=Noted.NACKS)
 
     queue: str
     message_id: str
     token: int | None = None
 
 
-class Discard(Command[tuple[bool, ...]], frozen=True, gc=False):
+class DiscardMessages(Command[tuple[bool, ...]], frozen=True, gc=False):
     """Remove the messages of these receipts, which their consumer gives up. False for one that is not current.
 
     reason: the consumer's own, stored as the last error in the history.
     """
 
-    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=_receipts)
+    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
 
     queue: str
     receipts: tuple[Receipt, ...]
@@ -124,7 +124,7 @@ class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
     not current, or whose lease has ended while as many others of its group are in process as may be.
     """
 
-    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=_receipts)
+    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
 
     queue: str | None
     receipts: tuple[Receipt, ...]
@@ -134,7 +134,7 @@ class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
 class Release(Command[tuple[bool, ...]], frozen=True, gc=False):
     """Undo the claims: the messages are ready again at their positions (or after delay_ms), the attempt uncounted."""
 
-    traits = Traits(Order.SETTLE, Effect.REPEATS, weighs=_receipts)
+    traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
 
     queue: str
     receipts: tuple[Receipt, ...]

@@ -1,7 +1,7 @@
 """Commands on schedules. Their runs need none: each batch does those that are due."""
 
 from forq_trio.model import limits
-from forq_trio.model.commands.base import Command, Effect, Order, Traits
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import NewSchedule, Schedule
 
@@ -19,7 +19,7 @@ class SaveSchedule(Command[Schedule], frozen=True, gc=False):
     with TooManySchedules.
     """
 
-    traits = Traits(Order.SCHEDULES, Effect.GROWS, weighs=limits.SCHEDULE_WEIGHT, stores=_bytes_max)
+    traits = Traits(CommandOrder.SCHEDULES, Effect.GROWS, weighs=limits.SCHEDULE_WEIGHT, stores=_bytes_max)
 
     name: str
     new: NewSchedule
@@ -33,7 +33,7 @@ class PauseSchedule(Command[Schedule], frozen=True, gc=False):
     by: as for `SaveSchedule`.
     """
 
-    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=limits.SCHEDULE_WEIGHT)
+    traits = Traits(CommandOrder.SCHEDULES, Effect.LASTS, weighs=limits.SCHEDULE_WEIGHT)
 
     name: str
     paused: bool
@@ -43,7 +43,7 @@ class PauseSchedule(Command[Schedule], frozen=True, gc=False):
 class DeleteSchedule(Command[bool], frozen=True, gc=False):
     """Remove a schedule and what is remembered of its runs; its messages stay. False if there is none."""
 
-    traits = Traits(Order.SCHEDULES, Effect.LASTS, weighs=limits.SCHEDULE_WEIGHT)
+    traits = Traits(CommandOrder.SCHEDULES, Effect.LASTS, weighs=limits.SCHEDULE_WEIGHT)
 
     name: str
 
@@ -55,7 +55,7 @@ class RunSchedule(Command[Produced], frozen=True, gc=False):
     """
 
     traits = Traits(
-        Order.SCHEDULES,
+        CommandOrder.SCHEDULES,
         Effect.GROWS,
         weighs=limits.SCHEDULE_WEIGHT,
         stores=limits.CONTENT_BYTES_MAX + limits.ATTRIBUTES_BYTES_MAX,

@@ -2,7 +2,7 @@
 
 from forq_trio.model import limits
 from forq_trio.model.access import SECRET, Key
-from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits, Work
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
@@ -63,7 +63,7 @@ def _ids(command: "TakeSetAside") -> int:
 class Produce(Command[Produced], frozen=True, gc=False):
     """Store one message, or fail with QueueFull."""
 
-    traits = Traits(Order.SEND, Effect.GROWS, weighs=1, stores=_bytes_of_one)
+    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=1, stores=_bytes_of_one)
 
     queue: str
     message: NewMessage
@@ -72,7 +72,7 @@ class Produce(Command[Produced], frozen=True, gc=False):
 class ProduceMany(Command[tuple[Produced, ...]], frozen=True, gc=False):
     """Store several messages of one queue, all or none (QueueFull); outcomes in the order of the messages."""
 
-    traits = Traits(Order.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
+    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
 
     queue: str
     messages: tuple[NewMessage, ...]
@@ -85,7 +85,7 @@ class ProduceEach(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=Fal
     QueueFull. None for no other bound than the rules'.
     """
 
-    traits = Traits(Order.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_each)
+    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_each)
 
     messages: tuple[tuple[str, NewMessage], ...]
     messages_max: int | None = None
@@ -98,7 +98,7 @@ class Resubmit(Command[Produced | None], frozen=True, gc=False):
     queue. Outcome: None if the message is not in `queue`, has no queue to go to, or (with remove) is processing.
     """
 
-    traits = Traits(Order.SEND, Effect.GROWS, weighs=1, stores=_copied_bytes)
+    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=1, stores=_copied_bytes)
 
     queue: str
     message_id: str
@@ -117,7 +117,7 @@ class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
     position that is stored then.
     """
 
-    traits = Traits(Order.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes, work=_relay_work)
+    traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes, work=_relay_work)
 
     outbox: str
     after: int
@@ -131,7 +131,7 @@ class TakeSetAside(Command[tuple[int, ...]], frozen=True, gc=False):
     Only the first by id that have OUTBOX_PAGE_BYTES_MAX together, but at least one. Outcome: their ids, growing.
     """
 
-    traits = Traits(Order.SEND, Effect.LASTS, weighs=_ids)
+    traits = Traits(CommandOrder.SEND, Effect.LASTS, weighs=_ids)
 
     ids: tuple[int, ...]
     again: bool

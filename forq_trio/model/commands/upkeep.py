@@ -5,8 +5,8 @@ from enum import Enum
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
-from forq_trio.model.commands.queues import Purged
+from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits, Work
+from forq_trio.model.commands.queues import PurgeStep
 
 
 class SweepKind(Enum):
@@ -29,19 +29,19 @@ class Removed(Struct, frozen=True, gc=False):
 class Sweep(Command[Removed], frozen=True, gc=False):
     """Run one clean-up on at most SWEEP_BATCH_MAX messages."""
 
-    traits = Traits(Order.SWEEP, Effect.REPEATS, weighs=limits.SWEEP_BATCH_MAX)
+    traits = Traits(CommandOrder.SWEEP, Effect.REPEATS, weighs=limits.SWEEP_BATCH_MAX)
 
     kind: SweepKind
 
 
-class PurgeHistory(Command[Purged], frozen=True, gc=False):
+class PurgeHistory(Command[PurgeStep], frozen=True, gc=False):
     """Remove the oldest finished messages of a queue from the history, as many as one step takes.
 
     up_to: only those with a history id up to this one; None begins with all that ended before this command. The outcome
     has the `up_to` of the next step.
     """
 
-    traits = Traits(Order.HISTORY, Effect.LASTS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
+    traits = Traits(CommandOrder.HISTORY, Effect.LASTS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
 
     queue: str
     up_to: int | None = None
@@ -52,7 +52,7 @@ class TrimHistory(Command[Removed], frozen=True, gc=False):
     `finished_before` (epoch ms), and those beyond `bytes_max` bytes of content and attributes in all.
     """
 
-    traits = Traits(Order.HISTORY, Effect.REPEATS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
+    traits = Traits(CommandOrder.HISTORY, Effect.REPEATS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
 
     finished_before: int
     bytes_max: int
@@ -65,7 +65,7 @@ class TrimEvents(Command[Removed], frozen=True, gc=False):
     of the log is removed: it ends at the first event that is to stay.
     """
 
-    traits = Traits(Order.EVENTS, Effect.REPEATS, weighs=1, work=Work.LONG)
+    traits = Traits(CommandOrder.EVENTS, Effect.REPEATS, weighs=1, work=Work.LONG)
 
     before_ms: int
     bytes_max: int
@@ -84,7 +84,7 @@ class Compact(Command[Compacted], frozen=True, gc=False):
     None for an engine without pages, and for a file that cannot.
     """
 
-    traits = Traits(Order.UPKEEP, Effect.REPEATS, weighs=1, work=Work.LONG)
+    traits = Traits(CommandOrder.UPKEEP, Effect.REPEATS, weighs=1, work=Work.LONG)
 
     pages: int
 
@@ -92,10 +92,10 @@ class Compact(Command[Compacted], frozen=True, gc=False):
 class Optimize(Command[None], frozen=True, gc=False):
     """Let the database refresh its statistics (SQLite: PRAGMA optimize)."""
 
-    traits = Traits(Order.UPKEEP, Effect.REPEATS, weighs=1)
+    traits = Traits(CommandOrder.UPKEEP, Effect.REPEATS, weighs=1)
 
 
 class Ping(Command[None], frozen=True, gc=False):
     """A real operation on the write connection that changes nothing: the health check."""
 
-    traits = Traits(Order.UPKEEP, Effect.LASTS, weighs=1)
+    traits = Traits(CommandOrder.UPKEEP, Effect.LASTS, weighs=1)

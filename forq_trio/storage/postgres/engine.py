@@ -50,10 +50,10 @@ from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, St
 from forq_trio.storage.postgres.first_read import first_read
 from forq_trio.storage.postgres.listener import PgListener, check_listened
 from forq_trio.storage.postgres.notices import Notices
-from forq_trio.storage.postgres.open import Address, open_writer, refusal
+from forq_trio.storage.postgres.open import DatabaseAddress, open_writer, refusal
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
-from forq_trio.storage.postgres.sent import FullQueues, Moved, move_sent, take_set_aside
+from forq_trio.storage.postgres.sent import FullQueues, MovedSends, move_sent, take_set_aside
 from forq_trio.storage.postgres.server_clock import ServerClock
 from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, unpack
 from forq_trio.storage.postgres.zero_character import cannot_be_stored, check_texts
@@ -108,8 +108,8 @@ class PostgresEngine:
         self.durability = durability
         self._settings = settings
         self._url, self._listen_url = url, others.listen or url
-        self._address = Address(url)
-        self._listened = self._address if others.listen is None else Address(others.listen)
+        self._address = DatabaseAddress(url)
+        self._listened = self._address if others.listen is None else DatabaseAddress(others.listen)
         self.connection: PgConnection = open_writer(self._address)
         self._name = f"{os.getpid()}-{token_hex(4)}"
         self._numbers = count(1)
@@ -128,7 +128,7 @@ class PostgresEngine:
         self._elsewhere = _nothing()
         self._sent = False
         """Applications sent messages in transactions of their own."""
-        self._moved = Moved()
+        self._moved = MovedSends()
         self._full = FullQueues()
         self._plan_at = PLANNED_MESSAGES
         self._gate_seconds: float | None = None
@@ -165,7 +165,7 @@ class PostgresEngine:
         if others.listen is not None:
             check_listened(self._listened, identity)
         if others.replica is not None:
-            self._replica = Replica(Address(others.replica), identity, lambda: self._last)
+            self._replica = Replica(DatabaseAddress(others.replica), identity, lambda: self._last)
             self._replica.check()
         self._clock.read(self.connection)
         self._load()
@@ -176,7 +176,7 @@ class PostgresEngine:
         try:
             if not (self._is_told(batch) or (batch.commands and self.has_work(batch))):
                 self._look()
-            self._moved = Moved()
+            self._moved = MovedSends()
             result = run_batch(self, batch)
         except DatabaseFailed as error:
             raise self.unavailable(error) from error
@@ -440,7 +440,7 @@ class PostgresEngine:
         return [ZeroCharacter() if cannot_be_stored(command) else None for command in commands]
 
     def move_sent(self) -> None:
-        self._moved = move_sent(self.tx, self._full) if self._sent else Moved()
+        self._moved = move_sent(self.tx, self._full) if self._sent else MovedSends()
 
     def write(self) -> None:
         """Write for the others what this batch changed."""

@@ -25,13 +25,13 @@ from forq_trio.model.processes import HeardProcess, ProcessReport
 from forq_trio.model.wake_ups import WakeUps
 from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.postgres.notices import Notices, read_notice
-from forq_trio.storage.postgres.open import Address
+from forq_trio.storage.postgres.open import DatabaseAddress
 
 SENDERS_NAME = "sent"
 """The name of a process in the notices of the function forq.send."""
 
 
-def check_listened(address: Address, identity: str) -> None:
+def check_listened(address: DatabaseAddress, identity: str) -> None:
     """Refuse an address of FORQ_DB_LISTEN_URL that cannot be listened at. Raises StorageOpenError."""
     try:
         connection = address.connect()
@@ -47,7 +47,9 @@ def check_listened(address: Address, identity: str) -> None:
 class PgListener:
     """See `Listener`. name: of this process, which does not hear itself. known: the last batch that it took over."""
 
-    def __init__(self, address: Address, name: str, notices: Notices, known: Callable[[], int]) -> None:
+    def __init__(
+        self, address: DatabaseAddress, name: str, notices: Notices, known: Callable[[], int]
+    ) -> None:
         self._name = name
         self._notices = notices
         self._known = known

@@ -11,7 +11,7 @@ from psycopg import sql
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.move import MARK, MoveFailed, Position, Row, Table
-from forq_trio.storage.postgres.open import Address, has_schema, open_writer
+from forq_trio.storage.postgres.open import DatabaseAddress, has_schema, open_writer
 from forq_trio.storage.relational.statements import load
 from forq_trio.telemetry.words import counted
 
@@ -23,7 +23,7 @@ class PgSide:
 
     def __init__(self, url: str, *, target: bool) -> None:
         """Bring the schema up to date; that of a target is made. Raises StorageOpenError."""
-        address = Address(url)
+        address = DatabaseAddress(url)
         self._address = address
         self.name = address.name
         if not target and not has_schema(address):

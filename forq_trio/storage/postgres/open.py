@@ -65,10 +65,10 @@ SESSION = {
     "cpu_index_tuple_cost": "1",
     "effective_cache_size": "1TB",
 }
-"""What each of our connections, or transactions in a pool, begins with, beside what `Address.connect` adds."""
+"""What each of our connections, or transactions in a pool, begins with, beside what `DatabaseAddress.connect` adds."""
 
 
-class Address:
+class DatabaseAddress:
     """Where a database is: a URL of libpq, and our option `pooled`. `name` can be shown: it has no password."""
 
     def __init__(self, url: str) -> None:
@@ -122,7 +122,7 @@ def _without(url: str, message: str) -> str:
     return re.sub('"([^"]{2,})"', lambda quoted: '"***"' if quoted[1] in behind else quoted[0], message)
 
 
-def open_writer(address: Address, *, half_filled: bool = False) -> PgConnection:
+def open_writer(address: DatabaseAddress, *, half_filled: bool = False) -> PgConnection:
     """The write connection, to a database that is up to date. Raises StorageOpenError.
 
     half_filled: also to one that an interrupted move has filled in part.
@@ -130,7 +130,7 @@ def open_writer(address: Address, *, half_filled: bool = False) -> PgConnection:
     return _open_writer(address, half_filled=half_filled)[0]
 
 
-def has_schema(address: Address) -> bool:
+def has_schema(address: DatabaseAddress) -> bool:
     """Whether there is a schema of ours. Raises StorageOpenError."""
     try:
         connection = address.connect()
@@ -142,13 +142,13 @@ def has_schema(address: Address) -> bool:
 
 def migrate(url: str) -> Migrated:
     """Make the schema or bring it up to date, and nothing else. Raises StorageOpenError."""
-    address = Address(url)
+    address = DatabaseAddress(url)
     connection, before = _open_writer(address)
     connection.close()
     return Migrated(address.name, before, len(KNOWN))
 
 
-def _open_writer(address: Address, *, half_filled: bool = False) -> tuple[PgConnection, int]:
+def _open_writer(address: DatabaseAddress, *, half_filled: bool = False) -> tuple[PgConnection, int]:
     """The connection, and the version that the schema had."""
     try:
         connection = address.connect()

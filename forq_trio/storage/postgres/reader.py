@@ -9,11 +9,11 @@ from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseReading, SnapshotHolder
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.new_message import NewMessage
-from forq_trio.model.outboxes import SetAside
+from forq_trio.model.outboxes import RefusedMessage
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.dialect import PAGES
 from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed
-from forq_trio.storage.postgres.open import Address
+from forq_trio.storage.postgres.open import DatabaseAddress
 from forq_trio.storage.postgres.replica import Replica
 from forq_trio.storage.relational.reader import SqlReader
 
@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder(NewMessage).decode
 class PgReader(SqlReader):
     """A connection that only reads, to the primary; where there is a replica also one to that."""
 
-    def __init__(self, address: Address, replica: Replica | None = None) -> None:
+    def __init__(self, address: DatabaseAddress, replica: Replica | None = None) -> None:
         self._address = address
         self._replica = replica
         self._to_replica: PgConnection | None = None
@@ -60,9 +60,9 @@ class PgReader(SqlReader):
         reading: list[Any] = [*figures, tuple(SnapshotHolder(*row) for row in holders)]
         return DatabaseReading(*reading)
 
-    def set_aside(self, after: int, limit: int) -> list[SetAside]:
+    def set_aside(self, after: int, limit: int) -> list[RefusedMessage]:
         rows = self._query("list_set_aside", after, limit, limits.BROWSE_PAGE_BYTES_MAX)
-        return [SetAside(id, queue, _decode(message), *why) for id, queue, message, *why in rows]
+        return [RefusedMessage(id, queue, _decode(message), *why) for id, queue, message, *why in rows]
 
     def count_set_aside(self) -> tuple[int, int]:
         ((count, newest),) = self._query("count_set_aside")

@@ -13,7 +13,7 @@ from forq_trio.model.engine_facts import ReplicaState
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import DatabaseFailed
-from forq_trio.storage.postgres.open import Address
+from forq_trio.storage.postgres.open import DatabaseAddress
 
 _LOOK_SECONDS = 0.005
 
@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.005
 class Replica:
     """What all readers of a process know of the replica. Used from any thread."""
 
-    def __init__(self, address: Address, identity: str, known: Callable[[], tuple[int, str]]) -> None:
+    def __init__(self, address: DatabaseAddress, identity: str, known: Callable[[], tuple[int, str]]) -> None:
         """identity: of the database. known: the version and the maker of the last batch that this process has."""
         self._address = address
         self._identity = identity

@@ -87,14 +87,14 @@ class FullQueues:
             del self._states[queue]
 
 
-class Moved(NamedTuple):
+class MovedSends(NamedTuple):
     """more: there are more that may be moved now. set_aside: how many were."""
 
     more: bool = False
     set_aside: int = 0
 
 
-def move_sent(tx: Transaction, full: FullQueues) -> Moved:
+def move_sent(tx: Transaction, full: FullQueues) -> MovedSends:
     """Move a page of them.
 
     A message that its queue refuses for good is set aside, with the reason; in an isolated batch also one that is
@@ -102,7 +102,7 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     """
     full.forget_changed(tx)
     if len(full) >= limits.SENT_FULL_QUEUES_MAX:
-        return Moved()
+        return MovedSends()
     bounds = tx.allowances.step(limits.OUTBOX_PAGE_MAX), limits.OUTBOX_PAGE_BYTES_MAX
     is_turn = len(full) > 0 or bool(full.served)
     page, was_last = _next_queues(tx, full, bounds) if is_turn else (tx.query("sent_page", *bounds), False)
@@ -148,13 +148,13 @@ def move_sent(tx: Transaction, full: FullQueues) -> Moved:
     if not is_turn:
         has_rest = is_cut or len(page) == bounds[0] or sum(each[3] for each in page) >= bounds[1]
         full.served = served if has_rest and not full else set()
-        return Moved(has_rest, set_aside)
+        return MovedSends(has_rest, set_aside)
     full.served = set()
     full.moved_some = full.moved_some or bool(moved)
     has_more = full.moved_some or not was_last
     if was_last:
         full.moved_some = False
-    return Moved(has_more, set_aside)
+    return MovedSends(has_more, set_aside)
 
 
 def _next_queues(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from forq_trio.model.access import AccessToken
-from forq_trio.model.consumers import Consumer
+from forq_trio.model.consumers import PipelineConsumer
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log, LogName
 from forq_trio.model.messages import QueueCounts
@@ -62,7 +62,7 @@ class Cache:
         return {"events": self.parts.events.committed, "history": self.parts.history.committed_log}
 
     @property
-    def consumers(self) -> Mapping[str, Consumer]:
+    def consumers(self) -> Mapping[str, PipelineConsumer]:
         return self.parts.consumers.committed
 
     @property

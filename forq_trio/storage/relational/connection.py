@@ -20,7 +20,7 @@ class Rows(Protocol):
     def close(self) -> None: ...
 
 
-class Connection(Protocol):
+class WriteConnection(Protocol):
     """The write connection of an engine. Bindings are None, bool, int, str or bytes.
 
     storage_errors: errors of the database or the disk, not of a command: they fail the whole batch. is_distant: each
@@ -61,7 +61,7 @@ class Connection(Protocol):
         ...
 
 
-class DistantConnection(Connection, Protocol):
+class DistantConnection(WriteConnection, Protocol):
     """One behind a network."""
 
     def query_all(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar, cast
 
-from forq_trio.storage.relational.connection import Connection, DistantConnection, Rows
+from forq_trio.storage.relational.connection import DistantConnection, Rows, WriteConnection
 from forq_trio.storage.relational.transaction import Transaction
 
 ItemT = TypeVar("ItemT")
@@ -45,7 +45,7 @@ class _Piece:
 
 
 class _Prompter:
-    """The connection while the pieces are done: it answers what is known. See `Connection`.
+    """The connection while the pieces are done: it answers what is known. See `WriteConnection`.
 
     piece: the one that is done now. wrote: the tables that pieces have changed. wanted: in a rehearsal, the reads whose
     rows are not known yet, with the pieces that want them; None when they are done
@@ -146,7 +146,7 @@ def each_rehearsed(
     changes: Callable[[ItemT], Iterable[Hashable]],
 ) -> list[OutcomeT]:
     """`work` of each of these items, in their order. changes: names of what the work of an item changes."""
-    connection: Connection = tx.connection
+    connection: WriteConnection = tx.connection
     if len(items) < 2 or tx.isolated or not connection.is_distant or isinstance(connection, _Prompter):
         return [work(item) for item in items]
     if len(items) > PIECES_MAX:

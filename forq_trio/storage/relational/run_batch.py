@@ -31,7 +31,7 @@ from forq_trio.model.errors import CommandRefused, ForqError, StorageUnavailable
 from forq_trio.model.messages import Delivery
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import Batch, BatchResult
-from forq_trio.storage.relational.connection import Connection
+from forq_trio.storage.relational.connection import WriteConnection
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.operations import (
     Operation,
@@ -61,7 +61,7 @@ class BatchDatabase(Protocol):
         ...
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> WriteConnection:
         """The only one that writes."""
         ...
 

@@ -13,7 +13,7 @@ from forq_trio.model.errors import ForqError, Overloaded
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import CONSUMED, EVENT_KINDS, PRODUCED, REQUEUED
-from forq_trio.storage.relational.connection import Connection, Rows
+from forq_trio.storage.relational.connection import Rows, WriteConnection
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.parts.inserts import sent_place
 from forq_trio.storage.relational.parts.parts import Parts
@@ -32,7 +32,7 @@ _COUNTED = frozenset(EVENT_KINDS)
 class Transaction(Parts):
     """One for the life of the parts: `begin` starts the next batch."""
 
-    connection: Connection
+    connection: WriteConnection
     ids: MessageIds
     now_ms: int  # epoch ms, the same for all of the batch
     isolated: bool  # each command and each due message runs in a savepoint of its own (`attempt`)
@@ -41,7 +41,7 @@ class Transaction(Parts):
 
     def begin(
         self,
-        connection: Connection,
+        connection: WriteConnection,
         ids: MessageIds,
         now_ms: int,
         *,

@@ -6,11 +6,11 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.storage.engine import NO_DURABILITY, EngineFacts
-from forq_trio.storage.sqlite.files.open import Database
+from forq_trio.storage.sqlite.files.open import LockedFile
 from forq_trio.storage.sqlite.log import SqliteLog, free_pages
 
 
-def facts_of(database: Database, log: SqliteLog, durability: str) -> EngineFacts:
+def facts_of(database: LockedFile, log: SqliteLog, durability: str) -> EngineFacts:
     page_bytes, free_page_bytes = free_pages(database.descriptor)
     free_bytes, total_bytes = _disk(os.path.dirname(database.real_path))
     return EngineFacts(

@@ -20,7 +20,7 @@ from forq_trio.model import limits
 from forq_trio.storage.on_disk import sync_data
 from forq_trio.storage.sqlite.files.faults import unavailable, unsynced
 from forq_trio.storage.sqlite.files.identity import LOG_SUFFIX
-from forq_trio.storage.sqlite.files.open import Database, open_checkpointer
+from forq_trio.storage.sqlite.files.open import LockedFile, open_checkpointer
 from forq_trio.storage.sqlite.files.write_back import write_back
 from forq_trio.storage.write_ahead_log import CheckpointResult, LogSpace
 
@@ -42,7 +42,7 @@ def free_pages(descriptor: int) -> tuple[int, int]:
 class SqliteLog:
     """The `WriteAheadLog` of one file. `checkpoint` may be called from any thread."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LockedFile) -> None:
         """The hook of the database's write connection reports after each commit how long the log is."""
         self.reserve_path = database.reserve_path
         self.files_problem = database.names.problem

@@ -11,7 +11,7 @@ from quart.wrappers.response import ResponseBody
 
 from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.ui.live.hub import Reader, TooManyDashboards, View
+from forq_trio.ui.live.hub import TooManyDashboards, View, ViewReader
 from forq_trio.ui.live.places import Places
 from forq_trio.ui.loop_share import ACCOUNT
 from forq_trio.ui.pages.dead import dead_view
@@ -50,7 +50,7 @@ class EventStream(ResponseBody):
 
     def __init__(
         self,
-        follow: Callable[[], AbstractContextManager[Reader]],
+        follow: Callable[[], AbstractContextManager[ViewReader]],
         place: Callable[[], AbstractContextManager[None]],
         holds: Callable[[], bool],
     ) -> None:
@@ -58,7 +58,7 @@ class EventStream(ResponseBody):
         self._place = place
         self._holds = holds
         self._entered = ExitStack()
-        self._reader: Reader | None = None
+        self._reader: ViewReader | None = None
         self._begun = False
 
     async def __aenter__(self) -> "EventStream":

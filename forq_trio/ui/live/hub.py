@@ -153,7 +153,7 @@ class LiveHub:
         return watched
 
     @contextmanager
-    def follow(self, key: str, make_view: Callable[[], View]) -> Iterator["Reader"]:
+    def follow(self, key: str, make_view: Callable[[], View]) -> Iterator["ViewReader"]:
         """A reader of a view, while the body runs. key: views with the same key are the same.
 
         Raises TooManyDashboards.
@@ -163,7 +163,7 @@ class LiveHub:
         self._readers += 1
         self._wanted.set()
         try:
-            yield Reader(self, watched)
+            yield ViewReader(self, watched)
         finally:
             watched.readers -= 1
             self._readers -= 1
@@ -191,7 +191,7 @@ class LiveHub:
             watched.updated.set()
 
 
-class Reader:
+class ViewReader:
     """Follows a view: each `next` is its state, or what has changed since the one before."""
 
     def __init__(self, hub: LiveHub, watched: _Watched) -> None:

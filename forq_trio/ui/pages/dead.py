@@ -9,7 +9,7 @@ from quart import Response, request
 from forq_trio.drawing import format
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.redrives import RedriveInfo
-from forq_trio.ui.directory import Known
+from forq_trio.ui.directory import QueueNames
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -57,7 +57,7 @@ class DeadQueues:
         known = await self._site.directory.known()
         return await known.answers.once(("dead", self._viewer.sees), lambda: self._find(known))
 
-    async def _find(self, known: Known) -> DeadList:
+    async def _find(self, known: QueueNames) -> DeadList:
         directory = self._site.directory
         found = await directory.slices.over(
             await directory.seen_of(known, self._viewer),

@@ -16,7 +16,7 @@ from forq_trio.model.messages import MessageInfo, QueueCounts, Status, is_messag
 from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
 from forq_trio.ui.key_counts import KeyCount
 from forq_trio.ui.key_words import MODE_WORDS
-from forq_trio.ui.queue_limits import Held, Limits, limits_of
+from forq_trio.ui.queue_limits import HoldUp, Limits, limits_of
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -28,7 +28,7 @@ _KEY = re.compile(r"key:\s?(\S.*)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.-]{1,64}):(?!//)\s?(\S.*)", re.DOTALL)
 
 
-class Listed(Struct, frozen=True):
+class ListedMessages(Struct, frozen=True):
     """What the URL asks for. state: the tab; q: what is searched, "" for nothing; as_text: q is no attribute.
 
     cursor: of the page, "" for the first. Of the pages before: shown, how many rows they have; searched, how many
@@ -52,10 +52,10 @@ class Listed(Struct, frozen=True):
         return {**values, **changes}
 
 
-def read_listed(args: Mapping[str, str]) -> Listed:
+def read_listed(args: Mapping[str, str]) -> ListedMessages:
     """The parameters of a request; what is not valid is the default."""
     state = args.get("state", "")
-    return Listed(
+    return ListedMessages(
         state if state in STATES else "all",
         args.get("q", "").strip()[:_QUERY_LENGTH_MAX],
         args.get("as") == "text",
@@ -83,7 +83,7 @@ class MessageQuery(Struct, frozen=True):
     text: str = ""
 
 
-def read_query(listed: Listed, *, has_keys: bool = False) -> MessageQuery:
+def read_query(listed: ListedMessages, *, has_keys: bool = False) -> MessageQuery:
     """A query: the id of a message, `attribute:value`, or a text that the content has.
 
     has_keys: the queue has messages with a key: `key:customer/4117` is one, and `key:customer/41*` all that begin so.
@@ -135,7 +135,7 @@ class RowsPage(Struct):
     keys: KeyCount = KeyCount()
     key: str | None = None
 
-    def held(self, row: MessageRow, place: int) -> Held | None:
+    def held(self, row: MessageRow, place: int) -> HoldUp | None:
         """What holds a message of this page back; None where the list does not say. place: in the page, from 1."""
         before = self.shown - len(self.rows)
         return None if self.limits is None else self.limits.held(row.status, before + place)
@@ -178,7 +178,7 @@ def count_of(counts: QueueCounts, state: str) -> int:
     return counts.total if state == "all" else cast("int", getattr(counts, state))
 
 
-class MessageList:
+class MessagePages:
     """Reads pages of a queue's messages."""
 
     def __init__(self, site: Site, viewer: Viewer, queue: str) -> None:
@@ -186,7 +186,7 @@ class MessageList:
         self._viewer = viewer
         self._queue = queue
 
-    async def page(self, listed: Listed) -> RowsPage:
+    async def page(self, listed: ListedMessages) -> RowsPage:
         keys = await self._site.key_counts.of(self._queue, fresh=not listed.cursor)
         try:
             page = await (self._search(listed, keys) if listed.q else self._all(listed))
@@ -195,7 +195,7 @@ class MessageList:
         page.keys = keys
         return page
 
-    async def _all(self, listed: Listed) -> RowsPage:
+    async def _all(self, listed: ListedMessages) -> RowsPage:
         found = await self._site.broker.lists.list_messages(
             self._queue,
             cast("ListedState", listed.state),
@@ -209,7 +209,7 @@ class MessageList:
         says = listed.state in ("ready", "held") and limits_now.are_set
         return RowsPage(found.rows, shown, total, following, limits=limits_now if says else None)
 
-    async def _search(self, listed: Listed, keys: KeyCount) -> RowsPage:
+    async def _search(self, listed: ListedMessages, keys: KeyCount) -> RowsPage:
         wanted = read_query(listed, has_keys=keys.total > 0)
         if wanted.key is not None:
             if wanted.key_begins:
@@ -242,7 +242,7 @@ class MessageList:
             text=wanted.text,
         )
 
-    async def _by_key(self, listed: Listed, key: str, keys: KeyCount) -> RowsPage:
+    async def _by_key(self, listed: ListedMessages, key: str, keys: KeyCount) -> RowsPage:
         """The messages with this key, one of a kind."""
         rows = []
         try:
@@ -254,7 +254,7 @@ class MessageList:
             return RowsPage([], 0, 0, None, words="Key", error=error.message)
         return RowsPage(rows, len(rows), len(rows), None, words="Key", of=keys.total, key=key)
 
-    async def _by_key_prefix(self, listed: Listed, prefix: str, keys: KeyCount) -> RowsPage:
+    async def _by_key_prefix(self, listed: ListedMessages, prefix: str, keys: KeyCount) -> RowsPage:
         """The messages whose key begins so, by the index: pages of all of them, of which the tab has some."""
         try:
             found = await self._site.broker.keyed_messages(
@@ -269,7 +269,7 @@ class MessageList:
         total = max(shown, keys.total)
         return RowsPage(rows, shown, total, following, goes_on=goes_on, words="Key", of=total, key=prefix)
 
-    async def _by_id(self, listed: Listed, wanted: MessageQuery) -> RowsPage:
+    async def _by_id(self, listed: ListedMessages, wanted: MessageQuery) -> RowsPage:
         rows = []
         try:
             message = await self._site.broker.message(self._queue, wanted.id or "")
@@ -280,7 +280,7 @@ class MessageList:
         return RowsPage(rows, len(rows), len(rows), None, words=wanted.words, searched=total, of=total)
 
 
-def _rows_in(listed: Listed, messages: Sequence[MessageInfo]) -> list[MessageRow]:
+def _rows_in(listed: ListedMessages, messages: Sequence[MessageInfo]) -> list[MessageRow]:
     """The rows of those that the tab shows."""
     return [
         MessageRow.of(message, message.content[: limits.PREVIEW_LENGTH_MAX])
@@ -297,7 +297,7 @@ def message_list_routes(site: Site) -> Routes:
         """The next page of the list."""
         viewer = site.viewer
         listed = read_listed(request.args)
-        page = await MessageList(site, viewer, queue).page(listed)
+        page = await MessagePages(site, viewer, queue).page(listed)
         return site.part(
             "queue/rows.html",
             queue=queue,

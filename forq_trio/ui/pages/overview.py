@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from quart import Response, request
 
 from forq_trio.drawing import format
-from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
+from forq_trio.drawing.chart_views import RANGES, ChartLine, ChartView, make_chart
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import QueueCounts
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.watched import Metric
-from forq_trio.ui.directory import Known
+from forq_trio.ui.directory import QueueNames
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
@@ -82,7 +82,7 @@ class QueueRow(Struct):
     waiting: int
 
 
-def _dead_of(site: Site, known: Known, name: str) -> int:
+def _dead_of(site: Site, known: QueueNames, name: str) -> int:
     """How many messages are in its dead-letter queue."""
     target = (
         None if name in known.targets else known.counts.get(site.broker.known.rules(name).dead_letter_queue)
@@ -90,7 +90,7 @@ def _dead_of(site: Site, known: Known, name: str) -> int:
     return 0 if target is None else target.total
 
 
-COLUMNS: Mapping[str, Callable[[Site, Known, str], float]] = {
+COLUMNS: Mapping[str, Callable[[Site, QueueNames, str], float]] = {
     "health": lambda site, known, name: LEVELS.index(site.monitor.health(name).level),
     "name": lambda site, known, name: 0,
     "ready": lambda site, known, name: known.counts[name].ready,
@@ -106,7 +106,7 @@ COLUMNS: Mapping[str, Callable[[Site, Known, str], float]] = {
 """What the list is sorted by; equal ones are sorted by name."""
 
 
-class QueueList(Struct):
+class QueuePage(Struct):
     """A page of the queues that match, by name. kinds: how many there are of each kind; found: how many match."""
 
     names: list[str]
@@ -129,7 +129,7 @@ class Queues:
         self._site = site
         self._viewer = viewer
 
-    async def page(self, wanted: QueueListQuery) -> QueueList:
+    async def page(self, wanted: QueueListQuery) -> QueuePage:
         """The page that is wanted."""
         known = await self._site.directory.known()
         kinds = await known.answers.once(("kinds", self._viewer.sees), lambda: self._kinds(known))
@@ -138,14 +138,14 @@ class Queues:
             ("list", self._viewer.sees, question), lambda: self._find(known, question)
         )
         names = [*filter(self._site.broker.known.has_queue, names)]
-        return QueueList(names, kinds, found, max(1, -(-found // ROWS_A_PAGE)))
+        return QueuePage(names, kinds, found, max(1, -(-found // ROWS_A_PAGE)))
 
     async def rows(self, names: Sequence[str]) -> list[QueueRow]:
         """The rows of these queues as they are now, zeros for those that are gone."""
         targets = (await self._site.directory.known()).targets
         return [self._row(name, targets) for name in names]
 
-    async def _kinds(self, known: Known) -> dict[str, int]:
+    async def _kinds(self, known: QueueNames) -> dict[str, int]:
         directory = self._site.directory
         seen = await directory.seen_of(known, self._viewer)
         attention = await directory.slices.over(seen, lambda part: [sum(map(self._needs_attention, part))])
@@ -153,7 +153,7 @@ class Queues:
         kinds = {"all": len(seen), "attention": sum(attention), "dead": sum(dead)}
         return {**kinds, "standard": kinds["all"] - kinds["dead"]}
 
-    async def _find(self, known: Known, wanted: QueueListQuery) -> tuple[list[str], int]:
+    async def _find(self, known: QueueNames, wanted: QueueListQuery) -> tuple[list[str], int]:
         """The names of the page, and how many match."""
         slices = self._site.directory.slices
         value = COLUMNS[wanted.sort]
@@ -228,8 +228,8 @@ def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
     """The three charts of all queues."""
     now = site.monitor.total_now()
 
-    def line(css: str, word: str, metric: Metric, words: str) -> Line:
-        return Line(css, word, site.monitor.history.total(metric, Range(range_)), words)
+    def line(css: str, word: str, metric: Metric, words: str) -> ChartLine:
+        return ChartLine(css, word, site.monitor.history.total(metric, Range(range_)), words)
 
     sent = line("ln-a", "Sent", Metric.SENT, format.rate(now.sent_per_second))
     acked = line("ln-b", "Acked", Metric.ACKED, format.rate(now.acked_per_second))

@@ -10,21 +10,21 @@ from msgspec import Struct
 from quart import Response, request
 
 from forq_trio.drawing import format
-from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
+from forq_trio.drawing.chart_views import RANGES, ChartLine, ChartView, make_chart
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ForqError, QueueNotFound
 from forq_trio.model.messages import QueueCounts, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import QueueRules
-from forq_trio.monitor.history import Range, Series
+from forq_trio.monitor.history import Range, TimeSeries
 from forq_trio.monitor.totals import Now
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl
 from forq_trio.ui.key_counts import KeyCount
 from forq_trio.ui.key_words import MODE_WORDS
 from forq_trio.ui.live.page_view import PageView
-from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
+from forq_trio.ui.pages.message_list import ListedMessages, MessagePages, read_listed
 from forq_trio.ui.queue_limits import limits_of
 from forq_trio.ui.queue_workers import workers_of
 from forq_trio.ui.routes import Routes
@@ -170,35 +170,37 @@ class QueueFacts:
     def _charts(self, now: Any, rules: QueueRules) -> list[ChartView]:
         history = self.site.monitor.history
 
-        def series(metric: Metric) -> Series:
+        def series(metric: Metric) -> TimeSeries:
             return history.queue(self.queue, metric, Range(self.range))
 
         if self._is_keyed:
-            sent = Line("ln-a", "Offered", series(Metric.OFFERED), format.rate(now.offered_per_second))
+            sent = ChartLine("ln-a", "Offered", series(Metric.OFFERED), format.rate(now.offered_per_second))
         else:
-            sent = Line("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second))
+            sent = ChartLine("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second))
         rate = rules.queue_rate
         if rate is None:
-            out = Line("ln-b", "Acked", series(Metric.ACKED), format.rate(now.acked_per_second))
+            out = ChartLine("ln-b", "Acked", series(Metric.ACKED), format.rate(now.acked_per_second))
             charts = [make_chart("sent", "Messages a second", "rate", [sent, out])]
         else:
-            out = Line("ln-b", "Delivered", series(Metric.DELIVERED), format.rate(now.delivered_per_second))
+            out = ChartLine(
+                "ln-b", "Delivered", series(Metric.DELIVERED), format.rate(now.delivered_per_second)
+            )
             limit = ("Rate", rate.count * limits.SECOND_MS / rate.period_ms)
             charts = [make_chart("sent", "Messages a second", "rate", [sent, out], limit=limit, raised=3)]
         times = series(Metric.ACK_P90_SECONDS)
         if rules.rate is not None:
             words = format.whole(limits_of(self.site, self.queue).held_by_rate)
-            line = Line("ln-a", "Held", series(Metric.HELD_BY_RATE), words)
+            line = ChartLine("ln-a", "Held", series(Metric.HELD_BY_RATE), words)
             title = "Held by the rate" if rate is not None else "Held by groups"
             charts.append(make_chart("held", title, "count", [line], filled=True))
         elif any(value is not None for value in times.values):
-            line = Line("ln-a", "p90", times, format.duration(now.ack_p90_ms))
+            line = ChartLine("ln-a", "p90", times, format.duration(now.ack_p90_ms))
             lease = ("Lease", rules.lease_ms / limits.SECOND_MS)
             charts.append(make_chart("ack", "Time to ack", "seconds", [line], filled=True, limit=lease))
         else:
             ended = series(Metric.LEASES_ENDED)
             latest = next((value for value in reversed(ended.values) if value is not None), None)
-            line = Line("ln-a", "Ended", ended, format.NOTHING if latest is None else f"{latest:,.0f}")
+            line = ChartLine("ln-a", "Ended", ended, format.NOTHING if latest is None else f"{latest:,.0f}")
             charts.append(make_chart("ended", "Leases ended a minute", "count", [line], filled=True))
         return charts
 
@@ -212,7 +214,7 @@ def queue_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
 
     async def read() -> dict[str, Any]:
         await facts.refresh()
-        return facts.context() | {"listed": Listed(state=state)}
+        return facts.context() | {"listed": ListedMessages(state=state)}
 
     return PageView(site, viewer, "queue/live.html", read)
 
@@ -227,7 +229,7 @@ def queue_routes(site: Site) -> Routes:
             return await _unknown(site, queue)
         listed = read_listed(request.args)
         facts = QueueFacts(site, viewer, queue, request.args)
-        rows = await MessageList(site, viewer, queue).page(listed)
+        rows = await MessagePages(site, viewer, queue).page(listed)
         await facts.refresh()
         settings, rules = site.broker.known.settings_of(queue), site.broker.known.rules(queue)
         context = facts.context()

@@ -14,7 +14,7 @@ from forq_trio.schedules.zones import zone_of
 from forq_trio.ui import schedule_form
 from forq_trio.ui.pages.schedule import require
 from forq_trio.ui.routes import Routes
-from forq_trio.ui.schedule_form import KINDS, MISSED, PENDING, Read
+from forq_trio.ui.schedule_form import KINDS, MISSED, PENDING, TypedSchedule
 from forq_trio.ui.schedule_views import days_in
 from forq_trio.ui.site import Site
 
@@ -22,7 +22,7 @@ _DIGITS_MAX = len(str(limits.SCHEDULE_TIME_MS_MAX))
 _CHOICES: dict[str, Any] = {"kinds": KINDS, "missed": MISSED, "pending": PENDING}
 
 
-async def preview_of(site: Site, found: Read) -> dict[str, Any]:
+async def preview_of(site: Site, found: TypedSchedule) -> dict[str, Any]:
     """The next runs of what was typed, as far as it can be read."""
     timing = found.schedule.timing
     if found.errors.keys() & {*KINDS, "time_zone", "start", "end", "jitter"}:
@@ -46,7 +46,7 @@ async def preview_of(site: Site, found: Read) -> dict[str, Any]:
 def schedule_edit_routes(site: Site) -> Routes:
     routes = Routes("schedule_edit", site)
 
-    async def form(found: Read, before: Schedule | None, status: int = 200) -> Response:
+    async def form(found: TypedSchedule, before: Schedule | None, status: int = 200) -> Response:
         return await site.page(
             "schedules/form.html",
             "schedules",
@@ -62,7 +62,7 @@ def schedule_edit_routes(site: Site) -> Routes:
     @routes.get("/schedules/<name>/edit", None)
     async def edit(name: str) -> Response:
         schedule = (await require(site, name, Scope.SCHEDULE, Scope.PRODUCE)).schedule
-        return await form(Read(schedule_form.texts_of(schedule), {}, schedule), schedule)
+        return await form(TypedSchedule(schedule_form.texts_of(schedule), {}, schedule), schedule)
 
     @routes.get("/schedule-new", None)
     async def new() -> Response:

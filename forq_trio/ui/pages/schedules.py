@@ -21,7 +21,7 @@ SHOWN = {"": "All", "attention": "Attention", "paused": "Paused"}
 _GROUP_OF = {"attention": GROUPS[0], "paused": GROUPS[1]}
 
 
-class Wanted(Struct, frozen=True):
+class WantedSchedules(Struct, frozen=True):
     """Which part of the list: those behind this name, with this text in the name or the queue, of this group."""
 
     after: str = ""
@@ -29,7 +29,7 @@ class Wanted(Struct, frozen=True):
     show: str = ""
 
 
-class Listed(Struct):
+class ListedSchedules(Struct):
     """A page of the list. rows: those that match, by group; counts: of the groups before `show` chose one."""
 
     rows: list[ScheduleRow]
@@ -40,15 +40,17 @@ class Listed(Struct):
         return [each for each in self.rows if each.group == group]
 
 
-def read_wanted(args: Mapping[str, str]) -> Wanted:
+def read_wanted(args: Mapping[str, str]) -> WantedSchedules:
     show = args.get("show", "")
     longest = limits.SCHEDULE_NAME_LENGTH_MAX
-    return Wanted(
+    return WantedSchedules(
         args.get("after", "")[:longest], args.get("q", "").strip()[:longest], show if show in SHOWN else ""
     )
 
 
-async def listed(site: Site, viewer: Viewer, wanted: Wanted, *, with_strips: bool) -> Listed:
+async def listed(
+    site: Site, viewer: Viewer, wanted: WantedSchedules, *, with_strips: bool
+) -> ListedSchedules:
     """A page of the schedules that the viewer may see."""
     page = await site.broker.schedules(after=wanted.after or None, limit=limits.SCHEDULES_PAGE_DEFAULT)
     now_ms = site.clock.now_ms()
@@ -62,7 +64,7 @@ async def listed(site: Site, viewer: Viewer, wanted: Wanted, *, with_strips: boo
     counts = {group: sum(each.group == group for each in rows) for group in GROUPS}
     if wanted.show:
         rows = [each for each in rows if each.group == _GROUP_OF[wanted.show]]
-    return Listed(rows, counts, page.next)
+    return ListedSchedules(rows, counts, page.next)
 
 
 def _matches(schedule: Schedule, text: str) -> bool:
@@ -81,7 +83,7 @@ async def latest_runs(site: Site, schedule: Schedule) -> Sequence[SavedRun]:
         return last
 
 
-def headline(found: Listed, wanted: Wanted) -> tuple[str, str]:
+def headline(found: ListedSchedules, wanted: WantedSchedules) -> tuple[str, str]:
     """The answer in words, and the line under it."""
     total = sum(found.counts.values())
     attention, paused, planned = (found.counts[group] for group in GROUPS)
@@ -102,7 +104,7 @@ def headline(found: Listed, wanted: Wanted) -> tuple[str, str]:
     return said, format.sentence(", ".join(parts)) if parts else ""
 
 
-def _context(found: Listed, wanted: Wanted) -> dict[str, Any]:
+def _context(found: ListedSchedules, wanted: WantedSchedules) -> dict[str, Any]:
     said, lede = headline(found, wanted)
     return {"found": found, "headline": said, "lede": lede, "groups": GROUPS}
 

@@ -10,7 +10,7 @@ from forq_trio.model.messages import Produced, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.ui import send_form
 from forq_trio.ui.routes import Routes
-from forq_trio.ui.send_form import Read
+from forq_trio.ui.send_form import TypedMessage
 from forq_trio.ui.site import Site
 
 
@@ -24,7 +24,7 @@ def sending_routes(site: Site) -> Routes:
         context = {"texts": texts, "errors": errors, "modes": send_form.MODES}
         return await site.dialog("queue/send.html", title, status, fixed=fixed, **context)
 
-    async def send(fixed: str | None, read: Read) -> Response:
+    async def send(fixed: str | None, read: TypedMessage) -> Response:
         queue = fixed or read.texts["queue"]
         try:
             check_queue_name(queue)

@@ -31,7 +31,7 @@ BANDS_SHOWN_MAX = 3
 SWITCH_MAX = 20
 
 
-class Page(Struct):
+class WorkbenchPage(Struct):
     """A page of rows. shown: how many there are so far.
 
     goes_on: "" at the end; "scroll" when there are more below `before`, "search" when there may be once the search,
@@ -46,17 +46,17 @@ class Page(Struct):
 
 async def find_page(
     site: Site, queue: str, wanted: Filter, search: Search, before: int | None, shown: int, waits: bool
-) -> Page:
+) -> WorkbenchPage:
     """The next rows that match, within what was searched. waits: whether the search goes on by itself."""
     found: FoundRows = await site.broker.lists.find_messages(
         queue, wanted.question(search.above), before_sequence=before, limit=ROWS_A_PAGE
     )
     shown += len(found.rows)
     if found.next_before is not None:
-        return Page(found.rows, shown, found.next_before, "scroll")
+        return WorkbenchPage(found.rows, shown, found.next_before, "scroll")
     if search.at_end:
-        return Page(found.rows, shown, None, "")
-    return Page(found.rows, shown, search.down, "search" if waits else "later")
+        return WorkbenchPage(found.rows, shown, None, "")
+    return WorkbenchPage(found.rows, shown, search.down, "search" if waits else "later")
 
 
 def everything(site: Site, queue: str) -> Search:
@@ -189,7 +189,9 @@ class Workbench:
             swapped=True,
         )
 
-    def _common(self, queue: str, wanted: Filter, search: Search, page: Page | None) -> dict[str, Any]:
+    def _common(
+        self, queue: str, wanted: Filter, search: Search, page: WorkbenchPage | None
+    ) -> dict[str, Any]:
         return {
             "queue": queue,
             "wanted": wanted,

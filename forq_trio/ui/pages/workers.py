@@ -29,7 +29,7 @@ _PAGE_MAX = 1_000
 _TEXT_LENGTH_MAX = 128
 
 
-class Wanted(Struct, frozen=True):
+class WantedWorkers(Struct, frozen=True):
     """Which part of the list: by queue or by worker, those with this text in name, host or queue, the page from 1."""
 
     q: str = ""
@@ -40,7 +40,7 @@ class Wanted(Struct, frozen=True):
         return {"q": self.q, "by": self.by, "page": self.page if self.page > 1 else "", **changed}
 
 
-class Listed(Struct):
+class ListedWorkers(Struct):
     """A page of the list: rows by worker, or lines by queue. found: how many match; groups: in each group."""
 
     rows: Sequence[WorkerRow]
@@ -53,7 +53,7 @@ class Listed(Struct):
         return [row.id for row in self.rows] + [line.queue for line in self.lines]
 
 
-class Held(Struct, frozen=True):
+class HeldByWorker(Struct, frozen=True):
     """A message that a worker holds. message: None where it is gone, or another holds it."""
 
     queue: str
@@ -68,23 +68,23 @@ class Held(Struct, frozen=True):
         return " ".join(content[: limits.PREVIEW_LENGTH_MAX].split())
 
 
-def read_wanted(args: Mapping[str, str]) -> Wanted:
+def read_wanted(args: Mapping[str, str]) -> WantedWorkers:
     page = args.get("page", "")
     number = int(page) if page.isascii() and page.isdigit() and len(page) <= len(str(_PAGE_MAX)) else 1
     by = "queue" if args.get("by") == "queue" else ""
-    return Wanted(args.get("q", "").strip()[:_TEXT_LENGTH_MAX], by, min(max(number, 1), _PAGE_MAX))
+    return WantedWorkers(args.get("q", "").strip()[:_TEXT_LENGTH_MAX], by, min(max(number, 1), _PAGE_MAX))
 
 
-def listed(seen: SeenWorkers, wanted: Wanted) -> Listed:
+def listed(seen: SeenWorkers, wanted: WantedWorkers) -> ListedWorkers:
     """The page that is wanted, in its order."""
     start = (wanted.page - 1) * ROWS_A_PAGE
     page = slice(start, start + ROWS_A_PAGE)
     if wanted.by:
         names = sorted(name for name in seen.lines if wanted.q.lower() in name.lower())
-        return Listed((), [seen.lines[name] for name in names[page]], len(names))
+        return ListedWorkers((), [seen.lines[name] for name in names[page]], len(names))
     rows = [row for row in seen.rows.values() if not wanted.q or row.matches(wanted.q)]
     rows.sort(key=lambda row: row.order)
-    return Listed(rows[page], (), len(rows), Counter(row.group for row in rows))
+    return ListedWorkers(rows[page], (), len(rows), Counter(row.group for row in rows))
 
 
 async def _context(site: Site, viewer: Viewer, seen: SeenWorkers) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def workers_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageVie
     return PageView(site, viewer, "workers/live.html", read)
 
 
-async def holds_of(site: Site, info: WorkerInfo) -> tuple[list[Held], int]:
+async def holds_of(site: Site, info: WorkerInfo) -> tuple[list[HeldByWorker], int]:
     """The first messages that a worker holds, those for longest first, and how many it holds in all."""
     parts = info.report.queues
     reported = sorted(
@@ -139,7 +139,7 @@ async def holds_of(site: Site, info: WorkerInfo) -> tuple[list[Held], int]:
         most = site.broker.known.rules(queue).max_attempts
         if message is not None and message.max_attempts:
             most = message.max_attempts
-        shown.append(Held(queue, held, most, message))
+        shown.append(HeldByWorker(queue, held, most, message))
     return shown, max(sum(part.busy for part in parts), len(reported))
 
 

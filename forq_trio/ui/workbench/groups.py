@@ -61,7 +61,7 @@ class Group(Struct):
             self.errors, self.is_exact = max(self.errors, found.errors, 2), False
 
 
-class Reason(Struct):
+class ReasonGroups(Struct):
     """The groups of one reason, the largest first."""
 
     reason: str | None
@@ -105,7 +105,7 @@ class Count:
     def _largest(self) -> list[tuple[Key, Group]]:
         return sorted(self._groups.items(), key=lambda item: (-item[1].count, item[0][1] or ""))
 
-    def reasons(self, chosen: Key | None = None) -> list[Reason]:
+    def reasons(self, chosen: Key | None = None) -> list[ReasonGroups]:
         """The groups by reason, the largest first; small ones are summed, but not the one that is chosen."""
         by_reason: dict[str | None, list[Group]] = {}
         for (reason, _), group in self._largest():
@@ -123,7 +123,7 @@ class Count:
                 last_at = max([last_at, *(each.last_at for each in rest)])
                 summed = other + sum(each.count for each in rest)
                 shown.append(Group(None, summed, last_at, 0 if other else len(rest), link=False))
-            made.append(Reason(reason, reason_words(reason), sum(each.count for each in shown), shown))
+            made.append(ReasonGroups(reason, reason_words(reason), sum(each.count for each in shown), shown))
         return sorted(made, key=lambda each: (-each.count, each.words))
 
 
@@ -137,7 +137,7 @@ def _add(sums: dict[KeyT, tuple[int, int]], key: KeyT, more: int, last_at: int) 
     sums[key] = count + more, max(before, last_at)
 
 
-def largest(reasons: Iterable[Reason]) -> int:
+def largest(reasons: Iterable[ReasonGroups]) -> int:
     """The count of the largest group: the others' bars are shares of it."""
     return max((group.count for each in reasons for group in each.groups), default=1)
 

@@ -63,7 +63,7 @@ OPEN_CONSUMER = Endpoint(
     tag=_TAG,
     summary="Open a consumer, and make it if there is none",
     description="Its generation grows; from then on older generations are refused.",
-    body=wire.OpenConsumer,
+    body=wire.OpenConsumerRequest,
     answers=_CONSUMER,
     errors=(errors.TooManyConsumers, errors.QueueBound, *WRITE_ERRORS),
 )

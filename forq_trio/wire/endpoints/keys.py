@@ -98,7 +98,7 @@ RESCHEDULE_KEY = Endpoint(
     summary="Change when the message of a key is due",
     description="Its content stays as it is. One that a consumer has is refused.",
     parameters=(_KIND,),
-    body=wire.RescheduleKey,
+    body=wire.RescheduleRequest,
     answers=(Answer(200, "What is stored now.", wire.Offered),),
     errors=(errors.KeyNotFound, errors.MessageInFlight, *WRITE_ERRORS),
 )

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from forq_trio.drawing import charts, format
-from forq_trio.drawing.chart_views import ChartView, Line, make_chart
+from forq_trio.drawing.chart_views import ChartLine, ChartView, make_chart
 from forq_trio.drawing.unseen import visible
 from pyspark_forq.pipelines.report.facts import Facts, QueueFacts, Series
 
@@ -110,13 +110,13 @@ def flow_chart(queue: QueueFacts, title: str, flows: Mapping[str, str]) -> Chart
     lines = []
     for css, (name, word) in zip(("ln-a", "ln-b"), flows.items(), strict=True):
         series = queue.series.get(name, nothing)
-        lines.append(Line(css, word, series, format.rate(_mean(series.values))))
+        lines.append(ChartLine(css, word, series, format.rate(_mean(series.values))))
     return _chart("flow", title, "rate", lines)
 
 
 def backlog_chart(queue: QueueFacts) -> ChartView:
     """How many messages the queue held."""
-    line = Line("ln-a", "at the end", queue.series["backlog"], format.figure(queue.backlog_end))
+    line = ChartLine("ln-a", "at the end", queue.series["backlog"], format.figure(queue.backlog_end))
     return _chart("backlog", "Backlog", "count", [line], filled=True)
 
 
@@ -124,7 +124,7 @@ def latency_chart(queue: QueueFacts, measure: str) -> ChartView:
     """Percentiles of one of MEASURES."""
     nothing, latency = _nothing(queue), queue.latency.get(measure)
     lines = [
-        Line(
+        ChartLine(
             css,
             name,
             queue.series.get(f"{measure} {name}", nothing),
@@ -135,7 +135,7 @@ def latency_chart(queue: QueueFacts, measure: str) -> ChartView:
     return _chart("latency", MEASURES[measure], "seconds", lines)
 
 
-def _chart(key: str, title: str, unit: str, lines: Sequence[Line], *, filled: bool = False) -> ChartView:
+def _chart(key: str, title: str, unit: str, lines: Sequence[ChartLine], *, filled: bool = False) -> ChartView:
     barred = len(lines[0].series.values) <= charts.BARS_MAX
     return make_chart(key, title, unit, lines, filled=filled, barred=barred)
 

@@ -10,7 +10,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Key
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import TooManyQueues
-from forq_trio.model.holders import HOLDER, Holder, Kind
+from forq_trio.model.holders import HOLDER, Holder, HolderKind
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.quotas import Quota
 from forq_trio.model.schedules import NewSchedule
@@ -34,7 +34,7 @@ async def test_what_is_used_in_all_and_by_one_key(broker: Broker):
     assert found["consumers"] == Quota("consumers", 3, limits.CONSUMERS_MAX, 2, limits.CONSUMERS_A_KEY_MAX)
     assert found["stages"] == Quota("stages", 1, limits.STAGES_MAX, 1, limits.STAGES_A_KEY_MAX)
     assert found["apps"] == Quota("apps", 2, limits.APPS_MAX, 1, limits.APPS_A_KEY_MAX)
-    with_token = HOLDER.set(Holder(Kind.TOKEN, "t"))
+    with_token = HOLDER.set(Holder(HolderKind.TOKEN, "t"))
     await broker.save_schedule("s", NewSchedule(queue="q", content="x", every="1h"))
     HOLDER.reset(with_token)
     await broker.save_schedule("t", NewSchedule(queue="q", content="x", every="1h"))
@@ -61,7 +61,7 @@ async def test_what_is_used_in_all_and_by_one_key(broker: Broker):
 def narrow(monkeypatch) -> Iterator[None]:
     """The test runs for an access token that may make one queue."""
     monkeypatch.setattr(limits, "QUEUES_A_TOKEN_MAX", 1)
-    token = HOLDER.set(Holder(Kind.TOKEN, "narrow"))
+    token = HOLDER.set(Holder(HolderKind.TOKEN, "narrow"))
     yield
     HOLDER.reset(token)
 
@@ -73,9 +73,9 @@ async def test_a_token_makes_a_share_of_the_queues(broker: Broker, narrow, url, 
         await broker.produce("b", "x")
     quota = next(quota for quota in quotas_of(broker) if quota.name == "queues")
     assert quota == Quota("queues", 1, limits.QUEUES_MAX, 1, limits.QUEUES_A_TOKEN_MAX)
-    HOLDER.set(Holder(Kind.TOKEN, "other"))
+    HOLDER.set(Holder(HolderKind.TOKEN, "other"))
     await broker.produce("b", "x")
-    HOLDER.set(Holder(Kind.OWNER, ""))
+    HOLDER.set(Holder(HolderKind.OWNER, ""))
     for queue in "cde":
         await broker.produce(queue, "x")
     assert broker.known.queue_names() == ["a", "b", "c", "d", "e"]

@@ -17,7 +17,7 @@ from forq_trio.model.errors import (
     ScheduleExists,
     ScheduleNotFound,
 )
-from forq_trio.model.holders import HOLDER, Holder, Kind
+from forq_trio.model.holders import HOLDER, Holder, HolderKind
 from forq_trio.model.schedules import ChangedSchedule, NewSchedule, NextRun, Timing
 from forq_trio.model.values import seen
 from support.actors import T0
@@ -57,7 +57,7 @@ async def test_a_run_by_hand(broker) -> None:
 
 
 async def test_a_token_is_named_as_the_maker(broker) -> None:
-    HOLDER.set(Holder(Kind.TOKEN, "nightly"))
+    HOLDER.set(Holder(HolderKind.TOKEN, "nightly"))
     saved = await broker.save_schedule("s", HOURLY)
     assert saved.made_by == "nightly"
     assert (await broker.pause_schedule("s")).paused_by == "nightly"

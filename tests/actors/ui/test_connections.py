@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.ui.connections import Connections, Place
+from forq_trio.ui.connections import ConnectionPlace, UiConnections
 from forq_trio.ui.viewer import Viewer
 from support.access import access_token
 
@@ -15,9 +15,9 @@ SESSIONS_MAX = limits.UI_CONNECTIONS_MAX - limits.UI_KEYLESS_CONNECTIONS_MAX
 class Client:
     """Opens connections; `cut` is which of them were ended, by number."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: UiConnections) -> None:
         self._connections = connections
-        self.places: list[Place] = []
+        self.places: list[ConnectionPlace] = []
         self.cut: list[int] = []
 
     def open(
@@ -46,8 +46,8 @@ def session(name: str, token: str | None = None) -> Viewer:
 
 
 @pytest.fixture
-def connections() -> Connections:
-    return Connections()
+def connections() -> UiConnections:
+    return UiConnections()
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_the_oldest_is_the_one_without_a_request_for_longest(client, connections
 
 
 def test_where_all_wait_the_address_with_most_gives_up_one():
-    connections = Connections(16)
+    connections = UiConnections(16)
     client = Client(connections)
     assert client.open("a", count=2, busy=True) == 2
     assert client.open("b", count=2, busy=True) == 2
@@ -156,7 +156,7 @@ def test_a_connection_that_was_ended_begins_nothing(client, connections):
 
 
 def test_where_few_fit_all_bounds_are_lower_and_nobody_has_all_of_a_kind() -> None:
-    connections = Connections(16)
+    connections = UiConnections(16)
     client = Client(connections)
     assert client.open("one", count=8, busy=True) == 2
     assert client.open("two", count=8, busy=True) == 2
@@ -175,6 +175,6 @@ def test_where_few_fit_all_bounds_are_lower_and_nobody_has_all_of_a_kind() -> No
 
 
 def test_where_one_fits_there_is_one() -> None:
-    client = Client(Connections(1))
+    client = Client(UiConnections(1))
     assert client.open() == 1
     assert client.open(viewer=session("s")) == 1

@@ -7,7 +7,7 @@ import trio
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.budget import Budget
-from forq_trio.ui.request_reader import Arrived, Refused, RequestReader
+from forq_trio.ui.request_reader import Arrived, RequestReader, RequestRefused
 from forq_trio.ui.viewer import Viewer
 from support.access import access_token
 from support.actors import elapse
@@ -60,7 +60,7 @@ class Wire:
 
     async def refused(self) -> int:
         """The status by which the next request is refused."""
-        with pytest.raises(Refused) as raised:
+        with pytest.raises(RequestRefused) as raised:
             await self.reader.next()
         self.reader.release()
         return raised.value.status

@@ -5,13 +5,13 @@ from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model.commands import Claim
 from forq_trio.model.errors import Overloaded
-from forq_trio.model.holders import HOLDER, OWNER, Holder, Kind
+from forq_trio.model.holders import HOLDER, OWNER, Holder, HolderKind
 from support.actors import SlowCommit, in_a_thread, running_writer
 from support.words import Pending, send
 
-TOKEN = Holder(Kind.TOKEN, "narrow")
-OTHER = Holder(Kind.TOKEN, "other")
-KEYLESS = Holder(Kind.ADDRESS, "192.0.2.1")
+TOKEN = Holder(HolderKind.TOKEN, "narrow")
+OTHER = Holder(HolderKind.TOKEN, "other")
+KEYLESS = Holder(HolderKind.ADDRESS, "192.0.2.1")
 
 
 class Callers:

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, MessageNotFound, OutOfRange, Scope
-from forq_trio.client.http1 import Answer, Request
+from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.http.message import Response
 from forq_trio.jobs.retention import trim_log
 from forq_trio.model.limits import WAIT_MS_MAX
@@ -204,11 +204,11 @@ class InProcess:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(self, request: ClientRequest) -> HttpAnswer:
         headers = {name.lower().encode(): value.encode() for name, value in request.headers}
         answer = await self._api.call(request.method, request.path, request.content, headers)
         named = {name.decode().lower(): value.decode() for name, value in answer.headers}
-        return Answer(answer.status, named, answer.body)
+        return HttpAnswer(answer.status, named, answer.body)
 
     def close(self) -> None:
         pass

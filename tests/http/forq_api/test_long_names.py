@@ -10,7 +10,7 @@ from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.body_errors import did_you_mean
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.sends import read_message, split_messages
-from forq_trio.wire.consumers import OpenConsumer
+from forq_trio.wire.consumers import OpenConsumerRequest
 
 LONG = 200_000
 NAME = b'"' + b"a" * LONG + b'":1'
@@ -42,7 +42,7 @@ def refused(read: Callable[[bytes], Any], body: bytes) -> Refused:
     "read",
     [
         split_messages,
-        BodyReader(OpenConsumer),
+        BodyReader(OpenConsumerRequest),
         lambda body: read_message(b'{"content":"x","priority":1,' + body[1:]),
     ],
 )
@@ -68,5 +68,5 @@ def test_there_is_no_hint_at_a_long_name():
 
 
 def test_only_the_beginning_of_a_long_form_is_looked_at():
-    assert "form data" in refused(BodyReader(OpenConsumer), b"content=" + b"a" * LONG).view.message
-    assert "form data" not in refused(BodyReader(OpenConsumer), b"a" * LONG + b"=1").view.message
+    assert "form data" in refused(BodyReader(OpenConsumerRequest), b"content=" + b"a" * LONG).view.message
+    assert "form data" not in refused(BodyReader(OpenConsumerRequest), b"a" * LONG + b"=1").view.message

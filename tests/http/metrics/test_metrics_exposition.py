@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotHolder
 from forq_trio.model.messages import QueueCounts
@@ -63,7 +63,7 @@ def test_commits_have_their_histograms_without_labels() -> None:
 
 def test_a_histogram_that_moves_is_written_anew() -> None:
     counters = Counters()
-    metrics = Metrics(counters, Gauges())
+    metrics = MetricsPage(counters, Gauges())
     for expected in (1, 2):
         counters.record_durations({("wait", "q"): [5]})
         for _ in range(2):
@@ -95,7 +95,7 @@ def test_waiting_consumers_and_calls_are_asked_for_at_the_scrape() -> None:
     counters = Counters()
     parked: dict[str, list[str]] = {}
     waiting_calls = 0
-    metrics = Metrics(counters, Gauges(parked=parked, inbox_calls=lambda: waiting_calls))
+    metrics = MetricsPage(counters, Gauges(parked=parked, inbox_calls=lambda: waiting_calls))
     counters.refresh_counts({"known": QueueCounts()})
     before = samples_of(metrics.render())
     parked["new"] = ["one", "two"]
@@ -173,7 +173,7 @@ def busy_tally() -> tuple[Counters, Gauges]:
 
 def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor_time() -> None:
     counters, gauges = busy_tally()
-    metrics = Metrics(counters, gauges)
+    metrics = MetricsPage(counters, gauges)
     seconds = []
     for _ in range(5):
         counters.record_durations({(kind, queue): [1] for kind, (queue, _) in counters.durations})

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.model.budget import Budget
 from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.database_state import DatabaseReading, DatabaseState
@@ -168,7 +168,7 @@ def full_tally() -> tuple[Counters, Gauges]:
 
 
 def test_f11_forqs_own_series_are_byte_for_byte_what_they_were() -> None:
-    assert Metrics(*full_tally()).render().decode().startswith(FORQ)
+    assert MetricsPage(*full_tally()).render().decode().startswith(FORQ)
 
 
 def test_our_names_and_labels_stay() -> None:

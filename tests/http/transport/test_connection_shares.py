@@ -5,17 +5,17 @@ import trio
 import trio.testing
 
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.connections import Connections
+from forq_trio.http.transport.connections import OpenConnections
 from forq_trio.http.transport.http2 import frames
 from forq_trio.model import limits
 from forq_trio.model.budget import Share
-from forq_trio.model.holders import OWNER, Holder, Kind
+from forq_trio.model.holders import OWNER, Holder, HolderKind
 from support.transport import get, running
 
 from .test_http2_rules import SETTINGS, frames_behind, number, request
 from .test_shares import KEY, admit
 
-TOKEN = Holder(Kind.TOKEN, "one")
+TOKEN = Holder(HolderKind.TOKEN, "one")
 LATER = limits.KEYLESS_CONNECTION_SECONDS
 
 
@@ -29,7 +29,7 @@ class Cut:
         self.is_cut = True
 
 
-def opened(connections: Connections[Cut], count: int, client: str, now: float = 0.0) -> list[Cut]:
+def opened(connections: OpenConnections[Cut], count: int, client: str, now: float = 0.0) -> list[Cut]:
     """As many connections from this address as it may have, up to `count`."""
     found = []
     for _ in range(count):
@@ -40,16 +40,16 @@ def opened(connections: Connections[Cut], count: int, client: str, now: float = 
 
 
 def test_an_address_has_half_and_this_machine_all():
-    assert len(opened(Connections(10), 20, "192.0.2.1")) == 5
-    assert len(opened(Connections(10), 20, "127.0.0.1")) == 10
-    connections: Connections[Cut] = Connections(10)
+    assert len(opened(OpenConnections(10), 20, "192.0.2.1")) == 5
+    assert len(opened(OpenConnections(10), 20, "127.0.0.1")) == 10
+    connections: OpenConnections[Cut] = OpenConnections(10)
     opened(connections, 20, "2001:db8::1")
     assert not connections.admit("2001:db8::2", 0.0)
     assert connections.admit("2001:db8:0:1::1", 0.0)
 
 
 def test_the_keyless_connection_that_is_open_longest_is_replaced_and_none_with_a_key():
-    connections: Connections[Cut] = Connections(3)
+    connections: OpenConnections[Cut] = OpenConnections(3)
     first, second, third = opened(connections, 3, "127.0.0.1")
     connections.show(first, TOKEN)
     assert not connections.admit("192.0.2.1", LATER / 2)
@@ -63,7 +63,7 @@ def test_the_keyless_connection_that_is_open_longest_is_replaced_and_none_with_a
 
 
 def test_a_token_has_no_more_than_its_share():
-    connections: Connections[Cut] = Connections(9)
+    connections: OpenConnections[Cut] = OpenConnections(9)
     held = [connections.show(each, TOKEN) for each in opened(connections, 9, "127.0.0.1")]
     assert held.count(True) == 6
     assert connections.budget.refused == {Share.TOKEN: 3}

@@ -6,13 +6,13 @@ import pytest
 import trio
 
 from forq_trio.http.message import NO_CONTENT, Request
-from forq_trio.http.transport.connection import Connection
+from forq_trio.http.transport.connection import HttpConnection
 from forq_trio.http.transport.disconnects import DisconnectWatch
 from forq_trio.http.transport.h1 import RequestParser
 from forq_trio.http.transport.http1_connection import Http1Connection
 from support.transport import get, running
 
-KINDS = (Connection, Http1Connection, RequestParser, DisconnectWatch, Request)
+KINDS = (HttpConnection, Http1Connection, RequestParser, DisconnectWatch, Request)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.http2 import frames
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget, Share
-from forq_trio.model.holders import OWNER, Holder, Kind, at_address, network
+from forq_trio.model.holders import OWNER, Holder, HolderKind, at_address, network
 from support.transport import get, post, running
 
 from .test_http2 import frame
@@ -18,7 +18,7 @@ from .test_http2_bounds import with_long_heads
 from .test_http2_rules import PING, PSEUDO, SETTINGS, frames_behind, status
 
 KEY = b"x-api-key"
-ONE, OTHER = Holder(Kind.TOKEN, "one"), Holder(Kind.TOKEN, "other")
+ONE, OTHER = Holder(HolderKind.TOKEN, "one"), Holder(HolderKind.TOKEN, "other")
 HERE, THERE = at_address("192.0.2.1"), at_address("192.0.2.2")
 BODY = b"x" * 60_000
 
@@ -28,7 +28,7 @@ def admit(request: Request) -> Response | None:
     key = request.headers.get(KEY)
     if key is None:
         return Response(401, b"no key")
-    request.holder = OWNER if key == b"owner" else Holder(Kind.TOKEN, key.decode())
+    request.holder = OWNER if key == b"owner" else Holder(HolderKind.TOKEN, key.decode())
     return None
 
 
@@ -45,7 +45,7 @@ def test_nobody_but_the_owner_may_use_up_a_budget():
     budget = Budget(1_200)
     assert most(budget, ONE) == 800
     assert most(budget, OTHER) == 266
-    assert most(budget, Holder(Kind.TOKEN, "late")) == 89
+    assert most(budget, Holder(HolderKind.TOKEN, "late")) == 89
     assert most(budget, OWNER) == 45
     assert budget.used == 1_200
     assert budget.refused[Share.TOKEN] == 3

@@ -27,7 +27,7 @@ from forq_trio.model.commands import (
     PutBack,
     SettleLease,
 )
-from forq_trio.model.consumers import Consumer, Settling
+from forq_trio.model.consumers import PipelineConsumer, Settling
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.limits import KIB, MIB
 from forq_trio.model.logs import LogName
@@ -115,7 +115,7 @@ class Server:
             assert await self.writer.execute(ack(held)) == (True,)
         await all_idle()
 
-    async def lease(self, number: int = 1) -> Consumer:
+    async def lease(self, number: int = 1) -> PipelineConsumer:
         """Lease all that is ready to a consumer."""
         if number == 1:
             await self.writer.execute(OpenConsumer("q", "spark", IDLE_MS))

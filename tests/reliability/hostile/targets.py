@@ -35,7 +35,7 @@ from forq_trio.model.errors import CallerError
 from forq_trio.model.forq_error import REASONS
 from forq_trio.model.schedules import Timing
 from forq_trio.schedules.cron import check_cron
-from forq_trio.schedules.times import Runs, check_timing
+from forq_trio.schedules.times import NominalTimes, check_timing
 from support.forq_api import make_request
 
 from .whole_app import SECONDS_MAX, SECRET, WholeApp, check_answers, exchange, open_whole_app
@@ -119,7 +119,7 @@ def _body_reader(body: Any) -> Target:
 
 
 def _sasquatch_reader(body: Any) -> Target:
-    read = sasquatch_bodies.BodyReader(body, 10_000)
+    read = sasquatch_bodies.SasquatchBodyReader(body, 10_000)
 
     def check(raw: bytes) -> None:
         read(make_request("POST", "/", raw))
@@ -145,7 +145,7 @@ def _check_timing(raw: bytes) -> None:
     """One that is valid has runs, or none, without an error."""
     timing = BodyReader(Timing)(raw)
     check_timing(timing)
-    Runs(timing, 0).next(0, 2)
+    NominalTimes(timing, 0).next(0, 2)
 
 
 def _number(text: str) -> None:
@@ -179,7 +179,7 @@ READERS: dict[str, Target] = {
     "Forq batch": lambda raw: [sends.read_our_message(each) for each in sends.split_messages(raw)] and None,
     "Sasquatch send": _sasquatch_reader(sasquatch_bodies.SendRequest),
     "Sasquatch batch": _sasquatch_reader(sasquatch_bodies.SendBatchRequest),
-    "Sasquatch receive": _sasquatch_reader(sasquatch_bodies.ReceiveRequest),
+    "Sasquatch receive": _sasquatch_reader(sasquatch_bodies.SasquatchReceive),
     "Sasquatch handles": _sasquatch_reader(sasquatch_bodies.HandlesRequest),
     "Sasquatch queue": _sasquatch_reader(sasquatch_bodies.QueueRequest),
     "receipt": _text(_check_receipt),

@@ -19,8 +19,8 @@ from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.connection import Connection
-from forq_trio.http.transport.connections import Connections
+from forq_trio.http.transport.connection import HttpConnection
+from forq_trio.http.transport.connections import OpenConnections
 from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
@@ -135,8 +135,8 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         transport_answer,
     )
     ours, theirs = socket_pair()
-    connections: Connections[Connection] = Connections(1)
-    connection = Connection(services, SocketWire(theirs), "192.0.2.1", connections)
+    connections: OpenConnections[HttpConnection] = OpenConnections(1)
+    connection = HttpConnection(services, SocketWire(theirs), "192.0.2.1", connections)
     connections.add(connection, "192.0.2.1", 0.0)
 
     async def send(stream: trio.SocketStream) -> None:

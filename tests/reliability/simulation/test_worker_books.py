@@ -3,7 +3,7 @@
 import anyio
 
 from forq_trio.worker.jobs import Job
-from forq_trio.worker.leases import Leases
+from forq_trio.worker.leases import JobLeases
 from forq_trio.worker.loop import QueueLoop
 from forq_trio.worker.outcomes import ACK
 from forq_trio.worker.slots import Slots
@@ -26,7 +26,7 @@ def violated() -> str:
 
 
 def test_leases_whose_ends_nobody_notices(monkeypatch) -> None:
-    monkeypatch.setattr(Leases, "end_of_new", lambda self: anyio.current_time() + 1e6)
+    monkeypatch.setattr(JobLeases, "end_of_new", lambda self: anyio.current_time() + 1e6)
     monkeypatch.setattr(Job, "end_at", lambda self, ends_at: None)
     monkeypatch.setattr(Job, "lose", lambda self: None)
     assert "without its lease" in violated()

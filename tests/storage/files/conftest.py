@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from forq_trio.storage.sqlite.files.open import Database, open_database
+from forq_trio.storage.sqlite.files.open import LockedFile, open_database
 from support import old_files
 from support.old_files import Row
 
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def database(path: str) -> Iterator[Database]:
+def database(path: str) -> Iterator[LockedFile]:
     """An open, empty database of ours."""
     opened = open_database(path, "full")
     yield opened

@@ -9,7 +9,7 @@ import pytest
 from forq_trio.storage.postgres import connecting, connection
 from forq_trio.storage.postgres.connecting import NotConnected, connect
 from forq_trio.storage.postgres.failures import DatabaseFailed
-from forq_trio.storage.postgres.open import Address
+from forq_trio.storage.postgres.open import DatabaseAddress
 from support.database_proxy import ANSWERED, Fault, database_proxy
 
 READY = b"Z\0\0\0\5I"
@@ -117,6 +117,6 @@ def test_a_server_that_falls_silent_after_it_took_the_connection_is_given_up(pos
     with database_proxy(postgres.url()) as proxy:
         proxy.faults.append(Fault(ANSWERED, READY, len(READY), silent=True))
         with pytest.raises(DatabaseFailed, match="does not answer"):
-            Address(proxy.url).connect()
+            DatabaseAddress(proxy.url).connect()
         assert proxy.hit == 1
-        Address(proxy.url).connect().close()
+        DatabaseAddress(proxy.url).connect().close()

@@ -6,7 +6,7 @@ import pytest
 
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import DatabaseFailed
-from forq_trio.storage.postgres.open import Address, open_writer
+from forq_trio.storage.postgres.open import DatabaseAddress, open_writer
 from support.batches import do
 from support.words import send
 
@@ -15,7 +15,7 @@ from support.words import send
 def connection(open_one, empty_tables):
     """A connection to a database with a message, whose waits are counted."""
     do(open_one(), send("x"))
-    with closing(open_writer(Address(empty_tables))) as connection:
+    with closing(open_writer(DatabaseAddress(empty_tables))) as connection:
         yield connection
 
 

@@ -19,7 +19,7 @@ from forq_trio.model.commands import (
     ProduceMany,
     Publish,
     Purge,
-    Purged,
+    PurgeStep,
     RedrivePolicy,
     RevokeToken,
     SaveSchedule,
@@ -294,5 +294,5 @@ def test_a_purge_of_many_is_seen_by_both(open_one):
     a, b = open_one(), open_one()
     for _ in range(3):
         do(a, send())
-    assert do(b, Purge("q")) == Purged(3, None)
+    assert do(b, Purge("q")) == PurgeStep(3, None)
     assert do(a, claim()) == ()

@@ -17,7 +17,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.storage.postgres.connection import PgConnection
-from forq_trio.storage.postgres.open import SESSION, Address
+from forq_trio.storage.postgres.open import SESSION, DatabaseAddress
 from support.batches import do
 from support.pgbouncer import through
 from support.words import ack, claim, send
@@ -35,7 +35,10 @@ def shown_by(connection: PgConnection, name: str) -> str:
 
 
 def test_each_transaction_has_our_settings_and_leaves_none_behind(postgres, database):
-    with postgres.pool("transaction") as pool, closing(Address(through(pool, database)).connect()) as ours:
+    with (
+        postgres.pool("transaction") as pool,
+        closing(DatabaseAddress(through(pool, database)).connect()) as ours,
+    ):
         assert ours.pooled
         ours.query("begin")
         shown = {name: shown_by(ours, name) for name in SESSION}
@@ -61,7 +64,7 @@ def prepared_by(connection: PgConnection) -> str:
 def test_a_pool_that_passes_process_numbers_on_is_told_by_the_url(database, replica):
     """Without a pool, all that a session would keep is seen."""
     for url, is_pool in ((database, False), (told_pooled(database), True)):
-        with closing(Address(url).connect(replica=replica)) as ours:
+        with closing(DatabaseAddress(url).connect(replica=replica)) as ours:
             assert ours.pooled is is_pool
             for _ in range(2):
                 ours.query("begin")
@@ -108,7 +111,7 @@ def test_the_option_of_a_url_is_ours(given, read):
 
 def test_another_value_of_the_option_is_refused_by_name():
     with pytest.raises(StorageOpenError, match=r"cannot be read: .*pooled"):
-        Address("postgresql://db/q?pooled=on")
+        DatabaseAddress("postgresql://db/q?pooled=on")
 
 
 def test_three_processes_share_a_pool_smaller_than_their_connections(postgres, database):

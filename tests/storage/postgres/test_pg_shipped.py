@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from forq_trio.model.access import AccessToken, Digest, Scope
-from forq_trio.model.consumers import Consumer, ConsumerTotals, NumberedLease, Settling
+from forq_trio.model.consumers import ConsumerTotals, NumberedLease, PipelineConsumer, Settling
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.logs import Log
 from forq_trio.model.messages import QueueCounts
@@ -49,7 +49,7 @@ VALUES: dict[str, Any] = {
     "redrives": {"1": redrive_task(), "2": None},
     "consumers": (
         {
-            "c": Consumer(
+            "c": PipelineConsumer(
                 queue="q",
                 name="c",
                 open=NumberedLease(2, 1, 1, 1, 1),

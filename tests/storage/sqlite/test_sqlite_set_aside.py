@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Claim, Configure, ProduceMany, Purge, Purged, Sweep, SweepKind
+from forq_trio.model.commands import Claim, Configure, ProduceMany, Purge, PurgeStep, Sweep, SweepKind
 from forq_trio.model.errors import CommandRefused
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import SettingsChange
@@ -245,7 +245,7 @@ def test_a_purge_removes_all_others(engine: SqliteEngine) -> None:
         do(engine, send(content))
     engine._database.connection.execute("UPDATE messages SET status = 7 WHERE content = 'bad'")
     engine._database.connection.execute("UPDATE messages SET bytes = 'many' WHERE content = 'worse'")
-    assert do(engine, Purge("q")) == Purged(1, None)
+    assert do(engine, Purge("q")) == PurgeStep(1, None)
     assert engine._database.connection.execute("SELECT content FROM messages").fetchall() == [
         ("bad",),
         ("worse",),
@@ -256,7 +256,7 @@ def test_absurd_sizes_do_not_end_the_writer(engine: SqliteEngine) -> None:
     for content in ("bad", "bad"):
         do(engine, send(content))
     engine._database.connection.execute("UPDATE messages SET bytes = ?", (-(2**62) * 2,))
-    assert do(engine, Purge("q")) == Purged(2, None)
+    assert do(engine, Purge("q")) == PurgeStep(2, None)
 
 
 def test_whoever_looks_sees_the_rest_of_it_and_all_others(tmp_path) -> None:

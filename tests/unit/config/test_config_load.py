@@ -10,7 +10,7 @@ import pytest
 from forq_trio.config.errors import ConfigError
 from forq_trio.config.load import DEFAULT, load, load_db_path
 from forq_trio.config.settings import SETTINGS, default_db_path
-from forq_trio.config.values import Address
+from forq_trio.config.values import HostPort
 from support.config_problems import MINIMAL, OTHER_SECRET, SECRET, file_with, problems
 
 
@@ -18,7 +18,7 @@ def test_defaults_need_nothing_but_the_secret():
     loaded = load(environ=MINIMAL)
     config = loaded.config
     assert config.auth_secret == SECRET
-    assert (config.api_addr, config.ui_addr) == (Address("localhost", 8080), Address("localhost", 8081))
+    assert (config.api_addr, config.ui_addr) == (HostPort("localhost", 8080), HostPort("localhost", 8081))
     assert (config.queue_ttl_hours, config.dlq_ttl_hours) == (24, 168)
     assert (config.env, config.durability, config.metrics_enabled) == ("pro", "full", False)
     assert config.db_path == default_db_path()

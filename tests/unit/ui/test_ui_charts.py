@@ -8,7 +8,7 @@ import pytest
 from markupsafe import Markup
 
 from forq_trio.drawing import charts
-from forq_trio.drawing.chart_views import Line, make_chart
+from forq_trio.drawing.chart_views import ChartLine, make_chart
 
 
 class Series(NamedTuple):
@@ -64,7 +64,7 @@ def test_a_ring_shows_the_share_that_is_left(share, drawn):
 
 def test_a_chart_has_its_values_for_the_readout():
     series = Series(1_000, 5_000, (None,) * 60 + (1.23456, 7.0) * 30)
-    view = make_chart("k", "Messages", "rate", [Line("ln-a", "Sent", series, "7.0")])
+    view = make_chart("k", "Messages", "rate", [ChartLine("ln-a", "Sent", series, "7.0")])
     values = json.loads(view.values)
     assert values["start"] == 1_000
     assert values["lines"][0][1][60:62] == [1.23, 7.0]
@@ -84,4 +84,4 @@ def test_a_chart_has_its_values_for_the_readout():
 )
 def test_an_axis_of_times_has_round_labels_in_one_unit(highest, axis):
     series = Series(0, 1, (float(highest),) * 120)
-    assert make_chart("k", "Oldest", "seconds", [Line("ln-a", "a", series, "")]).axis == axis
+    assert make_chart("k", "Oldest", "seconds", [ChartLine("ln-a", "a", series, "")]).axis == axis

@@ -10,7 +10,7 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.ui import curl, send_form, settings_form
 from forq_trio.ui.pages.emptying import is_about
 from forq_trio.ui.pages.jump import NAMES_MAX, names_with
-from forq_trio.ui.pages.message_list import Listed, marked, read_listed, read_query
+from forq_trio.ui.pages.message_list import ListedMessages, marked, read_listed, read_query
 from forq_trio.ui.settings_words import default_ones, set_ones
 from support.settings import EVERYTHING
 
@@ -213,19 +213,21 @@ def test_a_mistake_in_a_message_is_named(typed, field) -> None:
 
 def test_a_query_is_an_id_an_attribute_or_text() -> None:
     id_ = "0199164B-4dea-78d9-9b4c-c699d5037962"
-    assert read_query(Listed(q=id_)).id == id_.lower()
-    assert read_query(Listed(q="tenant: acme", state="held")).filter == MessageFilter(
+    assert read_query(ListedMessages(q=id_)).id == id_.lower()
+    assert read_query(ListedMessages(q="tenant: acme", state="held")).filter == MessageFilter(
         attributes={"tenant": "acme"}, status=Status.HELD
     )
     for text in ('{"tenant":"acme"}', "https://example.org", "acme", "a b:c"):
-        assert read_query(Listed(q=text)).filter == MessageFilter(text=text)
-    assert read_query(Listed(q="tenant:acme", as_text=True)).filter == MessageFilter(text="tenant:acme")
+        assert read_query(ListedMessages(q=text)).filter == MessageFilter(text=text)
+    assert read_query(ListedMessages(q="tenant:acme", as_text=True)).filter == MessageFilter(
+        text="tenant:acme"
+    )
 
 
 def test_the_url_of_a_list_is_read_whatever_it_says() -> None:
-    listed = Listed(state="held", q="a", cursor="5", shown=50, searched=10_000)
+    listed = ListedMessages(state="held", q="a", cursor="5", shown=50, searched=10_000)
     assert read_listed({**listed.query(), "cursor": "5", "shown": "50", "searched": "10000"}) == listed
-    assert read_listed({"state": "x", "shown": "-1", "searched": "٣", "as": "x"}) == Listed()
+    assert read_listed({"state": "x", "shown": "-1", "searched": "٣", "as": "x"}) == ListedMessages()
 
 
 def test_hits_are_marked_and_everything_is_escaped() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import Defaults, QueueSettings, Rate, RatePer, rules_of
-from forq_trio.ui.queue_limits import Held, Limits
+from forq_trio.ui.queue_limits import HoldUp, Limits
 
 NOW = 1_000_000
 RATE = Rate(5, 1_000)
@@ -33,9 +33,9 @@ def test_what_a_rate_holds_back() -> None:
         ("Turn of the last", "in 7 min 41 s"),
     ]
     assert [found.held("ready", place) for place in (1, 2, 6)] == [
-        Held("rate", "next"),
-        Held("rate", "320 ms"),
-        Held("rate", "1.1 s"),
+        HoldUp("rate", "next"),
+        HoldUp("rate", "320 ms"),
+        HoldUp("rate", "1.1 s"),
     ]
 
 
@@ -43,9 +43,9 @@ def test_a_rate_with_tokens_holds_back_what_comes_after_them() -> None:
     found = limits(QueueCounts(ready=9), EMPTY - 400, rate=RATE)
     assert found.facts()[1:] == [("Held by it", "7"), ("Next token", "now"), ("Turn of the last", "in 1.4 s")]
     assert [found.held("ready", place) for place in (1, 2, 3)] == [
-        Held("", "now"),
-        Held("", "now"),
-        Held("rate", "200 ms"),
+        HoldUp("", "now"),
+        HoldUp("", "now"),
+        HoldUp("rate", "200 ms"),
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_rate_of_groups_holds_what_is_held() -> None:
 def test_a_queue_that_is_full() -> None:
     found = limits(QueueCounts(ready=3, processing=40), EMPTY, rate=RATE, in_flight_max=40)
     assert found.facts()[-1] == ("In flight", "40 of 40")
-    assert found.held("ready", 1) == Held("queue", "–")
+    assert found.held("ready", 1) == HoldUp("queue", "–")
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_a_queue_that_is_full() -> None:
 def test_what_groups_hold_back(settings, by) -> None:
     found = limits(QueueCounts(held=7), **settings)
     assert ("Held by groups", "7") in found.facts()
-    assert found.held("held", 1) == Held(by, "–")
+    assert found.held("held", 1) == HoldUp(by, "–")

@@ -7,10 +7,10 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken, Scope
 from forq_trio.model.workers import HeldMessage, WorkerInfo, WorkerQueue, WorkerReport
-from forq_trio.ui.pages.workers import ROWS_A_PAGE, Wanted, listed, read_wanted, unnamed
+from forq_trio.ui.pages.workers import ROWS_A_PAGE, WantedWorkers, listed, read_wanted, unnamed
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.worker_directory import SeenWorkers, within
-from forq_trio.ui.worker_views import BUSY_MS, QueueLine, Totals, busiest, held_words, row_of, verdict
+from forq_trio.ui.worker_views import BUSY_MS, QueueLine, WorkerTotals, busiest, held_words, row_of, verdict
 
 NOW = 1_800_000_000_000
 SECOND = limits.SECOND_MS
@@ -39,7 +39,7 @@ def worker(number=1, *queues, name="w", host="h", silent=False, busy_ms=None, he
 
 
 def seen(*infos, viewer=OWNER):
-    rows, lines, totals = {}, {}, Totals()
+    rows, lines, totals = {}, {}, WorkerTotals()
     for info in infos:
         part_of_it = within(info, viewer)
         if part_of_it is None:
@@ -139,16 +139,16 @@ def test_the_list_is_filtered_ordered_and_cut_into_pages():
     late = worker(5_000, name="late", silent=True, heard_ms=20_000)
     later = worker(5_001, name="earlier-name", silent=True, heard_ms=90_000, host="Render-7")
     found = seen(*infos, late, later)
-    first = listed(found, Wanted())
+    first = listed(found, WantedWorkers())
     assert [row.name for row in first.rows[:3]] == ["earlier-name", "late", "w0001"]
     assert (len(first.rows), first.found) == (ROWS_A_PAGE, ROWS_A_PAGE + 4)
-    assert [row.name for row in listed(found, Wanted(page=2)).rows][-1] == "w0052"
-    assert [row.name for row in listed(found, Wanted("rENDER")).rows] == ["earlier-name"]
-    assert listed(found, Wanted("q")).found == ROWS_A_PAGE + 4, "by its queue"
-    by_queue = listed(found, Wanted(by="queue"))
+    assert [row.name for row in listed(found, WantedWorkers(page=2)).rows][-1] == "w0052"
+    assert [row.name for row in listed(found, WantedWorkers("rENDER")).rows] == ["earlier-name"]
+    assert listed(found, WantedWorkers("q")).found == ROWS_A_PAGE + 4, "by its queue"
+    by_queue = listed(found, WantedWorkers(by="queue"))
     assert ([line.queue for line in by_queue.lines], by_queue.keys) == (["q"], ["q"])
 
 
 @pytest.mark.parametrize("page", ["", "0", "-1", "x", "²", "9" * 99])
 def test_a_page_that_is_none_is_the_first(page):
-    assert read_wanted({"page": page, "by": "x"}) == Wanted()
+    assert read_wanted({"page": page, "by": "x"}) == WantedWorkers()

@@ -10,7 +10,7 @@ own.
 from forq_trio.http.message import Request, Response
 from forq_trio.http.transport.http2.frames import WINDOW_BYTES_DEFAULT, window_update_frame
 from forq_trio.http.transport.http2.output import Output
-from forq_trio.http.transport.http2.stream import Stream
+from forq_trio.http.transport.http2.stream import Http2Stream
 from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
 from forq_trio.model.budget import Share
@@ -42,14 +42,14 @@ class Bodies:
             self._window += more
             self._output.add(window_update_frame(0, more))
 
-    def open_window(self, stream: Stream) -> None:
+    def open_window(self, stream: Http2Stream) -> None:
         """Open the window of a stream again, on which more is to come."""
         if stream.receive_window < limits.HTTP2_STREAM_WINDOW_BYTES // 2:
             more = limits.HTTP2_STREAM_WINDOW_BYTES - stream.receive_window
             stream.receive_window += more
             self._output.add(window_update_frame(stream.id, more))
 
-    def admit(self, stream: Stream) -> Response | None:
+    def admit(self, stream: Http2Stream) -> Response | None:
         """Keep the head of a stream, or return the answer that refuses its request."""
         services, head = self._services, stream.head
         status = head.refused
@@ -67,7 +67,7 @@ class Bodies:
             status = self._keep(stream, head.size)
         return services.refuse(status, head.method, head.path) if status else None
 
-    def add(self, stream: Stream, content: bytes) -> int:
+    def add(self, stream: Http2Stream, content: bytes) -> int:
         """Add to the body of a stream; returns 0, or the status to refuse its request with."""
         refused = self._keep(stream, len(content))
         if not stream.body:
@@ -80,7 +80,7 @@ class Bodies:
             return 413
         return refused
 
-    def _keep(self, stream: Stream, more_bytes: int) -> int:
+    def _keep(self, stream: Http2Stream, more_bytes: int) -> int:
         self._bytes += more_bytes
         if not self._services.body_budget.change(stream.holder, more_bytes):
             return 503
@@ -89,7 +89,7 @@ class Bodies:
             return 503
         return 0
 
-    def release(self, stream: Stream) -> None:
+    def release(self, stream: Http2Stream) -> None:
         """The request of a stream is not needed any more."""
         kept_bytes = len(stream.body) + stream.head_bytes
         self._bytes -= kept_bytes

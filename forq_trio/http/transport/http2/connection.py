@@ -11,7 +11,7 @@ import trio
 
 from forq_trio.http.transport.http2.frames import ENHANCE_YOUR_CALM, INTERNAL_ERROR, ConnectionFault
 from forq_trio.http.transport.http2.protocol import Http2Protocol
-from forq_trio.http.transport.http2.stream import Stream
+from forq_trio.http.transport.http2.stream import Http2Stream
 from forq_trio.http.transport.owner import Owner
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, Wire
@@ -130,7 +130,7 @@ class Http2Connection:
         self._wake()
         return has_more
 
-    async def _answer(self, stream: Stream) -> None:
+    async def _answer(self, stream: Http2Stream) -> None:
         """Handle a request and hand its answer over to the sender."""
         services = self._services
         try:

@@ -21,7 +21,7 @@ from forq_trio.http.transport.http2.frames import (
     frame,
     frame_header,
 )
-from forq_trio.http.transport.http2.stream import Stream, Streams
+from forq_trio.http.transport.http2.stream import Http2Stream, Streams
 from forq_trio.http.transport.response_bytes import WITHOUT_BODY
 from forq_trio.model import limits
 
@@ -57,9 +57,9 @@ class Output:
         self._made_bytes = 0
         self._sent_bytes = 0
         # Streams whose answers have bytes left that their own windows allow, round-robin.
-        self._waiting: deque[Stream] = deque()
+        self._waiting: deque[Http2Stream] = deque()
         # Answers whose last frame was made and not sent, each with the number of its last byte.
-        self._unsent: deque[tuple[int, Stream]] = deque()
+        self._unsent: deque[tuple[int, Http2Stream]] = deque()
         self._announces_no_table = False
 
     @property
@@ -81,7 +81,7 @@ class Output:
         """The client has changed the size of the table that our header blocks might use."""
         self._announces_no_table = True
 
-    def answer(self, stream: Stream, response: Response) -> None:
+    def answer(self, stream: Http2Stream, response: Response) -> None:
         """Send the headers now and the body as the windows allow. The answer has been admitted to the budget.
 
         Raises ValueError if a header contains a line break.
@@ -110,7 +110,7 @@ class Output:
             kind, flags, block = CONTINUATION, 0, block[FRAME_BYTES_MAX:]
         self.add(frame(kind, flags | END_HEADERS, stream_id, block))
 
-    def resume(self, stream: Stream) -> None:
+    def resume(self, stream: Http2Stream) -> None:
         """The stream may have become able to send: it has an answer, or its window has grown."""
         if stream.rest and stream.send_window > 0 and not stream.is_waiting:
             stream.is_waiting = True
@@ -148,7 +148,7 @@ class Output:
             stream.on_unsent = None
             self._uncount(stream)
 
-    def lose(self, stream: Stream) -> None:
+    def lose(self, stream: Http2Stream) -> None:
         """The client will not get the whole answer of this stream."""
         self._uncount(stream)
         stream.lose()
@@ -165,14 +165,14 @@ class Output:
             self.lose(stream)
         self._unsent.clear()
 
-    def _end(self, stream: Stream) -> None:
+    def _end(self, stream: Http2Stream) -> None:
         """The last frame of an answer was made. The stream ends when the client has ended its side, too."""
         stream.is_made = True
         if stream.is_whole:
             self._streams.close(stream.id, by_reset=False)
         self._unsent.append((self._made_bytes, stream))
 
-    def _uncount(self, stream: Stream) -> None:
+    def _uncount(self, stream: Http2Stream) -> None:
         self._answer_budget.release(stream.holder, stream.answer_bytes)
         self.answer_bytes -= stream.answer_bytes
         stream.answer_bytes = 0

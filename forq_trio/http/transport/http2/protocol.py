@@ -22,8 +22,8 @@ from forq_trio.http.transport.http2.bodies import Bodies
 from forq_trio.http.transport.http2.frame_allowance import FrameAllowance
 from forq_trio.http.transport.http2.frames import ConnectionFault, StreamFault
 from forq_trio.http.transport.http2.output import Output
-from forq_trio.http.transport.http2.request_head import Head, check_trailers, read_head
-from forq_trio.http.transport.http2.stream import Stream, Streams
+from forq_trio.http.transport.http2.request_head import RequestHead, check_trailers, read_head
+from forq_trio.http.transport.http2.stream import Http2Stream, Streams
 from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
 
@@ -38,7 +38,7 @@ class Http2Protocol:
         config = services.config
         self.streams = Streams()
         self.output = Output(self.streams, services.answer_budget, services.block_encoder)
-        self.complete: list[Stream] = []
+        self.complete: list[Http2Stream] = []
         self.deadline = now + config.idle_seconds
         self.is_closing = False
         self._ends_when_idle = False
@@ -112,7 +112,7 @@ class Http2Protocol:
         self._time_headers(len(data) - offset, offset > begun)
         return False
 
-    def answer(self, stream: Stream, response: Response, now: float) -> None:
+    def answer(self, stream: Http2Stream, response: Response, now: float) -> None:
         """Answer a request that was in `complete`. Raises ValueError if a header contains a line break."""
         if stream.is_lost:
             if response.on_unsent is not None:
@@ -121,7 +121,7 @@ class Http2Protocol:
         self._allowance.earn(limits.HTTP2_ALLOWANCE_FRAMES_PER_ANSWER)
         self._answer(stream, response, now)
 
-    def end_handler(self, stream: Stream, now: float) -> None:
+    def end_handler(self, stream: Http2Stream, now: float) -> None:
         """The handler of a request that was in `complete` has ended, whether there is an answer or not."""
         self._running -= 1
         self.bodies.release(stream)
@@ -137,7 +137,7 @@ class Http2Protocol:
         self._allowance.earn(limits.HTTP2_ALLOWANCE_FRAMES_PER_DATA_FRAME * (self.output.data_frames - made))
         return data
 
-    def reset(self, stream: Stream, code: int) -> None:
+    def reset(self, stream: Http2Stream, code: int) -> None:
         """End a stream whose answer cannot be sent."""
         self._drop(stream, by_reset=True)
         self.output.add(frames.reset_frame(stream.id, code))
@@ -199,13 +199,13 @@ class Http2Protocol:
                 self.deadline = min(self.deadline, self._idle_since + self._config.idle_seconds)
         return False
 
-    def _reset_made(self, stream: Stream) -> None:
+    def _reset_made(self, stream: Http2Stream) -> None:
         self.streams.close(stream.id, by_reset=True)
         self.output.add(frames.reset_frame(stream.id, frames.NO_ERROR))
 
     # Answers.
 
-    def _answer(self, stream: Stream, response: Response, now: float) -> None:
+    def _answer(self, stream: Http2Stream, response: Response, now: float) -> None:
         services, head = self._services, stream.head
         response = services.answer_budget.admit(
             stream.holder, head.method, head.path, response, services.refuse, self.output.answer_bytes
@@ -220,11 +220,11 @@ class Http2Protocol:
         stream.deadline = now + self._config.send_seconds
         self.deadline = min(self.deadline, stream.deadline)
 
-    def _refuse(self, stream: Stream, status: int) -> None:
+    def _refuse(self, stream: Http2Stream, status: int) -> None:
         """Answer what the transport refuses by itself."""
         self._refuse_with(stream, self._services.refuse(status, stream.head.method, stream.head.path))
 
-    def _refuse_with(self, stream: Stream, response: Response) -> None:
+    def _refuse_with(self, stream: Http2Stream, response: Response) -> None:
         """Answer before the request is whole. The rest of it is read for `linger_seconds` and thrown away, because many
         clients do not see an answer that comes with a reset.
         """
@@ -244,7 +244,7 @@ class Http2Protocol:
         for stream in list(self.streams.open.values()):
             self._drop(stream, by_reset=True)
 
-    def _drop(self, stream: Stream, *, by_reset: bool) -> None:
+    def _drop(self, stream: Http2Stream, *, by_reset: bool) -> None:
         """The stream ends without its whole answer."""
         self.streams.close(stream.id, by_reset=by_reset)
         if not stream.is_whole:
@@ -324,9 +324,9 @@ class Http2Protocol:
                 raise StreamFault(frames.REFUSED_STREAM)
             self._open(stream_id, read_head(block.fields, self._config), block.is_last)
 
-    def _open(self, stream_id: int, head: Head, is_whole: bool) -> None:
+    def _open(self, stream_id: int, head: RequestHead, is_whole: bool) -> None:
         windows = limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window
-        stream = Stream(stream_id, head, self.bodies.holder, *windows, self._services.watchers.end_soon)
+        stream = Http2Stream(stream_id, head, self.bodies.holder, *windows, self._services.watchers.end_soon)
         self.streams.open[stream_id] = stream
         refused = self.bodies.admit(stream)
         if refused is not None:
@@ -342,7 +342,7 @@ class Http2Protocol:
             if head.asks_continue:
                 self.output.add_headers(stream_id, CONTINUE_BLOCK, is_last=False)
 
-    def _end_request(self, stream: Stream) -> None:
+    def _end_request(self, stream: Http2Stream) -> None:
         if stream.is_answered:  # it was refused
             stream.is_whole = True
             if stream.is_made:

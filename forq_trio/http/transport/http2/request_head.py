@@ -23,7 +23,7 @@ _OF_CONNECTIONS = frozenset(
 _FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 
 
-class Head(Struct):
+class RequestHead(Struct):
     """The head of a request. size: of its fields, as RFC 9113 counts them. body_bytes: its Content-Length, or None.
 
     refused: 0, or the status to answer.
@@ -39,7 +39,7 @@ class Head(Struct):
     refused: int = 0
 
 
-def read_head(fields: Fields, config: TransportConfig) -> Head:
+def read_head(fields: Fields, config: TransportConfig) -> RequestHead:
     """Raises StreamFault for what is malformed."""
     pseudo: dict[bytes, bytes] = {}
     headers: dict[bytes, bytes] = {}
@@ -62,7 +62,7 @@ def read_head(fields: Fields, config: TransportConfig) -> Head:
     _set_host(headers, pseudo.get(b":authority"))
     path, _, query = target.decode("latin-1").partition("?")
     size = sum([len(name) + len(value) for name, value in fields]) + len(fields) * _FIELD_OVERHEAD_BYTES
-    head = Head(method.decode(), path, query, headers, size)
+    head = RequestHead(method.decode(), path, query, headers, size)
     if b"content-length" in headers:
         head.body_bytes = _content_length(headers[b"content-length"])
     if b"expect" in headers:
@@ -116,7 +116,7 @@ def _content_length(value: bytes) -> int:
     return int(length)
 
 
-def _refused(head: Head, target: bytes, fields: Fields, config: TransportConfig) -> int:
+def _refused(head: RequestHead, target: bytes, fields: Fields, config: TransportConfig) -> int:
     if head.method == "CONNECT":
         return 501
     if len(target) > config.uri_bytes_max:

@@ -10,12 +10,12 @@ from typing import Self
 import trio
 
 from forq_trio.http.message import Request
-from forq_trio.http.transport.http2.request_head import Head
+from forq_trio.http.transport.http2.request_head import RequestHead
 from forq_trio.model import limits
 from forq_trio.model.holders import Holder
 
 
-class Stream(AbstractAsyncContextManager[None]):
+class Http2Stream(AbstractAsyncContextManager[None]):
     """A request and its answer. As a context manager it is `Request.cancelled_on_disconnect`.
 
     request: as admitted, until it is answered. holder: whose share it uses; it changes only before anything is counted.
@@ -54,7 +54,7 @@ class Stream(AbstractAsyncContextManager[None]):
     def __init__(
         self,
         stream_id: int,
-        head: Head,
+        head: RequestHead,
         holder: Holder,
         receive_window: int,
         send_window: int,
@@ -121,7 +121,7 @@ class Streams:
     __slots__ = ("_closed", "highest", "open")
 
     def __init__(self) -> None:
-        self.open: dict[int, Stream] = {}
+        self.open: dict[int, Http2Stream] = {}
         self.highest = 0
         self._closed: OrderedDict[int, bool] = OrderedDict()
 

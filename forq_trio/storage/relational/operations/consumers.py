@@ -15,11 +15,11 @@ from forq_trio.model.commands import (
     OpenConsumer,
     SettleLease,
 )
-from forq_trio.model.consumers import Consumer, Settling, consumer_key
+from forq_trio.model.consumers import PipelineConsumer, Settling, consumer_key
 from forq_trio.model.errors import CallerError, ForqError, LeasesFull
 from forq_trio.storage import consumers as rules
 from forq_trio.storage.allowance import Allowance, Step
-from forq_trio.storage.consumers import Line, encode_lines
+from forq_trio.storage.consumers import PageLine, encode_lines
 from forq_trio.storage.engine import CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
 from forq_trio.storage.relational.operations.claim_filter import (
     Terms,
@@ -54,7 +54,7 @@ from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import after_release, uncounted, waited_ms
 from forq_trio.storage.transitions import PROCESSING, READY
 
-Leased = tuple[ReadyRow, Line]
+Leased = tuple[ReadyRow, PageLine]
 CommandT = TypeVar("CommandT")
 OutcomeT = TypeVar("OutcomeT")
 
@@ -83,7 +83,7 @@ def _refusing(
 
 @operation_on_each(OpenConsumer, changes=lambda _, command: [command.queue])
 @_refusing
-def open_one(tx: Transaction, command: OpenConsumer) -> Consumer:
+def open_one(tx: Transaction, command: OpenConsumer) -> PipelineConsumer:
     return _save(
         tx, rules.opened(tx.consumers, tx.consumers.totals, command, tx.now_ms, partial(_numbers_of, tx))
     )
@@ -96,7 +96,7 @@ def _numbers_of(tx: Transaction, key: str) -> rules.ForgottenNumbers | None:
 
 @operation_on_each(LeaseMessages, changes=lambda _, command: [command.queue])
 @_refusing
-def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+def lease(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | Deferred:
     """Pages of a lease, as many as the allowance lets."""
     if tx.allowances.used_up(Step.LEASE):
         return DEFERRED
@@ -113,7 +113,7 @@ def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     return consumer
 
 
-def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+def _lease_page(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | Deferred:
     queue = command.queue
     filling = rules.lease_to_fill(tx.consumers, command, tx.now_ms)
     if filling is None:
@@ -207,9 +207,9 @@ def _checked(queue: str, row: ReadyRow) -> Leased:
     return row, _line(queue, row)
 
 
-def _line(queue: str, row: ReadyRow) -> Line:
+def _line(queue: str, row: ReadyRow) -> PageLine:
     """The line of a message, with this delivery counted."""
-    return Line(
+    return PageLine(
         row[ID],
         queue,
         row[SEQ],
@@ -231,7 +231,7 @@ def _line_bytes(queue: str, row: ReadyRow) -> int:
 
 @operation_on_each(SettleLease, changes=lambda _, command: [command.queue])
 @_refusing
-def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+def settle(tx: Transaction, command: SettleLease) -> PipelineConsumer | Deferred:
     """Settle pages of a lease, as many as the allowance lets."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
@@ -244,7 +244,9 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     return _drop(tx, consumer)
 
 
-def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allowance: Allowance) -> Consumer:
+def _settle_page(
+    tx: Transaction, command: SettleLease, consumer: PipelineConsumer, allowance: Allowance
+) -> PipelineConsumer:
     assert consumer.open is not None
     page = PageName(command.queue, command.name, consumer.open.number, consumer.settled_pages)
     ((token, sequences, *leased),) = tx.query("find_leased_page", *page)
@@ -266,7 +268,7 @@ def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allo
     return rules.after_settled_page(consumer)
 
 
-def _settle(tx: Transaction, consumer: Consumer, still_leased: Sequence[Row]) -> None:
+def _settle(tx: Transaction, consumer: PipelineConsumer, still_leased: Sequence[Row]) -> None:
     match consumer.settling:
         case Settling.RELEASE:
             _release(tx, still_leased)
@@ -285,7 +287,7 @@ def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
 
 
 @operation_on_each(DropPages)
-def drop(tx: Transaction, command: DropPages) -> Consumer | None:
+def drop(tx: Transaction, command: DropPages) -> PipelineConsumer | None:
     consumer = tx.consumers.get(consumer_key(command.queue, command.name))
     if consumer is None:
         return None
@@ -295,7 +297,7 @@ def drop(tx: Transaction, command: DropPages) -> Consumer | None:
 @operation(ForgetConsumer)
 def forget_all(
     tx: Transaction, commands: Sequence[ForgetConsumer]
-) -> list[Consumer | ForqError | Deferred | None]:
+) -> list[PipelineConsumer | ForqError | Deferred | None]:
     """Drops the oldest lease numbers once: it reads CONSUMER_NUMBERS_MAX rows to find them."""
     outcomes = carry_out_each(tx, commands, forget, lambda _, command: [command.queue])
     if None in tx.consumers.changed.values():
@@ -306,7 +308,7 @@ def forget_all(
 
 
 @_refusing
-def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
+def forget(tx: Transaction, command: ForgetConsumer) -> PipelineConsumer | None:
     consumer = rules.to_forget(tx.consumers, command)
     if consumer is None:
         return None
@@ -328,7 +330,7 @@ def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
         _save(tx, msgspec.structs.replace(consumer, used_at=tx.now_ms))
 
 
-def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
+def _drop(tx: Transaction, consumer: PipelineConsumer) -> PipelineConsumer:
     """Delete some pages that are no longer to be read, and store the consumer."""
     allowance = tx.allowances.of(Step.DROP)
     consumer, pages = rules.dropped(consumer, allowance.messages)
@@ -337,7 +339,7 @@ def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
     return _save(tx, consumer)
 
 
-def _save(tx: Transaction, consumer: Consumer) -> Consumer:
+def _save(tx: Transaction, consumer: PipelineConsumer) -> PipelineConsumer:
     known = tx.consumers.get(consumer.key)
     if known != consumer:
         tx.query("save_consumer", consumer.queue, consumer.name, _encode(consumer).decode())

@@ -36,7 +36,7 @@ from forq_trio.storage.transitions import HELD_BACK, UNHELD
 ItemT = TypeVar("ItemT")
 
 
-class Held(NamedTuple):
+class HeldRow(NamedTuple):
     """A held message."""
 
     seq: int
@@ -58,7 +58,9 @@ class GroupLimit:
         self._tx = tx
         self._is_unholding = tx.grouped.unhold_cursor(queue) is not None
         self._left: dict[str, int] = {}
-        self._held: dict[str, tuple[int, Sequence[Held]]] = {}  # how many were read, and those that there are
+        self._held: dict[
+            str, tuple[int, Sequence[HeldRow]]
+        ] = {}  # how many were read, and those that there are
 
     @property
     def admits_all(self) -> bool:
@@ -102,7 +104,7 @@ class GroupLimit:
             for (group_id, left), held in zip(most.items(), _held_each(tx, bindings), strict=True):
                 self._held[group_id] = left, held
 
-    def held_before(self, row: ReadyRow, most: int) -> Sequence[Held]:
+    def held_before(self, row: ReadyRow, most: int) -> Sequence[HeldRow]:
         """The messages to hand out before this ready one, at most so many: held ones of its group.
 
         A group is freed for its first token: if no claim took it, more tokens have come, and perhaps more messages.
@@ -126,7 +128,7 @@ class GroupLimit:
         except TypeError:
             return ()  # it is damaged: it fails where it is handed out
 
-    def bring_forward(self, held: Sequence[Held], allowance: Allowance) -> None:
+    def bring_forward(self, held: Sequence[HeldRow], allowance: Allowance) -> None:
         """Make the messages that `held_before` found ready, as the allowance lets; the next batch goes on."""
         self._tx.wakes.next.add(self.queue)
         _make_ready(self._tx, self.queue, held, allowance)
@@ -254,19 +256,21 @@ def _wake_limited(tx: Transaction, group: Group) -> None:
         wake(tx, group, tx.now_ms)
 
 
-def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:
+def _held(tx: Transaction, statement: str, *bindings: Any) -> list[HeldRow]:
     return _read_held(tx.query(statement, *bindings))
 
 
-def _held_each(tx: Transaction, bindings: Sequence[tuple[Any, ...]]) -> list[list[Held]]:
+def _held_each(tx: Transaction, bindings: Sequence[tuple[Any, ...]]) -> list[list[HeldRow]]:
     return [_read_held(rows) for rows in tx.query_each("select_held_of_group", bindings)]
 
 
-def _read_held(rows: Sequence[Any]) -> list[Held]:
-    return [Held(seq, size, (*place,)) for seq, size, *place in rows]
+def _read_held(rows: Sequence[Any]) -> list[HeldRow]:
+    return [HeldRow(seq, size, (*place,)) for seq, size, *place in rows]
 
 
-def _make_ready(tx: Transaction, queue: str, held: Sequence[Held], allowance: Allowance) -> Sequence[Held]:
+def _make_ready(
+    tx: Transaction, queue: str, held: Sequence[HeldRow], allowance: Allowance
+) -> Sequence[HeldRow]:
     """Make held messages ready, the first ones as far as the allowance lets; returns these."""
     ready = within(allowance, held)
     if ready:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimEvents, TrimHistory
+from forq_trio.model.commands import PurgeHistory, PurgeStep, Removed, TrimEvents, TrimHistory
 from forq_trio.storage.logs import believable_until, one_step, outcome_of, outlived, retention_steps
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import Row
@@ -63,14 +63,14 @@ def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
 
 
 @operation_on_each(PurgeHistory, changes=lambda _, command: [command.queue])
-def purge_history(tx: Transaction, command: PurgeHistory) -> Purged:
+def purge_history(tx: Transaction, command: PurgeHistory) -> PurgeStep:
     up_to = tx.history.log.last if command.up_to is None else command.up_to
     bound = limits.HISTORY_STEP_MESSAGES + 1
     oldest = [_Finished(*row) for row in tx.query("oldest_finished_of_queue", command.queue, up_to, bound)]
     removed = one_step(oldest)
     if removed:
         _forget(tx, removed, tx.history.log.first)
-    return Purged(len(removed), up_to if len(removed) < len(oldest) else None)
+    return PurgeStep(len(removed), up_to if len(removed) < len(oldest) else None)
 
 
 def _forget(tx: Transaction, removed: Sequence[_Finished], first: int) -> None:

@@ -24,7 +24,7 @@ from forq_trio.model.commands import PutBack
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
-from forq_trio.storage.consumers import Line, read_line
+from forq_trio.storage.consumers import PageLine, read_line
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.rehearsal import each_rehearsed
@@ -196,7 +196,7 @@ def put_back(tx: Transaction, moved: MovedPage) -> None:
     tx.due.note(moved.lease_until)
 
 
-def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: Line) -> tuple[Any, ...]:
+def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: PageLine) -> tuple[Any, ...]:
     """The bindings of `put_back`."""
     return (
         each.seq,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, Purged, RescheduleKey
+from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, PurgeStep, RescheduleKey
 from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
 from forq_trio.model.keys import Offered, Offering, Outcome
 from forq_trio.model.messages import NewMessage
@@ -446,11 +446,11 @@ def drop_key(tx: Transaction, command: DropKey) -> bool | Deferred:
 
 
 @operation_on_each(DropKeys, changes=_changes_of_queue)
-def drop_keys(tx: Transaction, command: DropKeys) -> Purged:
+def drop_keys(tx: Transaction, command: DropKeys) -> PurgeStep:
     store_waiting(tx)
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.sequence.before if command.up_to is None else command.up_to
     found = rows_of(tx.query("select_of_kind", command.queue, command.kind, up_to, bound + 1))
     dropped = within(Allowance(bound), found)
     removed = settle_each(tx, dropped, drop)
-    return Purged(removed, up_to if len(found) > len(dropped) and removed else None)
+    return PurgeStep(removed, up_to if len(found) > len(dropped) and removed else None)

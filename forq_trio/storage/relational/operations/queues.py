@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import BindTable, Configure, ForgetQueue, NameQueues, Pause, Purge, Purged
+from forq_trio.model.commands import BindTable, Configure, ForgetQueue, NameQueues, Pause, Purge, PurgeStep
 from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
@@ -100,7 +100,7 @@ def bind(tx: Transaction, command: BindTable) -> ForqError | None:
 
 
 @operation_on_each(Purge, changes=lambda _, command: [command.queue])
-def purge(tx: Transaction, command: Purge) -> Purged:
+def purge(tx: Transaction, command: Purge) -> PurgeStep:
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.sequence.before if command.up_to is None else command.up_to
     stored_to = put_first_back(tx, command.queue, up_to)
@@ -108,7 +108,7 @@ def purge(tx: Transaction, command: Purge) -> Purged:
     purged = within(Allowance(bound), found)
     removed = settle_each(tx, purged, drop)
     more = (len(found) > len(purged) and removed) or stored_to < up_to
-    return Purged(removed, up_to if more else None)
+    return PurgeStep(removed, up_to if more else None)
 
 
 @operation_on_each(ForgetQueue)

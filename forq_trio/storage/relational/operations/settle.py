@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, AckById, Discard, Extend, Nack, NackById, Release
+from forq_trio.model.commands import Ack, AckById, DiscardMessages, Extend, Nack, NackById, Release
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.allowance import Allowance
@@ -126,10 +126,12 @@ class _Messages:
         self.returned.clear()
 
 
-SETTLEMENTS = Ack, Discard, Nack, Extend, Release
+SETTLEMENTS = Ack, DiscardMessages, Nack, Extend, Release
 
 
-def named_by(commands: Sequence[Ack | Discard | Nack | Extend | Release]) -> tuple[str, str | int, int]:
+def named_by(
+    commands: Sequence[Ack | DiscardMessages | Nack | Extend | Release],
+) -> tuple[str, str | int, int]:
     """The statement that finds the messages of receipts, its binding, and how many there are."""
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
     if len(seqs) == 1:
@@ -138,7 +140,7 @@ def named_by(commands: Sequence[Ack | Discard | Nack | Extend | Release]) -> tup
 
 
 def _named_by_receipts(
-    tx: Transaction, commands: Sequence[Ack | Discard | Nack | Extend | Release]
+    tx: Transaction, commands: Sequence[Ack | DiscardMessages | Nack | Extend | Release]
 ) -> _Messages:
     statement, names, count = named_by(commands)
     return _Messages(tx, type(commands[0]), rows_of(tx.query_written(statement, names)), count)
@@ -205,13 +207,13 @@ def _measure(tx: Transaction, queue: str, handled: Sequence[tuple[int, int | Non
         tx.figures.measured(HANDLING, queue).extend(started)
 
 
-@operation(Discard)
-def discard(tx: Transaction, commands: Sequence[Discard]) -> list[tuple[bool, ...] | Deferred]:
+@operation(DiscardMessages)
+def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[bool, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
     removed: list[Row] = []
     reasons: list[tuple[str, int | None, int]] = []
 
-    def settle(command: Discard, receipt: Receipt) -> bool:
+    def settle(command: DiscardMessages, receipt: Receipt) -> bool:
         found = messages.by_receipt(command.queue, receipt)
         if found is None:
             return False
@@ -373,7 +375,7 @@ def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ..
     return outcomes
 
 
-CommandT = TypeVar("CommandT", Ack, Discard, Nack, Extend, Release)
+CommandT = TypeVar("CommandT", Ack, DiscardMessages, Nack, Extend, Release)
 
 
 def _each_receipt(

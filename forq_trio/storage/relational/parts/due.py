@@ -4,7 +4,7 @@ from math import inf
 from typing import Any
 
 from forq_trio.storage.relational.parts.part import Part
-from forq_trio.storage.relational.parts.schedules import Schedules
+from forq_trio.storage.relational.parts.schedules import ScheduleTable
 from forq_trio.storage.relational.statements import Query
 
 FROM_START, NEVER = -(2**63), 2**63 - 1
@@ -21,7 +21,7 @@ class Due(Part):
 
     shipped = Shipped
 
-    def __init__(self, schedules: Schedules) -> None:
+    def __init__(self, schedules: ScheduleTable) -> None:
         self._schedules = schedules
         self.committed_next_ms: int | None = None  # epoch ms; None for never
         self.next_ms: int | None = None  # the same, once the batch has run

@@ -20,7 +20,7 @@ from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.parts.queue_settings import Settings
 from forq_trio.storage.relational.parts.rates import RateBuckets
 from forq_trio.storage.relational.parts.scans import Scans
-from forq_trio.storage.relational.parts.schedules import Schedules
+from forq_trio.storage.relational.parts.schedules import ScheduleTable
 from forq_trio.storage.relational.parts.sequence import SequenceNumbers
 from forq_trio.storage.relational.parts.set_aside import SetAsideMessages
 from forq_trio.storage.relational.parts.small_tables import (
@@ -45,7 +45,7 @@ class Parts:
     counts: Counts
     settings: Settings
     rates: RateBuckets
-    schedules: Schedules
+    schedules: ScheduleTable
     set_aside: (
         SetAsideMessages  # before `due`, too: it adopts what a batch has tried that settled due messages
     )
@@ -69,7 +69,7 @@ class Parts:
     @classmethod
     def new(cls, defaults: EngineSettings, *, heads: bool) -> Self:
         """Parts that know nothing yet. heads: whether the database keeps in its indexes what is gone."""
-        counts, settings, schedules = Counts(), Settings(defaults), Schedules()
+        counts, settings, schedules = Counts(), Settings(defaults), ScheduleTable()
         due = Due(schedules)
         grouped = Grouped(counts)
         return cls(

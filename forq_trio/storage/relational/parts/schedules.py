@@ -13,7 +13,7 @@ Shipped = tuple[ScheduleTotals, str]
 """`totals`, and `last_maker`."""
 
 
-class Schedules(Part):
+class ScheduleTable(Part):
     """What a batch knows of the schedules without a query."""
 
     shipped = Shipped

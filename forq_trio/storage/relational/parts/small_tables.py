@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from forq_trio.model.access import AccessToken, Digest, Scope
-from forq_trio.model.consumers import Consumer, ConsumerTotals
+from forq_trio.model.consumers import ConsumerTotals, PipelineConsumer
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.relational.parts.damaged import whole
@@ -17,7 +17,7 @@ ValueT = TypeVar("ValueT")
 
 _read_scopes = msgspec.json.Decoder(tuple[Scope, ...]).decode
 _read_task = msgspec.json.Decoder(RedriveTask).decode
-_read_consumer = msgspec.json.Decoder(Consumer).decode
+_read_consumer = msgspec.json.Decoder(PipelineConsumer).decode
 
 
 def _read_token(row: tuple[Any, ...]) -> AccessToken:
@@ -122,10 +122,10 @@ class RedriveTable(SmallTable[RedriveTask]):
         self._load({key: whole(f"the redrive {key}", _read_task, text, path) for key, text in rows})
 
 
-class ConsumerTable(SmallTable[Consumer]):
+class ConsumerTable(SmallTable[PipelineConsumer]):
     """ConsumerTable of pipelines by `consumer_key`, and what they have in all."""
 
-    shipped = tuple[dict[str, Consumer | None], ConsumerTotals]
+    shipped = tuple[dict[str, PipelineConsumer | None], ConsumerTotals]
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database
 from forq_trio.storage.sqlite.files.identity import JOURNAL_SUFFIX, LOCK_SUFFIX, SQLITE_SUFFIXES
 from forq_trio.storage.sqlite.files.open import RESERVE_SUFFIX, has_log, open_alone, open_reader
-from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
+from forq_trio.storage.sqlite.files.recognise import FileKind, recognise, refusing
 
 BESIDE = (*SQLITE_SUFFIXES, LOCK_SUFFIX, RESERVE_SUFFIX)
 """The suffixes of the files beside a database."""
@@ -85,7 +85,7 @@ def backup_file(
     """
     _check_target(source, target, overwrite=overwrite)
     with _existing(source), closing(open_reader(source)) as connection:
-        if recognise(connection, source) is Kind.EMPTY:
+        if recognise(connection, source) is FileKind.EMPTY:
             raise StorageOpenError(f"{source} is empty: there is nothing to back up")
         return copy_database(connection, target, progress)
 
@@ -123,10 +123,12 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
     """The report on one snapshot of the file."""
     connection.execute("BEGIN")
     kind = recognise(connection, path)
-    if kind is Kind.EMPTY:
+    if kind is FileKind.EMPTY:
         raise StorageOpenError(f"{path} holds no queue: it is empty, or a copy without the log beside it")
-    version = connection.pragma("user_version") if kind is Kind.OURS else 0
-    is_older = kind is not Kind.OURS or bool(pending(path, migrations.KNOWN, migrations.applied(connection)))
+    version = connection.pragma("user_version") if kind is FileKind.OURS else 0
+    is_older = kind is not FileKind.OURS or bool(
+        pending(path, migrations.KNOWN, migrations.applied(connection))
+    )
     problems: list[str] = []
     messages = queues = 0
     try:

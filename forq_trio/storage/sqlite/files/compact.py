@@ -16,7 +16,7 @@ from msgspec import Struct
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database
 from forq_trio.storage.sqlite.files.open import check_exists, check_one_name, has_log, open_alone
-from forq_trio.storage.sqlite.files.recognise import Kind, recognise
+from forq_trio.storage.sqlite.files.recognise import FileKind, recognise
 from forq_trio.storage.sqlite.files.replace import replacing
 
 
@@ -37,7 +37,7 @@ def compact_file(path: str, progress: Progress | None = None) -> CompactedFile:
     check_exists(path)
     with replacing(path) as real_path, closing(open_alone(real_path)) as source:
         check_one_name(real_path, path)
-        if recognise(source, path) is not Kind.OURS:
+        if recognise(source, path) is not FileKind.OURS:
             raise StorageOpenError(f"{path} is a Forq database: `forq serve` migrates it, compact it then")
         if has_log(real_path):
             raise StorageOpenError(f"{path} is damaged: SQLite cannot read its log")

@@ -28,7 +28,7 @@ from forq_trio.storage.sqlite.files.identity import (
     names_of,
 )
 from forq_trio.storage.sqlite.files.locks import DatabaseLock, refuse_if_open_here
-from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
+from forq_trio.storage.sqlite.files.recognise import FileKind, recognise, refusing
 
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
 
@@ -36,7 +36,7 @@ RESERVE_SUFFIX = ".reserve"
 _EFFECTIVE = os.access in os.supports_effective_ids
 
 
-class Database:
+class LockedFile:
     """A locked, up-to-date file with its write connection. Use from one thread at a time.
 
     real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py. descriptor: of the
@@ -81,7 +81,7 @@ class Database:
             self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
-_open_here: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_open_here: "weakref.WeakSet[LockedFile]" = weakref.WeakSet()
 _open_before_fork: set[str] = set()
 
 
@@ -95,7 +95,7 @@ def _begin_in_child() -> None:
 os.register_at_fork(after_in_child=_begin_in_child)
 
 
-def open_database(path: str, durability: str, *, half_filled: bool = False) -> Database:
+def open_database(path: str, durability: str, *, half_filled: bool = False) -> LockedFile:
     """Open or create the file at `path` for a server, bring its schema up to date, and lock it.
 
     durability: "full" (fsync in every commit), "normal" (fsync at checkpoints) or "none" (never: for a
@@ -116,7 +116,7 @@ def open_database(path: str, durability: str, *, half_filled: bool = False) -> D
             _make_file(real_path)
             lock.lock_file()
             Path(_reserve_path(real_path)).unlink(missing_ok=True)
-            return Database(path, *_open_writer(real_path, path, durability), lock, real_path)
+            return LockedFile(path, *_open_writer(real_path, path, durability), lock, real_path)
     except BaseException:
         lock.close()
         raise
@@ -281,13 +281,13 @@ def _open_writer(real_path: str, path: str, durability: str) -> tuple[apsw.Conne
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         _check_writable(connection, path)
         kind = recognise(connection, path)
-        if kind is Kind.FORQ:
+        if kind is FileKind.FORQ:
             connection.close()
             legacy.migrate(real_path, path)
             connection = apsw.Connection(real_path)
             connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         _pin_plans(connection)
-        if kind is Kind.EMPTY:
+        if kind is FileKind.EMPTY:
             connection.pragma("auto_vacuum", INCREMENTAL)
         connection.pragma("journal_mode", "WAL")
         connection.pragma("synchronous", _SYNCHRONOUS[durability])
@@ -300,7 +300,7 @@ def _open_writer(real_path: str, path: str, durability: str) -> tuple[apsw.Conne
         version_found = migrations.migrate(connection, path)
         connection.pragma("analysis_limit", limits.ANALYSIS_ROWS_MAX)  # a start must not read the whole file
         connection.pragma("optimize", 0x10002)
-        return connection, 0 if kind is Kind.FORQ else version_found
+        return connection, 0 if kind is FileKind.FORQ else version_found
     except BaseException:
         connection.close()
         raise

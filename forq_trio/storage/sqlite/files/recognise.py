@@ -42,7 +42,7 @@ _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """The kinds of files that we can open. FORQ: a database made by Forq."""
 
     EMPTY = auto()
@@ -50,7 +50,7 @@ class Kind(Enum):
     FORQ = auto()
 
 
-def recognise(connection: apsw.Connection, path: str) -> Kind:
+def recognise(connection: apsw.Connection, path: str) -> FileKind:
     """Say what the file behind `connection` is, reading a few pages and writing nothing.
 
     Raises StorageOpenError for a database that is somebody else's or of another version of the schema; apsw's
@@ -62,12 +62,12 @@ def recognise(connection: apsw.Connection, path: str) -> Kind:
             raise StorageOpenError(f"{path} is damaged: tables of forq-trio are missing")
         pending(path, migrations.KNOWN, migrations.applied(connection))
         connection.execute(_SQL["touch"]).fetchall()
-        return Kind.OURS
+        return FileKind.OURS
     if not connection.execute(_SQL["objects"]).fetchall():
-        return Kind.EMPTY
+        return FileKind.EMPTY
     columns = {name for (name,) in connection.execute(_SQL["columns"])}
     if columns.issuperset(_FORQ_COLUMNS) and tables.isdisjoint(_OUR_TABLES):
-        return Kind.FORQ
+        return FileKind.FORQ
     raise StorageOpenError(f"{path} is a SQLite database of another program")
 
 

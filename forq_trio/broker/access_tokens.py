@@ -9,7 +9,7 @@ from forq_trio.model.commands import NoteTokenUse
 from forq_trio.writer_actor import WriterActor
 
 
-class Keys:
+class AccessTokens:
     """The tokens by their hashes, as of the last commit. `Broker.keys`."""
 
     def __init__(self, writer: WriterActor, clock: Clock) -> None:
