@@ -169,6 +169,7 @@ def test_the_programs_about_delta_tables_and_several_streams(spark, tmp_path, mo
         assert sorted(server.contents("all")) == sorted(SENT[:5])
 
 
+@pytest.mark.tier2
 def test_what_is_in_the_lake_stays_whatever_query_begins_anew(spark, tmp_path, monkeypatch, capsys) -> None:
     """Each recovery of the page, one after the other, over the same files: nothing is written over."""
     lake, database, backup = (tmp_path / name for name in ("lake", "forq.db", "backup.db"))

@@ -140,6 +140,7 @@ def test_stuck_is_whose_last_event_by_its_id_is_old(spark, events) -> None:
         tables.stuck(late, "1 hour' day")
 
 
+@pytest.mark.tier2
 def test_the_page_is_bounded_and_shows_all_others_as_one(spark) -> None:
     rows = [
         event(n + 1, n * 700, "produced", f"queue-{n % 30:02}", f"m{n}", received=n * 700) for n in range(300)
@@ -205,11 +206,13 @@ def test_the_page_of_a_queue_has_its_own_numbers(spark) -> None:
     assert p.latency["wait"].longest == 14
 
 
+@pytest.mark.tier2
 def test_messages_that_nobody_has_received_make_a_page(spark) -> None:
     found = facts.gather(spark.createDataFrame([event(1, 0, "produced")], SCHEMA))
     assert "The queue needs no attention" in render(found, made_at_ms=0, source="a test")
 
 
+@pytest.mark.tier2
 def test_a_queue_that_merely_waits_needs_no_attention(spark) -> None:
     rows = [event(n + 1, n, "produced", "waits", f"w{n}", received=n) for n in range(40)]
     rows += [
@@ -227,6 +230,7 @@ def test_a_queue_that_merely_waits_needs_no_attention(spark) -> None:
     assert "40 messages have waited for a consumer for more than 1 hour." in html
 
 
+@pytest.mark.tier2
 @pytest.mark.parametrize(("seconds", "barred"), [(0.2, True), (600, True), (3600, False)])
 def test_a_short_run_is_drawn_as_bars(spark, seconds, barred) -> None:
     rows = [event(1, 0, "produced"), event(2, seconds, "acked", attempt=1, ms=5)]

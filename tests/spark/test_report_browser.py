@@ -49,6 +49,7 @@ LAPTOP = {"viewport": {"width": 1280, "height": 800}}
 VIEWS = pytest.mark.parametrize("view", [{}, LAPTOP, PHONE], ids=["desktop", "laptop", "phone"])
 
 
+@pytest.mark.tier2
 @VIEWS
 def test_what_an_enemy_says_is_text_in_its_place(made, chromium, view) -> None:
     place = made / "report.html"
@@ -74,6 +75,7 @@ def test_what_an_enemy_says_is_text_in_its_place(made, chromium, view) -> None:
         assert dialogs == []
 
 
+@pytest.mark.tier2
 @VIEWS
 def test_the_page_of_a_queue_is_where_its_link_leads(made, chromium, view) -> None:
     """Each has its own file beside the report, and lies nowhere else."""
@@ -98,6 +100,7 @@ def test_the_page_of_a_queue_is_where_its_link_leads(made, chromium, view) -> No
         assert page.locator("h1").text_content() != title
 
 
+@pytest.mark.tier2
 def test_pages_of_queues_that_are_not_shown_now_are_removed(spark, tmp_path) -> None:
     stays = tmp_path / DIRECTORY / "notes.html"
     events = [spark.createDataFrame([event(1, 0, "produced", name)], SCHEMA) for name in ("one", "Two")]

@@ -39,6 +39,7 @@ def write(rows, server: Server, queue: str, checkpoint: Path) -> None:
     query.awaitTermination()
 
 
+@pytest.mark.tier2
 def test_what_is_read_again_is_the_same(spark, shared, queue, tmp_path) -> None:
     """By two actions, by both sides of a union, and by a task that is tried again."""
     sent = [str(number) for number in range(2_000)]
