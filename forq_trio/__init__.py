@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from forq_trio.model.messages import Produced as Produced
     from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
     from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
-    from forq_trio.model.outboxes import RefusedMessage as RefusedMessage
     from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
+    from forq_trio.model.outboxes import SetAside as SetAside
     from forq_trio.model.processes import JobRun as JobRun
     from forq_trio.model.processes import ProcessInfo as ProcessInfo
     from forq_trio.model.publishing import PublishedVersion as PublishedVersion

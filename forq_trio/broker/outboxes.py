@@ -10,7 +10,7 @@ from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, Forbidden, OutOfRange
-from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RefusedMessage, RelayedMessage
+from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage, SetAside
 from forq_trio.model.publishing import check_pipeline_name
 
 
@@ -86,7 +86,7 @@ class OutboxCalls(Sends):
 
     async def set_aside(
         self, *, after: int = 0, limit: int = limits.SET_ASIDE_PAGE_DEFAULT
-    ) -> list[RefusedMessage]:
+    ) -> list[SetAside]:
         """Messages of forq.send that were refused for good, by id, behind `after`. None with a file.
 
         limit: 1 to 1,000; a page is shorter where they have many bytes, and empty only at the end. Raises OutOfRange.

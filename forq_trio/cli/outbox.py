@@ -18,7 +18,7 @@ from forq_trio.model.database_urls import shown
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
-    from forq_trio.outbox import RefusedMessage
+    from forq_trio.outbox import SetAside
 
 _COLUMNS = (
     Column("id", CellKind.NUMBER),
@@ -100,16 +100,16 @@ def _chosen(connection: Any, ids: Sequence[int], every: bool) -> list[int]:
     return list(ids) or there
 
 
-def _all(connection: Any) -> "list[RefusedMessage]":
+def _all(connection: Any) -> "list[SetAside]":
     from forq_trio.outbox import set_aside
 
-    found: list[RefusedMessage] = []
+    found: list[SetAside] = []
     while page := set_aside(connection, after=found[-1].id if found else 0):
         found += page
     return found
 
 
-def _row(found: "RefusedMessage") -> tuple[object, ...]:
+def _row(found: "SetAside") -> tuple[object, ...]:
     content = one_line(found.message.content, _CONTENT_SHOWN)
     return found.id, found.queue, found.code, found.reason, content
 

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import OutboxPosition, RefusedMessage, RelayedMessage
+from forq_trio.client.types import OutboxPosition, RelayedMessage, SetAside
 from forq_trio.model import limits
 from forq_trio.wire.endpoints import outboxes as outbox_api
 from forq_trio.wire.outboxes import RelayRequest, SetAsideIds
@@ -34,7 +34,7 @@ class AsyncOutboxes(AsyncConnection):
 
     async def set_aside(
         self, *, after: int = 0, limit: int = limits.SET_ASIDE_PAGE_DEFAULT
-    ) -> list[RefusedMessage]:
+    ) -> list[SetAside]:
         """Messages of forq.send that were refused for good, by id, behind `after`. None with a file.
 
         limit: 1 to 1,000; a page is shorter where they have many bytes, and empty only at the end. Raises OutOfRange.

@@ -45,7 +45,7 @@ class OutboxPosition(Struct, frozen=True, gc=False, omit_defaults=True):
         return OutboxPosition(last, refused) if refused and self == OutboxPosition(last) else self
 
 
-class RefusedMessage(Struct, frozen=True, gc=False):
+class SetAside(Struct, frozen=True, gc=False):
     """A message of an outbox, or of forq.send, that was refused for good.
 
     id: by which it is sent again or deleted; ids grow. code, reason: of the error that a send of it would raise.

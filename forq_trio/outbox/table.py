@@ -14,7 +14,7 @@ import msgspec
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.messages import MessageOptions, NewMessage
-from forq_trio.model.outboxes import RefusedMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.outbox import postgres
 from forq_trio.storage.relational.statements import load
 
@@ -65,7 +65,7 @@ def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOpt
     return int(result.lastrowid if last is None else last())
 
 
-def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> list[RefusedMessage]:
+def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> list[SetAside]:
     """Up to `limit` messages that the server refused for good, by id, behind `after`. connection: as for `send`.
 
     A row that is no message has its text as content.
@@ -73,9 +73,7 @@ def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> l
     on_postgres = postgres.runner(connection)
     sql = (SQL if on_postgres is None else postgres.SQL)["list_set_aside"]
     rows = (on_postgres or _runner(connection))(sql, (after, min(limit, _LISTED_MAX))).fetchall()
-    return [
-        RefusedMessage(id, queue, _shown(message), code, reason) for id, queue, message, code, reason in rows
-    ]
+    return [SetAside(id, queue, _shown(message), code, reason) for id, queue, message, code, reason in rows]
 
 
 def _shown(message: Any) -> NewMessage:

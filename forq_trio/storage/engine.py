@@ -127,7 +127,7 @@ class Deferred(Struct, frozen=True, gc=False):
 DEFERRED: Final = Deferred()
 
 
-class SetAside(NamedTuple):
+class DamagedMessage(NamedTuple):
     """A damaged message that could not be settled or handed out: it stays as it is until it is tried again."""
 
     queue: str
@@ -183,7 +183,7 @@ class BatchResult(Struct, gc=False):
     failed_queued: bool = False
     woken: Set[str] = frozenset()
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
-    set_aside: Sequence[SetAside] = ()
+    set_aside: Sequence[DamagedMessage] = ()
     logged: Set[str] = frozenset()
     runs: Sequence[SavedRun] = ()
     elsewhere: Sequence[Elsewhere] = ()

@@ -7,7 +7,7 @@ from forq_trio.model.database_state import DatabaseReading
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts
-from forq_trio.model.outboxes import RefusedMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
 from forq_trio.model.searches import (
@@ -180,7 +180,7 @@ class Reader(Protocol):
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None: ...
 
-    def set_aside(self, after: int, limit: int) -> list[RefusedMessage]:
+    def set_aside(self, after: int, limit: int) -> list[SetAside]:
         """Messages of forq.send that were set aside, by id, those behind `after`; none on a file."""
         ...
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
 from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
-from forq_trio.model.outboxes import RefusedMessage as RefusedMessage
 from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
+from forq_trio.model.outboxes import SetAside as SetAside
 from forq_trio.model.values import bounded, up_to
 
 
@@ -24,7 +24,7 @@ class RelayRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class SetAsidePage(Struct, frozen=True):
     """Messages that were set aside; none: there are no more."""
 
-    messages: list[RefusedMessage]
+    messages: list[SetAside]
 
 
 class SetAsideIds(Struct, frozen=True, forbid_unknown_fields=True):

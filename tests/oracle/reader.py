@@ -15,7 +15,7 @@ from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts, Status
-from forq_trio.model.outboxes import RefusedMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
@@ -236,7 +236,7 @@ class MemoryReader:
         ends = [*sequences[size - 1 : -1 : size], *sequences[-1:]] if sequences else []
         return ExportBounds(list(zip([0, *ends], ends, strict=False)), len(sequences))
 
-    def set_aside(self, after: int, limit: int) -> list[RefusedMessage]:
+    def set_aside(self, after: int, limit: int) -> list[SetAside]:
         return []
 
     def count_set_aside(self) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.commands.base import Work
 from forq_trio.model.messages import NewMessage, Receipt
-from forq_trio.storage import engine
+from forq_trio.storage.relational import run_batch
 
 ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 
@@ -76,5 +76,5 @@ def words(text: str | None) -> str:
 def test_prose_has_the_order_of_the_table() -> None:
     groups = [order.value for order in CommandOrder]
     assert groups[-1] == "claims"
-    assert ", ".join(groups[:-1]) in words(engine.__doc__)
+    assert ", ".join(groups[:-1]) in words(run_batch.__doc__)
     assert ", ".join(groups) in words(ARCHITECTURE.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseReading, SnapshotHolder
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.new_message import NewMessage
-from forq_trio.model.outboxes import RefusedMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.dialect import PAGES
 from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed
@@ -60,9 +60,9 @@ class PgReader(SqlReader):
         reading: list[Any] = [*figures, tuple(SnapshotHolder(*row) for row in holders)]
         return DatabaseReading(*reading)
 
-    def set_aside(self, after: int, limit: int) -> list[RefusedMessage]:
+    def set_aside(self, after: int, limit: int) -> list[SetAside]:
         rows = self._query("list_set_aside", after, limit, limits.BROWSE_PAGE_BYTES_MAX)
-        return [RefusedMessage(id, queue, _decode(message), *why) for id, queue, message, *why in rows]
+        return [SetAside(id, queue, _decode(message), *why) for id, queue, message, *why in rows]
 
     def count_set_aside(self) -> tuple[int, int]:
         ((count, newest),) = self._query("count_set_aside")

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model.outboxes import RefusedMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.storage.relational.reader import READER_STATEMENTS, SqlReader
 from forq_trio.storage.relational.statements import load
 from forq_trio.storage.sqlite.files.open import open_reader
@@ -21,7 +21,7 @@ class SqliteReader(SqlReader):
     def __init__(self, path: str) -> None:
         self._connection = open_reader(path)
 
-    def set_aside(self, after: int, limit: int) -> list[RefusedMessage]:
+    def set_aside(self, after: int, limit: int) -> list[SetAside]:
         return []
 
     def count_set_aside(self) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.outboxes import RefusedMessage
+from forq_trio.model.outboxes import SetAside
 from forq_trio.model.processes import is_newer
 from forq_trio.telemetry.histogram import DISK_SECONDS, quantile
 from forq_trio.telemetry.rejections import Cause
@@ -200,7 +200,7 @@ class SystemContext:
             ],
         }
 
-    async def _set_aside(self) -> Sequence[RefusedMessage]:
+    async def _set_aside(self) -> Sequence[SetAside]:
         """The first ones, where a database is shared; none while it cannot be read."""
         if not self._site.system.engine.facts().shared:
             return ()

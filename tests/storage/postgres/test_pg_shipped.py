@@ -21,7 +21,7 @@ from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.model.where import Condition
-from forq_trio.storage.engine import EngineSettings, SetAside
+from forq_trio.storage.engine import DamagedMessage, EngineSettings
 from forq_trio.storage.postgres import shipped as module
 from forq_trio.storage.postgres.shipped import unpack
 from forq_trio.storage.relational.parts.heads import HeadChange
@@ -67,7 +67,7 @@ VALUES: dict[str, Any] = {
     "staging": Staging(1, 2, 3, 4, 5, 6, {"key": KeyShare(1, 2, 3)}),
     "history": ({"q": QueueHistory(1, 2, HistoryCounts(3, 4)), "r": None}, Log(True, 2, 3, 4, 5)),
     "events": (Log(True, 1, 2, 3, 4), ["q"]),
-    "set_aside": (1_700_000_000_000, [SetAside("q", 8, "damaged")]),
+    "set_aside": (1_700_000_000_000, [DamagedMessage("q", 8, "damaged")]),
 }
 GOLDEN = b64decode(
     """

@@ -117,7 +117,7 @@ async def test_neither_the_writer_nor_the_next_start_ends_by_it(
 ) -> None:
     logged: list[dict[str, object]] = []
     monkeypatch.setattr(
-        "forq_trio.writer_actor.log", lambda event, **fields: logged.append({"event": event} | fields)
+        "forq_trio.telemetry.activity.log", lambda event, **fields: logged.append({"event": event} | fields)
     )
     path = str(tmp_path / "forq.db")
     for life in (1, 2):

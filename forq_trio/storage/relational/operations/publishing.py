@@ -18,7 +18,7 @@ from forq_trio.model.errors import ForqError, ServiceError
 from forq_trio.model.publishing import Published, Staged
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.apps import share_of, shares_with
-from forq_trio.storage.engine import DEFERRED, Deferred, SetAside
+from forq_trio.storage.engine import DEFERRED, DamagedMessage, Deferred
 from forq_trio.storage.publishing import (
     PublishStep,
     admitted,
@@ -171,7 +171,7 @@ def _set_stage_aside(tx: Transaction, error: Exception) -> None:
     tx.query("set_stage_aside", stage_id)
     in_progress, first = tx.staging.totals.in_progress - 1, tx.query("first_entry")[0][0]
     tx.staging.totals = replace(tx.staging.totals, in_progress=in_progress, first_entry=first)
-    tx.set_aside.messages.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
+    tx.set_aside.messages.append(DamagedMessage(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
 
 
 def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.storage.engine import SetAside
+from forq_trio.storage.engine import DamagedMessage
 from forq_trio.storage.relational.parts.due import Due
 from forq_trio.storage.relational.parts.part import Part
 
-Shipped = tuple[int, list[SetAside]]
+Shipped = tuple[int, list[DamagedMessage]]
 """Epoch ms, and what was set aside then."""
 
 
@@ -22,7 +22,7 @@ class SetAsideMessages(Part):
     def __init__(self, due: Due) -> None:
         self._due = due
         self._committed: dict[int, int] = {}  # by sequence, when to try it again (epoch ms)
-        self.messages: list[SetAside] = []  # of this batch
+        self.messages: list[DamagedMessage] = []  # of this batch
         self.retry_later = False  # the other due messages are tried again after DUE_RETRY_MS, not at once
         self.at_ms = 0  # the time of this batch
 
@@ -33,12 +33,12 @@ class SetAsideMessages(Part):
         if len(self._committed) + len(self.messages) >= limits.SET_ASIDE_MESSAGES_MAX:
             self.retry_later = True
             return False
-        self.messages.append(SetAside(queue, seq, f"{type(error).__name__}: {error}"))
+        self.messages.append(DamagedMessage(queue, seq, f"{type(error).__name__}: {error}"))
         return True
 
     def note(self, what: str, error: Exception) -> None:
         """Something failed that is no message."""
-        self.messages.append(SetAside("", 0, f"{what}: {type(error).__name__}: {error}"))
+        self.messages.append(DamagedMessage("", 0, f"{what}: {type(error).__name__}: {error}"))
 
     def sequences(self) -> list[int]:
         """The messages that are set aside, by sequence."""
