@@ -166,34 +166,40 @@ class KnownWorkers:
         is_share_used = self._of_key[key] >= share
         if not is_share_used and len(self._entries) < limits.WORKERS_MAX:
             return
-        if not self._forget_silent(key, now_ms, of_others=not is_share_used):
+        own, others = self._silent(key, now_ms)
+        line = own or ([] if is_share_used else others)
+        if not line:
             raise TooManyWorkers(
                 f"at most {share} workers of a key are known, and {limits.WORKERS_MAX} in all"
             )
+        self._remove(line[0], self._entries[line[0]])
 
     def _make_space(self, key: str, more: int, worker_id: str, now_ms: int) -> bool:
         """Whether there are so many more bytes for this worker; silent ones are forgotten for them."""
+        silent: tuple[list[str], list[str]] | None = None  # found once, those that leave next come last
         while True:
             is_in_share = (
                 key == SECRET.name or self._bytes_of_key[key] + more <= limits.WORKERS_BYTES_PER_KEY_MAX
             )
             if is_in_share and self.bytes + more <= limits.WORKERS_BYTES_MAX:
                 return True
-            if not self._forget_silent(key, now_ms, of_others=is_in_share, but=worker_id):
+            if silent is None:
+                own, others = self._silent(key, now_ms, but=worker_id)
+                silent = own[::-1], others[::-1]
+            line = silent[0] or (silent[1] if is_in_share else [])
+            if not line:
                 return False
+            found = line.pop()
+            self._remove(found, self._entries[found])
 
-    def _forget_silent(self, key: str, now_ms: int, *, of_others: bool, but: str = "") -> bool:
-        """Forget the worker of the key, or else of any, that has been silent for longest; False where there is none.
+    def _silent(self, key: str, now_ms: int, but: str = "") -> tuple[list[str], list[str]]:
+        """The silent workers of the key, and those of others: first those that have been silent for longest.
 
         Entries are in the order of their last reports.
         """
         silent = [each for each, entry in self._entries.items() if each != but and _is_silent(entry, now_ms)]
-        own = (each for each in silent if self._entries[each].key == key)
-        found = next(own, silent[0] if silent and of_others else None)
-        if found is None:
-            return False
-        self._remove(found, self._entries[found])
-        return True
+        own = [each for each in silent if self._entries[each].key == key]
+        return own, [each for each in silent if self._entries[each].key != key]
 
     def _sweep(self, now_ms: int) -> None:
         """Forget those that have been silent for long and hold nothing any more; at most once a second."""

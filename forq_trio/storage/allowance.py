@@ -149,13 +149,8 @@ class Allowances:
         """Begin a step again."""
         self._by_step.pop(step, None)
 
-    def used_up(self, step: object) -> bool:
-        """Whether a step has used up its allowance; False before it began."""
-        allowance = self._by_step.get(step)
-        return allowance is not None and allowance.used_up
-
-    def any_used_up(self, *steps: object) -> bool:
-        """Whether one of these steps has used up its allowance."""
+    def used_up(self, *steps: object) -> bool:
+        """Whether one of these steps has used up its allowance; False before it began."""
         for step in steps:
             allowance = self._by_step.get(step)
             if allowance is not None and allowance.used_up:

@@ -134,7 +134,6 @@ class PostgresEngine:
         self._gate_seconds: float | None = None
         self._lag_seconds: float | None = None
         self._clock = ServerClock()
-        self._reads: tuple[Any, ...] = ()
         self.ids = MessageIds()
         self.tx = Transaction.new(settings, heads=True)
         self._cache = Cache(self.tx)
@@ -405,30 +404,30 @@ class PostgresEngine:
     def begin(self, batch: Batch, *, isolated: bool) -> None:
         """Enter the gate, and take over what the batches of others changed."""
         self._untold = None
-        self._reads = () if isolated else first_read(self.tx, batch, _SETTLEMENTS)
+        reads = () if isolated else first_read(self.tx, batch, _SETTLEMENTS)
         self._ensure_connected()
         if self.tx.sequence.last >= self._plan_at:
             self.connection.plan_anew()
             self._plan_at = 2 * self.tx.sequence.last + PLANNED_MESSAGES
         asked_at = time.monotonic()
         try:
-            news = self._enter()
+            news = self._enter(reads)
         except DatabaseFailed as error:
             if error.sqlstate != LOCK_TIMEOUT or not self._end_stopped():
                 raise
-            news = self._enter()
+            news = self._enter(reads)
         self._gate_seconds = time.monotonic() - asked_at
         if not self._take_over(news):
             self._reload()
         self.tx.wakes.elsewhere = self._elsewhere.woken
         self._is_open = True
 
-    def _enter(self) -> list[tuple[int, str, bytes]]:
-        """Begin a transaction behind the gate; returns `_news`."""
+    def _enter(self, reads: tuple[Any, ...]) -> list[tuple[int, str, bytes]]:
+        """Begin a transaction behind the gate; returns `_news`. reads: see `first_read`."""
         self.connection.begin()
         self.connection.send("gate")
-        if self._reads:
-            self.connection.read_ahead(*self._reads)
+        if reads:
+            self.connection.read_ahead(*reads)
         return self._news()
 
     def _end_stopped(self) -> bool:

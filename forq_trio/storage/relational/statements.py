@@ -17,6 +17,7 @@ error, refused when it is loaded, which is when the module that uses it is impor
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -35,28 +36,26 @@ def load(name: str, package: str = __package__) -> dict[str, str]:
 
     Raises FileNotFoundError for a file that is not there and ValueError for one that breaks the rules above.
     """
-    text = files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
     try:
-        return parse(text)
+        return parse(_text(name, package))
     except ValueError as error:
         raise ValueError(f"{name}.sql: {error}") from None
 
 
 def load_named(name: str, package: str = __package__) -> frozenset[str]:
     """The statements of a file that are marked: their rows depend on one thing that their bindings name."""
-    text = files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
-    found = _NAME.split(text)[1:]
-    return frozenset(name for name, part in zip(found[1::3], found[2::3], strict=True) if _MARK in part)
+    found = _split(_text(name, package))[1]
+    return frozenset(statement for _, statement, part in found if _MARK in part)
 
 
 def parse(text: str) -> dict[str, str]:
     """The statements of a text, by name. Raises ValueError, naming the one that breaks the rules."""
-    note, *found = _NAME.split(text)
+    note, found = _split(text)
     if any(line.strip() and not line.startswith("--") for line in note.splitlines()):
         raise ValueError("SQL before the first name")
     statements: dict[str, str] = {}
     parts: dict[str, str] = {}
-    for kind, name, part in zip(found[::3], found[1::3], found[2::3], strict=True):
+    for kind, name, part in found:
         if _IDENTIFIER.fullmatch(name) is None:
             raise ValueError(f"{name!r} is not a name of a statement")
         if name in statements or name in parts:
@@ -77,9 +76,8 @@ def columns(name: str, part: str, package: str = __package__) -> tuple[str, ...]
 
     A column that is no plain name is one `AS` its name.
     """
-    text = files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
-    found = dict(zip(_NAME.split(text)[2::3], _NAME.split(text)[3::3], strict=True))[part]
-    _, _, listed = found.lstrip("\n").partition("\n")
+    found = {each: text for _, each, text in _split(_text(name, package))[1]}
+    _, _, listed = found[part].lstrip("\n").partition("\n")
     return tuple(column.split()[-1] for column in listed.strip().removesuffix(";").split(","))
 
 
@@ -100,6 +98,17 @@ def check_order(found: Sequence[str], names: str) -> None:
     """Raise ValueError if these columns are not those that the calling module takes apart, or puts together."""
     if list(found) != names.split():
         raise ValueError(f"the columns are {' '.join(found)}, the code has {names}")
+
+
+@cache
+def _text(name: str, package: str) -> str:
+    return files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _split(text: str) -> tuple[str, list[tuple[str, str, str]]]:
+    """What stands before the first name; then of each: its kind, its name, and the text up to the next one."""
+    note, *found = _NAME.split(text)
+    return note, list(zip(found[::3], found[1::3], found[2::3], strict=True))
 
 
 def _with_parts(name: str, statement: str, parts: Mapping[str, str]) -> str:

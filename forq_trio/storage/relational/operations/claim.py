@@ -88,7 +88,7 @@ def _serve(
     tx: Transaction, queue: str, claims: Sequence[Claim], mine: Sequence[int], receivers: Sequence[Receiver]
 ) -> _Dealt:
     """Serve the receivers that wait for one queue, then those of the claims that are for it: `mine`, by index."""
-    used_up = tx.allowances.any_used_up
+    used_up = tx.allowances.used_up
     ready = claimable(tx, queue)
     if not ready:
         wake_queue(tx, queue)

@@ -46,9 +46,7 @@ class Parts:
     settings: Settings
     rates: RateBuckets
     schedules: ScheduleTable
-    set_aside: (
-        SetAsideMessages  # before `due`, too: it adopts what a batch has tried that settled due messages
-    )
+    set_aside: SetAsideMessages  # before `due`: its batch tried what was due, if due messages were settled
     due: Due
     wakes: QueueWakes
     scans: Scans

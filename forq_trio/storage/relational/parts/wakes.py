@@ -2,7 +2,8 @@
 
 The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. There these queues count as
 woken: one whose claims an allowance ended early and that has ready messages left; one that a claim moved messages to;
-one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served."""
+one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
+"""
 
 from collections.abc import Set
 from typing import Any
@@ -23,7 +24,7 @@ class QueueWakes(Part):
         self.woken: set[str] = set()  # by this batch, or by the last one for this one
         self.elsewhere: Set[str] = frozenset()  # by other processes
         self.next: set[str] = set()  # queues that the next batch counts as woken
-        self.claim_first = ""  # the queue with which claims begin (allowance.py), "": by name
+        self.claim_first = ""  # claims begin with this queue (allowance.py); "": with the first by name
         self.claim_first_next = ""  # the same in the next batch
 
     def copy(self) -> Any:
