@@ -41,6 +41,9 @@ CONTENTS = {
 }
 """Members that have contents, or tell of them."""
 
+REDRIVEN = "redriven"
+"""The queue whose dead letters are redriven, one a second."""
+
 CANARY = "canary"
 """In all that is stored and only shown to those who may look."""
 
@@ -116,15 +119,28 @@ class Stored:
         assert status < 300, (method, path, status, answer)
         return answer
 
-    async def fill(self) -> None:
-        """Messages in all states, a keyed one, dead letters, a history, a schedule, a redrive, a stage, an app."""
-        message = f'"content": "{CANARY}", "attributes": {{"{CANARY}": "{CANARY}"}}'
-        await self.ask("PUT", "q/settings", '{"maxAttempts": 1}')
-        for _ in range(3):
-            await self.ask("POST", "q/messages", f"{{{message}}}")
-            receipt = (await self.ask("GET", "q/messages"))["receipt"]
+    async def dead_letters(self, queue: str, count: int, message: str) -> None:
+        await self.ask("PUT", f"{queue}/settings", '{"maxAttempts": 1}')
+        for _ in range(count):
+            await self.ask("POST", f"{queue}/messages", f"{{{message}}}")
+            receipt = (await self.ask("GET", f"{queue}/messages"))["receipt"]
             given_up = f'{{"receipts": ["{receipt}"], "reason": "{CANARY}"}}'
-            await self.ask("POST", "q/messages/nack", given_up)
+            await self.ask("POST", f"{queue}/messages/nack", given_up)
+
+    async def fill(self) -> None:
+        """Messages in all states, a keyed one, dead letters, a history, a schedule, a redrive, a stage, an app.
+
+        What goes on by itself is of another queue (REDRIVEN), and the lease has its message before others are sent: so
+        it does not matter how far the redrive is.
+        """
+        message = f'"content": "{CANARY}", "attributes": {{"{CANARY}": "{CANARY}"}}'
+        await self.dead_letters("q", 3, message)
+        await self.dead_letters(REDRIVEN, 10, message)
+        await self.ask("POST", "q/messages", f"{{{message}}}")
+        generation = (await self.ask("PUT", "q/consumers/c", "{}"))["generation"]
+        await self.ask(
+            "POST", "q/consumers/c/lease", f'{{"generation": {generation}, "number": 1, "maxMessages": 1}}'
+        )
         await self.ask("POST", "q/messages", f"{{{message}}}")
         receipt = (await self.ask("GET", "q/messages"))["receipt"]
         await self.ask("POST", "q/messages/ack", f'{{"receipts": ["{receipt}"]}}')
@@ -136,15 +152,11 @@ class Stored:
         await self.ask("PUT", "/api/v1/schedules/s", schedule)
         await self.ask("POST", "/api/v1/schedules/s/run")
         wanted = f'{{"filter": {{"text": "{CANARY}"}}, "ratePerSecond": 1}}'
-        task = await self.ask("POST", "q-dlq/dead-letters/redrives", wanted)
+        task = await self.ask("POST", f"{REDRIVEN}-dlq/dead-letters/redrives", wanted)
         await self.ask("POST", "q/stages/s/pages/0", f"{{{message}}}\n")
         await self.ask("POST", "q/stages/t/pages/0", f"{{{message}}}\n")
         published = '{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "t", "pages": 1}]}'
         await self.ask("POST", "/api/v1/publications", published)
-        generation = (await self.ask("PUT", "q/consumers/c", "{}"))["generation"]
-        await self.ask(
-            "POST", "q/consumers/c/lease", f'{{"generation": {generation}, "number": 1, "maxMessages": 1}}'
-        )
         self.ids = {
             "letter": letters[-1]["id"],
             "waiting": waiting[0]["id"],
@@ -155,6 +167,8 @@ class Stored:
     def path_of(self, endpoint: Endpoint[Any], queue: str = "q") -> str:
         """The path of an endpoint, about what is stored. queue: that of its messages, or of its dead letters."""
         is_dead = "dead-letters" in endpoint.path
+        if queue == "q" and (endpoint.name == "listRedrives" or "{redriveId}" in endpoint.path):
+            queue = REDRIVEN
         message = "letter" if is_dead else "finished" if "history" in endpoint.path else "waiting"
         return "/api/v1" + endpoint.path.format(
             queue=f"{queue}-dlq" if is_dead else queue,
@@ -204,7 +218,7 @@ async def test_no_answer_of_a_change_has_what_was_stored_by_others(name: str) ->
         scopes = (endpoint.scope, Scope.PRODUCE) if name in SENDS_TOO else (endpoint.scope,)
         holder = await Tokens(api).holder(*scopes)
         if name == "dismissRedrive":
-            await stored.ask("POST", f"q-dlq/dead-letters/redrives/{ids['redrive']}/cancel")
+            await stored.ask("POST", f"{REDRIVEN}-dlq/dead-letters/redrives/{ids['redrive']}/cancel")
         path = stored.path_of(endpoint)
         body = BODIES[name](ids) if name in BODIES else ""
         status, answer = await holder.ask(endpoint.method, path, body.encode())
