@@ -276,7 +276,7 @@ def test_the_page_as_a_person_follows_it(spark, tmp_path) -> None:
     """
     spark.range(1)  # there is Java
     written = programs()
-    assert list(written) == ["look", "drain", "write", "route", "delta", "turn", "tables"]
+    assert list(written) == ["look", "drain", "write", "route", "tables", "delta", "turn"]
     for name, program in written.items():
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
     tutorial = PAGE.split("## Ten minutes\n")[1].split("\n## ")[0]
