@@ -15,6 +15,8 @@ from pgq.rows import Rows
 from pgq.theirs import Theirs
 
 NUMBERS = count(1)
+WOKEN_SECONDS = 4
+"""From the message on; less than the interval after which a receiver looks by itself."""
 REPLACED = ("%", "%", "s", "(", ")", "{", "}", "\\", "$", "1", '"', "'", ":", "?", "/", " ", "ß")
 """What a name may have that statements, formats, patterns, URLs and shells replace."""
 

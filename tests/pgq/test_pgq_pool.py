@@ -11,7 +11,7 @@ import trio.testing
 from forq_trio import ForqError, open_broker, pgq
 from forq_trio.pgq.connections import connect, connected
 from forq_trio.pgq.tables import TableOptions, Tables
-from pgq.conftest import NUMBERS, locked, until_listening
+from pgq.conftest import NUMBERS, WOKEN_SECONDS, locked, until_listening
 from pgq.rows import Rows
 from pgq.theirs import Theirs
 from support.pgbouncer import through
@@ -78,12 +78,12 @@ async def test_a_bound_queue_listens_beside_the_pool(pooled, pgq_url, table, the
         found = []
 
         async def receive() -> None:
-            with trio.fail_after(4):  # less than the interval after which it looks by itself
-                found.extend(await broker.receive(queue, wait_ms=30_000))
+            found.extend(await broker.receive(queue, wait_ms=30_000))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(receive)
             await until_listening(theirs)
             await trio.to_thread.run_sync(theirs.publish, {}, {})
+            nursery.cancel_scope.deadline = trio.current_time() + WOKEN_SECONDS
     assert len(found) == 1
     assert left_behind(pooled) == {("0", "0", 0)}
