@@ -220,9 +220,10 @@ async def test_a_directory_that_was_moved_does_not_end_the_guard(place, autojump
         await look()
         await look()
         moved.rename(tmp_path / "data")
-        await until(house.make_space)  # true once the thread that makes the file has told
-        await look()
-        await until(place.reserve.exists)
+        await look_until(lambda: house.facts().reserve_bytes == KEEP)
+        assert house.make_space()
+        assert not place.reserve.exists()
+        await look_until(place.reserve.exists)
         nursery.cancel_scope.cancel()
 
 
