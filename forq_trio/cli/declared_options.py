@@ -16,8 +16,8 @@ from forq_trio.model.declared import Declared, ValueKind
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer, Setting
 from forq_trio.model.schedules import NO_OPTIONS
+from forq_trio.telemetry import words
 
-_UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
 _NO_BOUND = "no limit"
 
 
@@ -57,10 +57,10 @@ _FORMULA_TYPES: dict[str, Callable[[str], float]] = {
 
 def size_bytes(text: str) -> int:
     """A number of bytes, from a number with or without a unit. For use as an option's type."""
-    found = re.fullmatch(r"([0-9]{1,18})(KiB|MiB|GiB)?", text)
+    found = re.fullmatch(r"([0-9]{1,18})(KiB|MiB|GiB|TiB)?", text)
     if found is None:
         raise click.BadParameter(f"{text!r} is not a size such as 5000, 64KiB, 10MiB or 2GiB")
-    return int(found[1]) * _UNITS_BYTES[found[2] or ""]
+    return int(found[1]) * words.SIZE_UNITS[found[2] or "B"]
 
 
 def _back_off_text(value: BackOff) -> str:
@@ -73,8 +73,8 @@ def _back_off_text(value: BackOff) -> str:
 def _size_text(size: int | None) -> str:
     if size is None:
         return _NO_BOUND
-    unit = next(unit for unit, unit_bytes in _UNITS_BYTES.items() if size % unit_bytes == 0)
-    return f"{size // _UNITS_BYTES[unit]}{unit}"
+    count, unit = words.whole_units(size)
+    return f"{count}{unit if unit != 'B' else ''}"
 
 
 def _number_text(number: int | None) -> str:

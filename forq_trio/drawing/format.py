@@ -27,12 +27,8 @@ def figure(number: int) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Messages a second: one decimal below 1,000, "0" for none."""
-    if per_second is None:
-        return NOTHING
-    if per_second < 0.05:
-        return "0"
-    return f"{per_second:,.0f}" if per_second >= 1_000 else f"{per_second:,.1f}"
+    """Messages a second; None is "–"."""
+    return NOTHING if per_second is None else words.rate(per_second)
 
 
 def duration(ms: float | None) -> str:
@@ -44,7 +40,7 @@ setting = durations.exactly
 
 
 def size(number: int | None) -> str:
-    """298 B, 1.2 KiB, 64 KiB, 3.1 GiB: one decimal below ten of a unit."""
+    """A number of bytes; None is "–"."""
     return NOTHING if number is None else words.size(number)
 
 

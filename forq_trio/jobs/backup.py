@@ -34,6 +34,7 @@ from forq_trio.model.errors import (
     StorageUnavailable,
 )
 from forq_trio.storage.engine import Engine
+from forq_trio.telemetry import words
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.backups import BackupInfo
 from forq_trio.wire.backups import Backups as BackupsView
@@ -217,7 +218,7 @@ class BackupJob:
         try:
             with self.runs.run() as outcome:
                 size = await self._in_thread(lambda: self._copy(files, backup.name, copy))
-                outcome.result = f"{shown_bytes(size)}, the log grew by {shown_bytes(copy.log_grew_bytes)}"
+                outcome.result = f"{words.size(size)}, the log grew by {words.size(copy.log_grew_bytes)}"
             ended = msgspec.structs.replace(self._now(backup), state="done", bytes=size)
             self.last_made_at = backup.started_at
         except Exception as error:
@@ -258,7 +259,7 @@ class BackupJob:
             needed += self._settings.reserve_bytes
         free = self._free_bytes(directory)
         if free < needed:
-            raise BackupFailed(f"{directory} has {shown_bytes(free)} free, {shown_bytes(needed)} are needed")
+            raise BackupFailed(f"{directory} has {words.size(free)} free, {words.size(needed)} are needed")
 
     async def _in_thread(self, work: Callable[[], T], limiter: trio.CapacityLimiter | None = None) -> T:
         """Return `work()`. Cancelled, it returns when the thread has ended: a copy notices it at its next step."""
@@ -319,13 +320,3 @@ class _Copy:
             trio.from_thread.run_sync(self._on_copied)
         elif self._writer.sends_refused:
             raise BackupFailed("the disk is nearly full, and the log cannot be emptied during a backup")
-
-
-def shown_bytes(count: int) -> str:
-    """`3.1 GiB`: one decimal below 10 of a unit."""
-    value, unit = float(count), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1_024:
-            break
-        value, unit = value / 1_024, larger
-    return f"{value:.1f} {unit}" if unit != "B" and value < 10 else f"{value:,.0f} {unit}"

@@ -17,13 +17,13 @@ from collections.abc import Callable
 import msgspec
 import trio
 
-from forq_trio.jobs.backup import shown_bytes
 from forq_trio.jobs.runs import Runs, failure_words
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Compact, Compacted
 from forq_trio.model.engine_facts import EngineFacts
 from forq_trio.model.errors import CompactionImpossible, FeatureUnavailable, ServiceError, Stopping
+from forq_trio.telemetry import words
 from forq_trio.telemetry.gauges import FileSpace
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.compaction import CompactionInfo
@@ -171,7 +171,7 @@ class Compaction:
                 raise
             except ServiceError as error:
                 self._end("failed", error=failure_words(error))
-            outcome.result = f"{shown_bytes(self._info.given_back_bytes)} given back"
+            outcome.result = f"{words.size(self._info.given_back_bytes)} given back"
         self._free_bytes.clear()
         self._on_given_back()
 

@@ -32,6 +32,7 @@ from forq_trio.model.queue_settings import (
 )
 from forq_trio.model.setting_checks import check_change
 from forq_trio.model.values import python_name
+from forq_trio.telemetry import words
 from forq_trio.ui.sizes import parse_count, parse_size
 
 BACK_OFFS = {"": "Default", "list": "A list of delays", "exponential": "Growing"}
@@ -39,10 +40,8 @@ BACK_OFFS = {"": "Default", "list": "A list of delays", "exponential": "Growing"
 
 def _size_text(number: int) -> str:
     """A size that `parse_size` reads as exactly this number."""
-    for unit, size in (("TiB", 1024**4), ("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
-        if number and number % size == 0:
-            return f"{number // size:,} {unit}"
-    return f"{number:,} B"
+    count, unit = words.whole_units(number)
+    return f"{count:,} {unit}"
 
 
 def rate_words(rate: Rate) -> str:

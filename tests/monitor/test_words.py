@@ -1,4 +1,4 @@
-"""Durations as people read them."""
+"""Durations, sizes and rates as people read them."""
 
 import pytest
 
@@ -26,6 +26,24 @@ from forq_trio.telemetry import words
 )
 def test_durations(ms: int, text: str) -> None:
     assert durations.in_words(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "exact"),
+    [
+        (0, "0 B", (0, "B")),
+        (1_023, "1,023 B", (1_023, "B")),
+        (1_024, "1.0 KiB", (1, "KiB")),
+        (10_189, "10 KiB", (10_189, "B")),
+        (10_240, "10 KiB", (10, "KiB")),
+        (3_328_599_654, "3.1 GiB", (3_328_599_654, "B")),
+        (5 * 1024**4, "5.0 TiB", (5, "TiB")),
+        (2_048 * 1024**4, "2,048 TiB", (2_048, "TiB")),
+    ],
+)
+def test_sizes(number: int, text: str, exact: tuple[int, str]) -> None:
+    assert words.size(number) == text
+    assert words.whole_units(number) == exact
 
 
 def test_the_rest() -> None:

@@ -11,7 +11,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.jobs import backup as backup_module
-from forq_trio.jobs.backup import BackupSettings, shown_bytes
+from forq_trio.jobs.backup import BackupSettings
 from forq_trio.jobs.backup_files import BackupFiles
 from forq_trio.model import limits
 from forq_trio.model.errors import BackupImpossible, BackupRunning, Stopping, StorageUnavailable
@@ -21,6 +21,7 @@ from forq_trio.storage.open import open_engine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import verify_backup
 from forq_trio.system import System, open_system
+from forq_trio.telemetry import words
 from forq_trio.wire.backups import BackupInfo
 from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, until
@@ -110,7 +111,7 @@ async def test_a_backup_is_made_checked_and_told_of(engine, directory) -> None:
         ]
         assert (system.backups.last_made_at, system.backups.failed) == (START_MS, False)
         (report,) = [each for each in system.jobs.reports() if each.name == "backup"]
-        assert report.result.startswith(f"{shown_bytes(done.bytes)}, the log grew by ")
+        assert report.result.startswith(f"{words.size(done.bytes)}, the log grew by ")
         assert (report.failed, report.next_when) == (False, "when somebody asks")
     assert len(steps) > 10
     found = verify_backup(str(directory / FIRST))
@@ -340,11 +341,3 @@ async def test_without_a_directory_it_is_beside_the_database(engine, tmp_path) -
         await system.jobs.run_now("backup")
     assert names(tmp_path / "backups") == [FIRST]
     assert backup_module.BackupSettings().keep == 7
-
-
-@pytest.mark.parametrize(
-    ("count", "words"),
-    [(0, "0 B"), (1_023, "1,023 B"), (1_024, "1.0 KiB"), (10_240, "10 KiB"), (3_328_599_654, "3.1 GiB")],
-)
-def test_sizes_are_told_as_people_say_them(count: int, words: str) -> None:
-    assert shown_bytes(count) == words
