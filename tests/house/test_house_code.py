@@ -10,6 +10,7 @@ from support.source import parsed, statements
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+TEMPLATE_COLUMNS_MAX = 160
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 WAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 
@@ -53,6 +54,18 @@ def test_functions_can_be_seen_whole(python_files, root) -> None:
             if isinstance(node, FUNCTION) and node.end_lineno - node.lineno >= FUNCTION_LINES_MAX:
                 long.append(f"{path.relative_to(root)}:{node.lineno} {node.name}")
     assert long == []
+
+
+def test_templates_can_be_read_without_scrolling_sideways(root) -> None:
+    templates = sorted((root / "forq_trio/ui/templates").rglob("*.html"))
+    lines = [
+        f"{path.relative_to(root)}:{number}"
+        for path in templates
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > TEMPLATE_COLUMNS_MAX
+    ]
+    assert templates
+    assert lines == []
 
 
 def own_nodes(function):

@@ -75,6 +75,11 @@ class Markup(HTMLParser):
         self.refused += [f"<{tag}>: unseen: {text!r:.60}" for text in texts if visible(text) != text]
 
 
+def flat(page: str) -> str:
+    """A page in one line: HTML sees every run of spaces and line breaks as one space."""
+    return " ".join(page.split())
+
+
 def until(holds: Callable[[], bool]) -> None:
     """Ask again and again until it holds: for what the server does by itself, and tells only who asks."""
     deadline = monotonic() + WAIT_SECONDS

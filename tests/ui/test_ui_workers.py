@@ -14,7 +14,7 @@ from forq_trio.ui.pages.workers import ROWS_A_PAGE
 from support.browser import PHONE, axe, sideways_pixels
 from support.in_process_ui import InProcessUi, in_process_ui
 from support.real_server import SECRET
-from support.ui_http import Markup, logged_in
+from support.ui_http import Markup, flat, logged_in
 from support.workers import worker_id
 
 ENEMY = "<b onclick=alert(1)>\u202e'\"</b>"
@@ -56,7 +56,7 @@ def held(ui: InProcessUi, queue: str, content: str) -> HeldMessage:
 def test_without_a_worker_the_page_says_how_to_start_one(visit):
     page = visit().get("/workers").text
     assert "No worker is known" in page
-    assert "from</span> forq_trio.worker" in page
+    assert "from</span> forq_trio.worker" in flat(page)
     assert 'data-live="nav:workers">0<' in page
 
 
