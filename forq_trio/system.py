@@ -107,7 +107,7 @@ class System:
             processes=self.broker.known_processes.all() if engine.shared else (),
             database=self.database.state,
             set_aside=self.gauges.set_aside(),
-            gate_counts=tuple(self.counters.hour_of_gate_seconds.counts(now_ms)),
+            gate_counts=tuple(self.counters.gate_seconds.hour.counts(now_ms)),
         )
 
     monitor: Monitor
@@ -190,9 +190,9 @@ async def open_system(
 def _report(broker: Broker, counters: Counters, board: JobBoard, clock: Clock) -> None:
     """Where `known_processes` reads what this one says of itself."""
     processes, tasks = broker.known_processes, broker.redrive_tasks
-    processes.last_batch_at = lambda: counters.last_commit_at
-    processes.gate_wait_ms = lambda: milliseconds_p99(counters.hour_of_gate_seconds, clock.now_ms())
-    processes.lag_ms = lambda: milliseconds_p99(counters.hour_of_lag_seconds, clock.now_ms())
+    processes.last_batch_at = lambda: counters.commits.last_at
+    processes.gate_wait_ms = lambda: milliseconds_p99(counters.gate_seconds.hour, clock.now_ms())
+    processes.lag_ms = lambda: milliseconds_p99(counters.lag_seconds.hour, clock.now_ms())
     processes.running = lambda: [
         each.title for each in board.reports() if each.running and (each.name != REDRIVES or tasks.walks_here)
     ]

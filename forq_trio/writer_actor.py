@@ -164,7 +164,7 @@ class WriterActor:
         except ServiceError as error:
             self._counters.record_rejection(error)
             if isinstance(error, QueueFull) and isinstance(command, Produce | ProduceMany):
-                self._counters.record_refused(command.queue)
+                self._counters.queues.record_refused(command.queue)
             raise
         if type(command) is ProduceEach:
             self._count_rejected(command, outcome)
@@ -206,7 +206,7 @@ class WriterActor:
             if isinstance(outcome, ServiceError):
                 self._counters.record_rejection(outcome)
             if isinstance(outcome, QueueFull):
-                self._counters.record_refused(queue)
+                self._counters.queues.record_refused(queue)
 
     def post(self, command: Command[Any]) -> None:
         """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
@@ -396,7 +396,7 @@ class WriterActor:
         if result.failed_queued:
             self._listener.failed_queued()
         if result.commit_seconds is not None:
-            self._counters.record_commit(len(calls), result.commit_seconds, batch.now_ms)
+            self._counters.commits.record(len(calls), result.commit_seconds, batch.now_ms)
             self._listener.committed()
         log_losses(result)
 

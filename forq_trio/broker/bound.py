@@ -280,4 +280,4 @@ class BoundQueues:
 
     def _count(self, event: Event) -> None:
         if event.count and self._counters is not None:
-            self._counters.record([event])
+            self._counters.queues.record([event])

@@ -81,8 +81,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
 
 
 def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFacts:
-    hour = counters.hour_of_commit_seconds
-    calls = counters.hour_of_commit_calls.counts(now_ms)
+    hour, calls = counters.commits.seconds.hour, counters.commits.calls.hour
     seconds = hour.counts(now_ms)
     recent = sum(hour.counts(now_ms, SLOW_COMMITS_MINUTES))
     into_minute_ms = now_ms % 60_000
@@ -93,8 +92,8 @@ def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFact
         count=sum(seconds),
         per_second=recent * 1_000 / lived_ms,
         calls_bounds=COMMIT_CALLS,
-        calls_counts=tuple(calls),
-        calls_median=counters.hour_of_commit_calls.quantile(now_ms, 0.5),
+        calls_counts=tuple(calls.counts(now_ms)),
+        calls_median=calls.quantile(now_ms, 0.5),
         seconds_bounds=DISK_SECONDS,
         seconds_counts=tuple(seconds),
         seconds_median=hour.quantile(now_ms, 0.5),

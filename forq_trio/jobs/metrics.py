@@ -16,7 +16,8 @@ from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.telemetry.counters import Counters, QueueKey
+from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.queue_counters import QueueKey
 
 GAUGES_INTERVAL_SECONDS = 30.0
 
@@ -49,7 +50,7 @@ class QueueGauges:
 
         Raises ReadDeadlineExceeded or StorageUnavailable; the ages are not changed then.
         """
-        commits = self._counters.commit_calls.count
+        commits = self._counters.commits.count
         counts = self._known.counts()
         self._counters.refresh_counts(counts)
         named = [(key, key[0]) for key in self._counters.counts if key[0] in counts]

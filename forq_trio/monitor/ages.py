@@ -53,7 +53,7 @@ class Ages:
         Reads AGES_READ_MAX queues at the most. Raises what reads raise; cancelled, the read is interrupted.
         """
         read_before = self._clock.now_ms() - max_age_seconds * limits.SECOND_MS
-        commits = self._counters.commit_calls.count
+        commits = self._counters.commits.count
         stale = []
         for queue in queues:
             look = self._looks.get(queue)
@@ -66,7 +66,7 @@ class Ages:
         wanted = [queue for queue in queues if self._known.counts_of(queue).ready]
         for start in range(0, len(wanted), limits.METRIC_QUEUES_READ_MAX):
             part = wanted[start : start + limits.METRIC_QUEUES_READ_MAX]
-            commits = self._counters.commit_calls.count
+            commits = self._counters.commits.count
             delivered = {queue: self._delivered(queue) for queue in part}
             read_at = self._clock.now_ms()
             since = await self._readers.run(partial(_claimable_since, part))
@@ -80,7 +80,7 @@ class Ages:
         self._looks = {queue: look for queue, look in self._looks.items() if queue in queues}
 
     def _delivered(self, queue: str) -> int:
-        activity = self._counters.activity(queue)
+        activity = self._counters.queues.activity(queue)
         return 0 if activity is None else activity.delivered.count
 
 

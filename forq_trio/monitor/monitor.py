@@ -88,7 +88,7 @@ class Monitor:
     def now(self, queue: str) -> Now:
         """What happens in a queue now; zeros for one that is not watched."""
         watched = self._watched.get(queue)
-        activity = self._counters.activity(queue)
+        activity = self._counters.queues.activity(queue)
         sent = 0 if activity is None else activity.sent.count
         if watched is None:
             return Now(0.0, 0.0, 0.0, None, None, None, sent)
@@ -115,7 +115,7 @@ class Monitor:
         judged = self._judged.get(queue)
         if judged is not None:
             return judged.health
-        return HEALTHY if self._counters.activity(queue) is not None else NOT_WATCHED
+        return HEALTHY if self._counters.queues.activity(queue) is not None else NOT_WATCHED
 
     def healths(self) -> Mapping[str, QueueHealth]:
         """The verdict on each queue that is watched."""
@@ -179,7 +179,7 @@ class Monitor:
         for queue in counts:
             if len(self._watched) >= limits.SERIES_QUEUES_MAX:
                 break
-            if queue not in self._watched and self._counters.activity(queue) is not None:
+            if queue not in self._watched and self._counters.queues.activity(queue) is not None:
                 place = min(range(STEP_SECONDS), key=lambda each: len(self._slices[each]))
                 watched = Watched(
                     queue,

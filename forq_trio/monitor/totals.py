@@ -56,10 +56,10 @@ class Totals:
     def sample(self, now: float, known: Known, oldest_seconds: float) -> Values:
         """The values of the rings' columns. Where nothing was committed nothing happened, and nothing is summed."""
         elapsed = max(now - self._at, 0.001)
-        commits = self._counters.commit_calls.count
+        commits = self._counters.commits.count
         counts, p90 = self._counts, nan
         if commits != self._commits:
-            counts = [self._counters.total(kind) for kind in _COUNTED]
+            counts = [self._counters.queues.total(kind) for kind in _COUNTED]
             if counts[2] != self._counts[2]:
                 handled = self.sums(HANDLING)
                 found = quantile(MESSAGE_MS, added(handled, self._handled), 0.9)
@@ -89,7 +89,7 @@ class Totals:
 
     def sums(self, kind: str) -> list[int]:
         """The buckets of a duration, of all queues together."""
-        return self._counters.duration_counts(kind)
+        return self._counters.durations.buckets(kind)
 
     def _durations(self) -> dict[str, list[int]]:
         return {kind: self.sums(kind) for kind in (WAIT, HANDLING)}
@@ -107,5 +107,5 @@ class Totals:
             quantile(MESSAGE_MS, waits, 0.5),
             quantile(MESSAGE_MS, waits, 0.99),
             quantile(MESSAGE_MS, handled, 0.9),
-            self._counters.total(PRODUCED),
+            self._counters.queues.total(PRODUCED),
         )

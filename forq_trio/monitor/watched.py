@@ -122,7 +122,7 @@ class Watched:
         held_by_rate: int,
     ) -> None:
         """Note what changed since the sample before. step: of the finest ring."""
-        activity = self._counters.activity(self.name)
+        activity = self._counters.queues.activity(self.name)
         if activity is None:
             return
         before = self.snapshot
@@ -176,19 +176,19 @@ class Watched:
         else:
             self.marks.put(minute, self.snapshot)
         if self.handling is None:
-            found = self._counters.histogram(HANDLING, self.name)
+            found = self._counters.durations.histogram(HANDLING, self.name)
             self.handling = None if found is None else Recent(found)
         else:
             self.handling.mark()
         if self.waits is None:
-            found = self._counters.histogram(WAIT, self.name)
+            found = self._counters.durations.histogram(WAIT, self.name)
             self.waits = None if found is None else Recent(found)
         else:
             self.waits.mark()
 
     def _ack_p90(self) -> float:
         """Of the messages that were acknowledged since the last sample; NaN where it is not known."""
-        histogram = self._counters.histogram(HANDLING, self.name)
+        histogram = self._counters.durations.histogram(HANDLING, self.name)
         if histogram is None:
             return nan
         counts = [*histogram.counts]

@@ -12,7 +12,7 @@ from forq_trio.model.logs import Log
 from forq_trio.model.processes import ProcessReport
 from forq_trio.model.quotas import Quota
 from forq_trio.model.workers import WorkerGauges
-from forq_trio.telemetry.counters import QueueKey
+from forq_trio.telemetry.queue_counters import QueueKey
 
 
 class BudgetGauge(Protocol):

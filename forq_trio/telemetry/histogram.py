@@ -141,3 +141,17 @@ class LastHour:
     def _recent(self, now_ms: int, minutes: int) -> list[_Minute]:
         now = now_ms // _MINUTE_MS
         return [minute for minute in self._minutes if now - minutes < minute.number <= now]
+
+
+class Measurements:
+    """Values since the start, and those of the last hour."""
+
+    __slots__ = ("all", "hour")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.all = Histogram(bounds)
+        self.hour = LastHour(bounds)
+
+    def add(self, at_ms: int, value: float) -> None:
+        self.all.add(value)
+        self.hour.add(at_ms, value)

@@ -13,10 +13,11 @@ from forq_trio.model import limits
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.telemetry import metric_names as names
 from forq_trio.telemetry.activity import Series
-from forq_trio.telemetry.counters import Counters, QueueKey
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.histogram import Histogram
 from forq_trio.telemetry.metric_names import COUNTERS, QUEUE_LABELS, STATES, Family
+from forq_trio.telemetry.queue_counters import QueueKey
 
 _MS_PER_SECOND = 1_000
 
@@ -30,17 +31,17 @@ class Exposition:
         self._queue_labels: dict[QueueKey, str] = {}
         self._message_histograms: dict[tuple[str, QueueKey], _HistogramText] = {}
         of_the_writer = (
-            (names.COMMIT_CALLS, counters.commit_calls),
-            (names.COMMIT_SECONDS, counters.commit_seconds),
-            (names.GATE_SECONDS, counters.gate_seconds),
-            (names.LAG_SECONDS, counters.lag_seconds),
+            (names.COMMIT_CALLS, counters.commits.calls.all),
+            (names.COMMIT_SECONDS, counters.commits.seconds.all),
+            (names.GATE_SECONDS, counters.gate_seconds.all),
+            (names.LAG_SECONDS, counters.lag_seconds.all),
             (names.CHECKPOINT_SECONDS, counters.checkpoint_seconds),
             (names.CHECKPOINT_PAUSE_SECONDS, counters.checkpoint_pause_seconds),
         )
         self._writer_histograms = [
             (family, _HistogramText(family.name, "", histogram, 1)) for family, histogram in of_the_writer
         ]
-        lateness = _HistogramText(names.RUN_LATENESS.name, "", counters.run_late_ms, _MS_PER_SECOND)
+        lateness = _HistogramText(names.RUN_LATENESS.name, "", counters.runs.late_ms, _MS_PER_SECOND)
         self._writer_histograms.append((names.RUN_LATENESS, lateness))
 
     def text(self) -> str:
@@ -50,7 +51,7 @@ class Exposition:
     def _parts(self) -> Iterator[str]:
         counters, gauges = self._counters, self._gauges
         by_kind: dict[str, list[Series]] = defaultdict(list)
-        for series in counters.series():
+        for series in counters.queues.series():
             by_kind[series.kind].append(series)
         for counter in COUNTERS:
             yield from _counted(counter, by_kind[counter.kind])
@@ -84,7 +85,7 @@ class Exposition:
         yield _one(names.PUBLICATIONS, counters.publications)
         yield _one(names.SENT_SET_ASIDE, counters.sent_set_aside)
         yield _one(names.SET_ASIDE, gauges.set_aside())
-        yield from _each(names.RUNS, counters.runs.items())
+        yield from _each(names.RUNS, counters.runs.by_result.items())
         yield _one(names.UI_CONNECTIONS, gauges.ui_connections())
         yield from _each(
             names.UI_LOOP_SECONDS,
@@ -135,7 +136,7 @@ class Exposition:
     def _health(self) -> Iterator[str]:
         """Queues by label and level: one series for a queue, so that only the present level has one."""
         yield _heading(names.HEALTH)
-        key = self._counters.key
+        key = self._counters.queues.key
         counted = Counter((key(queue), level) for queue, level in self._gauges.health().items())
         for (queue_key, level), count in counted.items():
             yield f'{names.HEALTH.name}{{{self._labels(queue_key)},level="{level}"}} {count}\n'
@@ -146,7 +147,7 @@ class Exposition:
         slots: Counter[QueueKey] = Counter()
         busy: Counter[QueueKey] = Counter()
         for queue, (of_queue, busy_of_queue) in workers.slots.items():
-            key = self._counters.key(queue)
+            key = self._counters.queues.key(queue)
             slots[key] += of_queue
             busy[key] += busy_of_queue
         yield from self._by_queue(names.WORKER_SLOTS, slots)
@@ -191,7 +192,7 @@ class Exposition:
 
     def _durations(self, family: Family, kind: str) -> Iterator[str]:
         yield _heading(family)
-        durations = self._counters.durations
+        durations = self._counters.durations.histograms
         if len(self._message_histograms) > len(durations):
             self._message_histograms = {
                 key: each for key, each in self._message_histograms.items() if key in durations

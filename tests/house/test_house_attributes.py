@@ -26,7 +26,6 @@ ABOVE = {
     "forq_trio/monitor/watched.py Watched": 20,
     "forq_trio/storage/postgres/connection.py PgConnection": 18,
     "forq_trio/storage/postgres/engine.py PostgresEngine": 29,
-    "forq_trio/telemetry/counters.py Counters": 29,
     "forq_trio/worker/app.py Worker": 19,
     "forq_trio/worker/jobs.py Job": 20,
     "forq_trio/writer_actor.py WriterActor": 30,

@@ -233,7 +233,13 @@ async def test_queues_that_come_and_go_leave_nothing_past_the_labels(autojump_cl
             assert len(monitor.healths()) <= 1
             if number % 20 == 19:
                 gc.collect()
-                sizes.append((len(list(counters.series())), len(counters._activities), len(monitor._watched)))
+                sizes.append(
+                    (
+                        len(list(counters.queues.series())),
+                        len(counters.queues._activities),
+                        len(monitor._watched),
+                    )
+                )
         assert sizes[0] == sizes[1] == sizes[2]
 
 
@@ -269,16 +275,16 @@ async def test_short_lived_queues_leave_their_places(autojump_clock, monkeypatch
             await system.broker.produce(queue, "x")
             (delivery,) = await system.broker.receive(queue, wait_ms=0)
             await system.broker.nack(queue, [delivery.receipt], delay_ms=0, reason="no stock")
-            system.counters.record_refused(queue)
+            system.counters.queues.record_refused(queue)
             await system.broker.purge(queue)
             await system.broker.delete_queue(queue)
         await elapse(6)
         system.monitor.sample()
-        assert len(system.counters._activities) == limits.METRIC_QUEUES_MAX
-        assert sum(activity.refused for activity in system.counters._activities.values()) == 0
+        assert len(system.counters.queues._activities) == limits.METRIC_QUEUES_MAX
+        assert sum(activity.refused for activity in system.counters.queues._activities.values()) == 0
         now_ms = TrioClock().now_ms()
         assert not any(system.counters.nack_reasons.latest(now_ms, f"short{number}") for number in range(40))
-        assert system.counters.total("produced") == 40
+        assert system.counters.queues.total("produced") == 40
         for number in range(limits.SERIES_QUEUES_MAX + 1):
             await system.broker.produce(f"q{number}", "x")
         await elapse(6)
@@ -291,13 +297,13 @@ async def test_short_lived_queues_leave_their_places(autojump_clock, monkeypatch
 def test_counters_and_reasons_are_bounded() -> None:
     counters = Counters()
     for number in range(limits.SERIES_QUEUES_MAX + 50):
-        counters.record([Event("produced", f"q{number}", 1)])
+        counters.queues.record([Event("produced", f"q{number}", 1)])
         for minute in range(12):
             for reason in range(12):
                 counters.nack_reasons.add(minute * 60_000, f"q{number}", f"{reason}" * 300, 1)
-    assert counters.total("produced") == limits.SERIES_QUEUES_MAX + 50
-    assert counters.activity("q-new") is None
-    assert len(counters._activities) == limits.SERIES_QUEUES_MAX
+    assert counters.queues.total("produced") == limits.SERIES_QUEUES_MAX + 50
+    assert counters.queues.activity("q-new") is None
+    assert len(counters.queues._activities) == limits.SERIES_QUEUES_MAX
     buckets = counters.nack_reasons._buckets
     assert len(buckets) == limits.NACK_REASONS_MINUTES
     assert max(len(queues) for _, queues in buckets) == limits.SERIES_QUEUES_MAX

@@ -282,7 +282,10 @@ async def test_lists_and_figures_have_the_counts_of_the_last_look(broker, queue,
     counters = Counters()
     ages = Ages(broker.known, broker._readers, counters, broker._clock)
     await QueueGauges(broker.known, ages, counters).refresh()
-    assert (counters.counts[counters.key(queue)].ready, counters.depths[counters.key(queue)]) == (1, 2)
+    assert (
+        counters.counts[counters.queues.key(queue)].ready,
+        counters.depths[counters.queues.key(queue)],
+    ) == (1, 2)
     await broker.unbind(queue)
     assert broker.known.counts_of(queue).total == broker.known.counts()[queue].total == 0
 

@@ -117,10 +117,10 @@ def test_what_is_close_to_a_cause_is_none() -> None:
 def test_a_few_slow_commits_are_no_slow_disk() -> None:
     counters = Counters()
     for _ in range(SLOW_COMMITS_MIN - 1):
-        counters.record_commit(4, 0.3, NOW)
+        counters.commits.record(4, 0.3, NOW)
     facts = commit_facts(counters, NOW, NOW - HOUR)
     assert facts.recent_p99_seconds is None
-    counters.record_commit(4, 0.4, NOW + 1)
+    counters.commits.record(4, 0.4, NOW + 1)
     facts = commit_facts(counters, NOW + 1, NOW - HOUR)
     assert facts.recent_p99_seconds == 0.4  # spread within its bucket it would be more than the slowest
     assert (facts.slowest_seconds, facts.slowest_at, facts.count) == (0.4, NOW + 1, SLOW_COMMITS_MIN)
@@ -132,7 +132,7 @@ def test_a_few_slow_commits_are_no_slow_disk() -> None:
 def test_commits_a_second_are_of_the_time_since_the_start_when_that_is_short() -> None:
     counters = Counters()
     for second in range(10):
-        counters.record_commit(1, 0.001, NOW + second * 1_000)
+        counters.commits.record(1, 0.001, NOW + second * 1_000)
     assert commit_facts(counters, NOW + 10_000, NOW).per_second == 1.0
 
 

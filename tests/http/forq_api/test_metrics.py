@@ -5,8 +5,9 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import Event
-from forq_trio.telemetry.counters import OTHER, Counters
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.metric_names import COUNTERS, DEPTH
+from forq_trio.telemetry.queue_counters import OTHER
 from support.exposition import Samples, own_samples, samples_of
 from support.forq_api import METRICS_SECRET, SECRET, Api, make_request
 
@@ -21,7 +22,7 @@ def forq_samples(counters: Counters) -> Samples:
 @pytest.mark.parametrize("kind", ["produced", "consumed", "acked", "nacked"])
 def test_f11_counters_by_queue_and_type(kind: str):
     counters = Counters()
-    counters.record([Event(kind, "a", 2), Event(kind, "a-dlq", 3), Event(kind, "a", 5)])
+    counters.queues.record([Event(kind, "a", 2), Event(kind, "a-dlq", 3), Event(kind, "a", 5)])
     assert forq_samples(counters) == {
         (f"forq_messages_{kind}_total", (("queue_name", "a"), ("queue_type", "regular"))): 7,
         (f"forq_messages_{kind}_total", (("queue_name", "a-dlq"), ("queue_type", "dlq"))): 3,
@@ -31,8 +32,8 @@ def test_f11_counters_by_queue_and_type(kind: str):
 def test_f11_moved_to_dlq_and_stale_recovered_name_their_queue():
     counters = Counters()
     for queue, reason in (("a", "failed"), ("b", "failed"), ("a", "expired")):
-        counters.record([Event("moved_to_dlq", queue, 1, reason)])
-    counters.record([Event("stale_recovered", "a", 4), Event("requeued", "a-dlq", 2)])
+        counters.queues.record([Event("moved_to_dlq", queue, 1, reason)])
+    counters.queues.record([Event("stale_recovered", "a", 4), Event("requeued", "a-dlq", 2)])
     name = "forq_messages_moved_to_dlq_total"
     assert forq_samples(counters) == {
         (name, (("queue_name", "a"), ("reason", "failed"))): 1,
@@ -45,8 +46,10 @@ def test_f11_moved_to_dlq_and_stale_recovered_name_their_queue():
 
 def test_f11_cleanup_is_counted_by_reason_over_all_queues():
     counters = Counters()
-    counters.record([Event("cleaned_up", queue, 1, "expired") for queue in ("a-dlq", "b-dlq", "c-dlq")])
-    counters.record(
+    counters.queues.record(
+        [Event("cleaned_up", queue, 1, "expired") for queue in ("a-dlq", "b-dlq", "c-dlq")]
+    )
+    counters.queues.record(
         [Event("cleaned_up", "a-dlq", 1, "deleted_by_user"), Event("cleaned_up", "a-dlq", 2, "failed")]
     )
     name = "forq_messages_cleanup_total"
@@ -69,16 +72,18 @@ def test_f11_depth():
 
 def test_f11_released_messages_are_not_exposed():
     counters = Counters()
-    counters.record([Event("released", "a", 1)])
+    counters.queues.record([Event("released", "a", 1)])
     assert forq_samples(counters) == {}
 
 
 def test_queue_names_past_the_bound_are_summed():
     counters = Counters()
-    counters.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX - 1)])
+    counters.queues.record(
+        [Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX - 1)]
+    )
     counters.refresh_counts({"last": QueueCounts(1), "past": QueueCounts(2), "past-dlq": QueueCounts(3)})
     for _ in range(2):
-        counters.record(
+        counters.queues.record(
             [Event("produced", queue, 10) for queue in ("past1", "past2", "past-dlq", "last", "q0")]
         )
     regular, dlq = ("queue_type", "regular"), ("queue_type", "dlq")
@@ -97,15 +102,15 @@ def test_queue_names_past_the_bound_are_summed():
 def test_what_is_kept_is_bounded():
     counters = Counters()
     for number in range(3 * limits.METRIC_QUEUES_MAX):
-        counters.record([Event("produced", f"q{number}", 1)])
-    assert len(list(counters.series())) == limits.SERIES_QUEUES_MAX + 1
-    assert len(counters._labelled) == limits.METRIC_QUEUES_MAX
+        counters.queues.record([Event("produced", f"q{number}", 1)])
+    assert len(list(counters.queues.series())) == limits.SERIES_QUEUES_MAX + 1
+    assert len(counters.queues._labelled) == limits.METRIC_QUEUES_MAX
 
 
 def test_a_queue_that_is_called_other_is_summed_with_those_past_the_bound():
     counters = Counters()
-    counters.record([Event("produced", OTHER, 1)])
-    counters.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX)])
+    counters.queues.record([Event("produced", OTHER, 1)])
+    counters.queues.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX)])
     labels = (("queue_name", OTHER), ("queue_type", "regular"))
     assert forq_samples(counters)["forq_messages_produced_total", labels] == 2
 

@@ -11,9 +11,10 @@ from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotHolder
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, Event
-from forq_trio.telemetry.counters import OTHER, Counters
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.gauges import Gauges
 from forq_trio.telemetry.metric_names import COUNTERS, DATABASE, STATES
+from forq_trio.telemetry.queue_counters import OTHER
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import buckets, of_queue, own_samples, samples_of
 
@@ -24,7 +25,7 @@ END_TO_END = "forq_message_end_to_end_seconds"
 def test_every_kind_of_duration_is_exposed() -> None:
     counters = Counters()
     for kind in DURATION_KINDS:
-        counters.record_durations({(kind, "q"): [1]})
+        counters.durations.record({(kind, "q"): [1]})
         assert own_samples(counters)[f"forq_message_{kind}_seconds_count", of_queue("q")] == 1
 
 
@@ -32,7 +33,7 @@ def test_every_kind_of_duration_is_exposed() -> None:
 def test_buckets_are_cumulative_and_agree_with_count_and_sum(name: str) -> None:
     counters = Counters()
     kind = name.removeprefix("forq_message_").removesuffix("_seconds")
-    counters.record_durations({(kind, "q"): [0, 1, 2, 5_000, 5_001, 3_600_000, 3_600_001]})
+    counters.durations.record({(kind, "q"): [0, 1, 2, 5_000, 5_001, 3_600_000, 3_600_001]})
     samples = own_samples(counters)
     found = buckets(samples, name, of_queue("q"))
     assert list(found) == sorted(found)
@@ -50,7 +51,7 @@ def test_buckets_are_cumulative_and_agree_with_count_and_sum(name: str) -> None:
 def test_commits_have_their_histograms_without_labels() -> None:
     counters = Counters()
     for calls, seconds in ((1, 0.0001), (2, 0.00011), (3, 0.5), (5_000, 11)):
-        counters.record_commit(calls, seconds, 0)
+        counters.commits.record(calls, seconds, 0)
     samples = own_samples(counters)
     by_calls = buckets(samples, "forq_commit_batch_calls")
     assert (by_calls[1], by_calls[2], by_calls[4], by_calls[4_096]) == (1, 2, 3, 3)
@@ -65,7 +66,7 @@ def test_a_histogram_that_moves_is_written_anew() -> None:
     counters = Counters()
     metrics = MetricsPage(counters, Gauges())
     for expected in (1, 2):
-        counters.record_durations({("wait", "q"): [5]})
+        counters.durations.record({("wait", "q"): [5]})
         for _ in range(2):
             samples = samples_of(metrics.render())
             assert samples[f"{WAIT}_count", of_queue("q")] == expected
@@ -120,7 +121,7 @@ def test_histograms_are_bounded() -> None:
     counters = Counters()
     for number in range(2 * limits.HISTOGRAM_QUEUES_MAX):
         for kind in DURATION_KINDS:
-            counters.record_durations({(kind, f"q{number}"): [1], (kind, f"q{number}-dlq"): [1]})
+            counters.durations.record({(kind, f"q{number}"): [1], (kind, f"q{number}-dlq"): [1]})
     samples = own_samples(counters)
     for name in (WAIT, END_TO_END):
         counts = {labels: value for (sample, labels), value in samples.items() if sample == f"{name}_count"}
@@ -134,8 +135,8 @@ def test_histograms_are_bounded() -> None:
 
 def test_a_queue_that_is_called_other_shares_its_histogram() -> None:
     counters = Counters()
-    counters.record_durations({("wait", OTHER): [1]})
-    counters.record_durations({("wait", f"q{number}"): [1] for number in range(limits.HISTOGRAM_QUEUES_MAX)})
+    counters.durations.record({("wait", OTHER): [1]})
+    counters.durations.record({("wait", f"q{number}"): [1] for number in range(limits.HISTOGRAM_QUEUES_MAX)})
     assert own_samples(counters)[f"{WAIT}_count", of_queue(OTHER)] == 2
 
 
@@ -159,15 +160,15 @@ def busy_tally() -> tuple[Counters, Gauges]:
     counters = Counters()
     queues = [f"a-rather-long-queue-name-{number}" for number in range(limits.METRIC_QUEUES_MAX)]
     for counter in COUNTERS:
-        counters.record([Event(counter.kind, queue, 1, "failed") for queue in queues])
+        counters.queues.record([Event(counter.kind, queue, 1, "failed") for queue in queues])
     counters.refresh_counts(dict.fromkeys(queues, QueueCounts(1, 2, 3, 4, 5, 6)))
     gauges = Gauges(
         parked=dict.fromkeys(queues, "x"),
-        dead_letters=lambda: {counters.key(queue): 1 for queue in queues},
-        oldest_seconds=lambda: {counters.key(queue): 12.345 for queue in queues},
+        dead_letters=lambda: {counters.queues.key(queue): 1 for queue in queues},
+        oldest_seconds=lambda: {counters.queues.key(queue): 12.345 for queue in queues},
     )
     for queue in queues:
-        counters.record_durations({(kind, queue): [1] for kind in DURATION_KINDS})
+        counters.durations.record({(kind, queue): [1] for kind in DURATION_KINDS})
     return counters, gauges
 
 
@@ -176,7 +177,7 @@ def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor
     metrics = MetricsPage(counters, gauges)
     seconds = []
     for _ in range(5):
-        counters.record_durations({(kind, queue): [1] for kind, (queue, _) in counters.durations})
+        counters.durations.record({(kind, queue): [1] for kind, (queue, _) in counters.durations.histograms})
         started = time.thread_time()
         exposition = metrics.render()
         seconds.append(time.thread_time() - started)

@@ -101,7 +101,7 @@ async def test_messages_of_one_batch_are_each_measured(engine, autojump_clock) -
 
 async def test_commits_are_counted_with_the_calls_that_shared_them(engine, mock_clock) -> None:
     async with recorded(engine, policy=in_a_thread()) as (writer, counters), trio.open_nursery() as nursery:
-        commits, calls_before = counters.commit_calls.count, counters.commit_calls.sum
+        commits, calls_before = counters.commits.count, counters.commits.calls.all.sum
         slow = SlowCommit(engine)
         calls = [Pending(nursery, writer, send("alone"))]
         await slow.reached()
@@ -121,9 +121,9 @@ async def test_commits_are_counted_with_the_calls_that_shared_them(engine, mock_
 
 async def test_a_batch_without_work_for_the_database_is_no_commit(engine, autojump_clock) -> None:
     async with recorded(engine) as (writer, counters):
-        before = counters.commit_calls.count
+        before = counters.commits.count
         assert await writer.execute(claim()) == ()
-        assert counters.commit_calls.count == before
+        assert counters.commits.count == before
 
 
 async def test_posts_that_found_no_room_are_in_the_inbox_too(engine, mock_clock) -> None:

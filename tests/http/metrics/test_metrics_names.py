@@ -128,7 +128,7 @@ def table_rows(text: str) -> list[list[str]]:
 def full_tally() -> tuple[Counters, Gauges]:
     """Counters and gauges that have something of everything."""
     counters = Counters()
-    counters.record(
+    counters.queues.record(
         [
             Event("produced", "q", 7),
             Event("consumed", "q", 6),
@@ -142,17 +142,17 @@ def full_tally() -> tuple[Counters, Gauges]:
         ]
     )
     counters.refresh_counts({"q": QueueCounts(1, 2, 3, 4, 5, 600)})
-    counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2], ("handling", "q"): [1]})
+    counters.durations.record({("wait", "q"): [1], ("end_to_end", "q"): [2], ("handling", "q"): [1]})
     budget = Budget(1)
     budget.change(OWNER, 2)
-    counters.record_commit(3, 0.001, 0)
-    counters.record_runs(
+    counters.commits.record(3, 0.001, 0)
+    counters.runs.record(
         [SavedRun(nominal=1, result="missed", runs=4, at=9), SavedRun(nominal=2, result="sent", at=9)]
     )
-    assert counters.runs == {"sent": 1, "skipped": 0, "missed": 4, "refused": 0}
+    assert counters.runs.by_result == {"sent": 1, "skipped": 0, "missed": 4, "refused": 0}
     gauges = Gauges(
-        dead_letters=lambda: {counters.key("q"): 9},
-        oldest_seconds=lambda: {counters.key("q"): 1.5},
+        dead_letters=lambda: {counters.queues.key("q"): 9},
+        oldest_seconds=lambda: {counters.queues.key("q"): 1.5},
         health=lambda: {"q": "fine"},
         consumers=lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)],
         workers=lambda: WorkerGauges(slots={"q": (4, 3)}),

@@ -1,0 +1,151 @@
+"""What happened in each queue since the start: counters of events, under at most METRIC_QUEUES_MAX labels.
+
+The writer records after every commit, so recording is cheap: one dict look-up for an event. Labels are given first
+come first served; all other queues are summed under "other". A queue that is gone leaves its place to one that has
+none: its series end, since a sum that they were added to would look as if all had happened at once. What the monitor
+wants to know of each queue is in `activity.py`.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+
+from forq_trio.model import limits
+from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.storage.engine import Event
+from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, Series
+from forq_trio.telemetry.metric_names import OF_ALL_QUEUES
+from forq_trio.telemetry.metric_places import MetricPlaces
+
+OTHER = "other"
+
+QueueKey = tuple[str, bool]
+"""A queue's name, or "other" past the bound, and whether it is a dead-letter queue."""
+
+
+class QueueCounters:
+    """Counters that only grow, by kind of event, queue and reason."""
+
+    def __init__(self) -> None:
+        self._by_event: dict[tuple[str, str, str], Series] = {}
+        self._by_kind: dict[str, dict[Series, None]] = {}
+        self._others: dict[tuple[str, bool, str], Series] = {}  # of all queues past the bounds
+        self._activities: dict[str, Activity] = {}
+        self._gone = 0  # how many activities are of queues that are gone
+        self._labelled = MetricPlaces(self._counted, self._end_series)
+        self._ended: Counter[str] = Counter()  # by kind, what series counted that have ended
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Add the events of one committed batch."""
+        for event in events:
+            series = self._by_event.get((event.kind, event.queue, event.reason)) or self._admit(event)
+            series.count += event.count
+
+    def record_refused(self, queue: str) -> None:
+        """Count a send that was refused because its queue was full."""
+        activity = self._activity(queue)
+        if activity is not None:
+            activity.refused += 1
+
+    def activity(self, queue: str) -> Activity | None:
+        """What happened in a queue since the start; None past SERIES_QUEUES_MAX queues."""
+        found = self._activities.get(queue)
+        if found is None and self._has_place:
+            return NO_ACTIVITY
+        return found
+
+    def total(self, kind: str) -> int:
+        """How many messages of all queues the events of a kind counted since the start."""
+        return self._ended[kind] + sum([series.shown for series in self._by_kind.get(kind, {})])
+
+    def keep(self, queues: Container[str]) -> None:
+        """All queues but these are gone: their places are free for others.
+
+        What happened in them is counted under "other" from then on, unless they have a label in /metrics, which they
+        have until another queue needs it.
+        """
+        self._labelled.keep(queues)
+        gone = [queue for queue in self._activities if queue not in queues]
+        for queue in gone:
+            self._forget(queue)
+        self._gone = sum(queue in self._activities for queue in gone)
+
+    def key(self, queue: str) -> QueueKey:
+        """The label of this queue: its own name if it has or gets one, else "other"."""
+        return queue if self.has_label(queue) else OTHER, is_dead_letter_queue(queue)
+
+    def has_label(self, queue: str) -> bool:
+        """True for a queue that is counted under its own name, as it is from now on if there is a place."""
+        if queue in self._labelled:
+            return True
+        if not self._labelled.admit(queue, limits.METRIC_QUEUES_MAX):
+            return False
+        for _, series in self._activities.get(queue, NO_ACTIVITY).all:
+            self._other(series.kind, series.is_dlq, series.reason).count += series.count
+            series.show_as(queue)
+        return True
+
+    def series(self) -> Iterable[Series]:
+        """All counters, in no particular order. A queue that is really called "other" has counters of its own."""
+        yield from self._by_event.values()
+        yield from self._others.values()
+
+    def _forget(self, queue: str) -> None:
+        if queue in self._labelled:
+            self._activities[queue].refused = 0
+            return
+        for series in self._remove(queue):
+            self._other(series.kind, series.is_dlq, series.reason).count += series.count
+
+    def _remove(self, queue: str) -> list[Series]:
+        """Forget what happened in a queue; returns its counters."""
+        activity = self._activities.pop(queue, NO_ACTIVITY)
+        for kind, series in activity.all:
+            del self._by_event[kind, queue, series.reason]
+            del self._by_kind[kind][series]
+        return [series for _, series in activity.all]
+
+    def _counted(self, queue: str) -> int:
+        return sum([series.count for _, series in self._activities.get(queue, NO_ACTIVITY).all])
+
+    def _end_series(self, queue: str) -> None:
+        """A queue that is gone loses its label. Only totals still count what happened in it."""
+        self._gone -= queue in self._activities
+        for series in self._remove(queue):
+            if series.kind in OF_ALL_QUEUES:
+                self._other(series.kind, series.is_dlq, series.reason).count += series.shown
+            else:
+                self._ended[series.kind] += series.shown
+
+    def _admit(self, event: Event) -> Series:
+        """The counter of an event that is new, or of a queue past all bounds."""
+        label, is_dlq = self.key(event.queue)
+        activity = self._activity(event.queue)
+        if activity is None:
+            return self._other(event.kind, is_dlq, event.reason)
+        series = self._note(Series(event.kind, label, is_dlq, event.reason))
+        self._by_event[event.kind, event.queue, event.reason] = series
+        activity.add(series)
+        return series
+
+    def _other(self, kind: str, is_dlq: bool, reason: str) -> Series:
+        """The counter of all queues past the bounds."""
+        series = self._others.get((kind, is_dlq, reason))
+        if series is None:
+            series = self._others[kind, is_dlq, reason] = self._note(Series(kind, OTHER, is_dlq, reason))
+        return series
+
+    def _note(self, series: Series) -> Series:
+        self._by_kind.setdefault(series.kind, {})[series] = None
+        return series
+
+    @property
+    def _has_place(self) -> bool:
+        """Fewer than SERIES_QUEUES_MAX queues that are there have an activity."""
+        return len(self._activities) - self._gone < limits.SERIES_QUEUES_MAX
+
+    def _activity(self, queue: str) -> Activity | None:
+        """The activity of a queue, which it gets if there is a place; a queue with a label has one."""
+        found = self._activities.get(queue)
+        if found is None and (self.has_label(queue) or self._has_place):
+            found = self._activities[queue] = Activity()
+        return found
