@@ -26,13 +26,13 @@ FEATURES = {
         18,
     ),
     "leased pages": Feature(
-        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 23
+        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 17
     ),
     "shares": Feature(r"\bholder\b|\bHolder\b", r"budget|holders|transport/", 23),
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 22),
-    "schedules": Feature(r"[Ss]chedule", r"schedule", 72),
+    "schedules": Feature(r"[Ss]chedule", r"schedule", 69),
     "history": Feature(r"\bhistory\b", r"history", 74),
-    "outboxes": Feature(r"[Oo]utbox", r"outbox", 27),
+    "outboxes": Feature(r"[Oo]utbox", r"outbox", 25),
     "pipelines": Feature(
         r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 22
     ),

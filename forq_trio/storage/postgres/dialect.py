@@ -1,6 +1,7 @@
 """The named statements in PostgreSQL's dialect: the shared ones, translated, and those that are written anew.
 
-What can be translated word by word is; every other statement has its own text, of the same name, in `sql/dialect.sql`.
+What can be translated word by word is; every other statement has its own text, of the same name, in `sql/dialect.sql`,
+or in a file of `sql` that is named as the shared file is.
 What a statement does (begins, changes, adds, returns rows) is read from its text, so no list of names says it again.
 """
 
@@ -10,8 +11,7 @@ from collections.abc import Mapping
 from forq_trio.model import limits
 from forq_trio.storage.relational import connection
 from forq_trio.storage.relational.connection import STATEMENTS
-from forq_trio.storage.relational.reader import READER_STATEMENTS
-from forq_trio.storage.relational.statements import load, load_named
+from forq_trio.storage.relational.statements import load, load_named, names_of
 
 _PACKAGE = "forq_trio.storage.postgres"
 _BINDING = re.compile(r"\?(\d*)")
@@ -50,13 +50,21 @@ UNBOUNDED = frozenset({"ready_newest_first", "ready_newest_last"}) | PAGES
 """Statements of which only the first rows may be wanted, or as many as have so many bytes: a cursor reads them."""
 
 
+ANEW = {
+    name: statement
+    for file in names_of(_PACKAGE)
+    if file == "dialect" or file in connection.FILES
+    for name, statement in load(file, _PACKAGE).items()
+}
+"""Those that are written anew."""
+
+
 def _in_dialect() -> Mapping[str, str]:
-    shared = {name: translated(statement) for name, statement in (STATEMENTS | READER_STATEMENTS).items()}
-    own = load("dialect", _PACKAGE)
-    assert own.keys() <= shared.keys(), own.keys() - shared.keys()
+    shared = {name: translated(statement) for name, statement in STATEMENTS.items()}
+    assert ANEW.keys() <= shared.keys(), ANEW.keys() - shared.keys()
     for name in UNBOUNDED:
         shared[name] = f"DECLARE unbounded NO SCROLL CURSOR FOR {shared[name]}"
-    statements = shared | own
+    statements = shared | ANEW
     for name in ("connection", "sent", "watch"):
         statements |= load(name, _PACKAGE)
     most = str(limits.STEP_BYTES_MAX)

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from forq_trio.storage.relational.statements import load, load_named
+from forq_trio.storage.relational.statements import load, load_named, names_of
 
-_FILES = ("engine", "shuffle", "publishing", "logs", "consumers", "rates", "schedules", "keys", "outboxes")
-STATEMENTS = {name: statement for file in _FILES for name, statement in load(file).items()}
-NAMED = frozenset[str]().union(*map(load_named, _FILES))
+FILES = [file for file in names_of() if file != "move"]  # which `forq move` completes
+STATEMENTS = {name: statement for file in FILES for name, statement in load(file).items()}
+"""Those that writers and readers run."""
+NAMED = frozenset[str]().union(*map(load_named, FILES))
 """Those of them whose rows depend on one thing that their bindings name."""
 
 

@@ -39,11 +39,8 @@ from forq_trio.storage.relational.operations.schedules import read_runs, read_sc
 from forq_trio.storage.relational.operations.shuffle import draw
 from forq_trio.storage.relational.row import Waiting, read_keyed, read_waiting, shown, shown_as
 from forq_trio.storage.relational.search import Span, count_matching, end_of_page, find, look_back
-from forq_trio.storage.relational.statements import load
 from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
 
-READER_STATEMENTS = load("reader") | load("shuffle") | load("export") | load("log_reader") | load("consumers")
-READER_STATEMENTS |= load("schedules")
 _FIRST_CHARACTER = "\x01"  # no kind has U+0000
 _LAST_CHARACTER = "\U0010ffff"
 _NEWEST = limits.SEQUENCE_MAX

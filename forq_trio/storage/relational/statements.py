@@ -42,6 +42,12 @@ def load(name: str, package: str = __package__) -> dict[str, str]:
         raise ValueError(f"{name}.sql: {error}") from None
 
 
+def names_of(package: str = __package__) -> list[str]:
+    """The names of the files in a package's `sql`."""
+    found = files(package).joinpath("sql").iterdir()
+    return sorted(each.name.removesuffix(".sql") for each in found if each.name.endswith(".sql"))
+
+
 def load_named(name: str, package: str = __package__) -> frozenset[str]:
     """The statements of a file that are marked: their rows depend on one thing that their bindings name."""
     found = _split(_text(name, package))[1]

@@ -8,11 +8,12 @@ import apsw
 
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.outboxes import SetAside
-from forq_trio.storage.relational.reader import READER_STATEMENTS, SqlReader
+from forq_trio.storage.relational.connection import STATEMENTS
+from forq_trio.storage.relational.reader import SqlReader
 from forq_trio.storage.relational.statements import load
 from forq_trio.storage.sqlite.files.open import open_reader
 
-_SQL = READER_STATEMENTS | load("reading", "forq_trio.storage.sqlite")
+_SQL = STATEMENTS | load("reading", "forq_trio.storage.sqlite")
 
 
 class SqliteReader(SqlReader):

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from forq_trio.storage.postgres.dialect import (
+    ANEW,
     CHANGING,
     MANY,
     MANY_SUFFIX,
@@ -17,26 +18,22 @@ from forq_trio.storage.postgres.dialect import (
 )
 from forq_trio.storage.postgres.open import SESSION
 from forq_trio.storage.relational.connection import STATEMENTS
-from forq_trio.storage.relational.reader import READER_STATEMENTS
-from forq_trio.storage.relational.statements import bound_columns, load
+from forq_trio.storage.relational.statements import bound_columns
 from support.postgres import make_settings
-
-SHARED = STATEMENTS | READER_STATEMENTS
-OWN = load("dialect", "forq_trio.storage.postgres")
 
 
 def bindings(statement: str) -> set[int]:
     return {int(number) for number in re.findall(r"\$(\d+)", statement)}
 
 
-@pytest.mark.parametrize("name", sorted(OWN))
+@pytest.mark.parametrize("name", sorted(ANEW))
 def test_what_is_written_anew_has_the_bindings_of_the_shared_one(name):
-    assert bindings(OWN[name]) == bindings(translated(SHARED[name]))
+    assert bindings(ANEW[name]) == bindings(translated(STATEMENTS[name]))
 
 
 @pytest.mark.parametrize("name", sorted(MANY))
 def test_what_runs_once_for_many_has_an_array_for_each_binding(name):
-    one = translated(SHARED[name]) if name in SHARED else SQL[name]
+    one = translated(STATEMENTS[name]) if name in STATEMENTS else SQL[name]
     assert bindings(SQL[name + MANY_SUFFIX]) == bindings(one)
 
 

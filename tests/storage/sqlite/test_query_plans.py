@@ -12,6 +12,7 @@ from forq_trio.model.commands import Configure, ProduceMany
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.relational.connection import FILES
 from forq_trio.storage.relational.statements import load
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.open import open_reader
@@ -19,17 +20,6 @@ from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, nack
 
-ENGINE = load("engine")
-READER = load("reader")
-SHUFFLE = load("shuffle")
-LOGS = load("logs") | load("log_reader")
-CONSUMERS = load("consumers")
-PUBLISHING = load("publishing")
-EXPORT = load("export")
-RATES = load("rates")
-SCHEDULES = load("schedules")
-KEYS = load("keys")
-OUTBOXES = load("outboxes")
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
 EXPECTED = {
     "last_sequence": "SCAN forgotten_sequence",
@@ -354,13 +344,12 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT, RATES, SCHEDULES, KEYS, OUTBOXES)
-ALL = {name: sql for statements in FILES for name, sql in statements.items()}
+ALL = {name: sql for file in FILES for name, sql in load(file).items()}
 STATEMENTS = list(ALL.items())
 
 
 def test_every_statement_has_an_expected_plan() -> None:
-    assert len(ALL) == sum(map(len, FILES))
+    assert len(ALL) == sum(len(load(file)) for file in FILES)
     assert set(EXPECTED) == {name for name, _ in STATEMENTS}
 
 

@@ -10,10 +10,6 @@ failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at, kind, 
 key, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
 waiting IS NOT NULL;
 
--- name: schedule_of_queue
--- A schedule whose runs name this queue.
-SELECT name FROM schedules WHERE $1 IN (definition::json ->> 'queue', definition::json ->> 'deadLetterQueue') LIMIT 1;
-
 -- name: last_sequence
 -- The highest sequence number ever given out.
 SELECT greatest((SELECT last_seq FROM forgotten_sequence), coalesce((SELECT max(last_seq) FROM queue_counts), 0),
@@ -80,31 +76,6 @@ JOIN message_keys ON message = seq;
 SELECT $row
 FROM messages
 WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json)));
-
--- name: moved_by_id
--- The moved pages that have messages of these ids, each once.
-SELECT DISTINCT found.queue, consumer, number, page
-FROM json_array_elements($1::json) AS wanted,
-    LATERAL (SELECT * FROM moved_pages WHERE queue = wanted ->> 0 AND first_id <= wanted ->> 1
-             ORDER BY queue DESC, first_id DESC LIMIT 1) AS found
-WHERE strpos(rows, wanted ->> 1) > 0;
-
--- name: queues_of
--- The queue of each of these messages.
-SELECT seq, queue FROM messages WHERE seq = ANY (translate($1, '[]', '{}')::bigint[])
-UNION ALL
-SELECT wanted, found.queue
-FROM (SELECT DISTINCT queue FROM consumers) AS leasing, unnest(translate($1, '[]', '{}')::bigint[]) AS wanted,
-    LATERAL (SELECT * FROM moved_pages WHERE moved_pages.queue = leasing.queue AND first_seq <= wanted
-             ORDER BY queue DESC, first_seq DESC LIMIT 1) AS found
-WHERE last_seq >= wanted
-  AND EXISTS (SELECT 1 FROM json_array_elements(rows::json) AS moved WHERE (moved ->> 0)::bigint = wanted);
-
--- name: save_consumer_numbers
--- Store the highest lease number of a consumer that is forgotten, and of those that were acknowledged.
-INSERT INTO consumer_numbers (consumer, number, acknowledged) VALUES ($1, $2, $3)
-ON CONFLICT (consumer) DO UPDATE SET number = excluded.number, acknowledged = excluded.acknowledged,
-    id = nextval('consumer_numbers_id_seq');
 
 -- name: find_stages
 -- Stages that wait to be published, in the order of these queues and names; one that is not there has no pages.
@@ -234,11 +205,3 @@ FROM (SELECT * FROM events WHERE id > $1 AND id <= $2 AND ($3::text IS NULL OR q
 SELECT convert_to(string_agg($event_line, '' ORDER BY id), 'UTF8')
 FROM (SELECT * FROM events WHERE message_id = $1 ORDER BY id DESC LIMIT $3) AS event
 WHERE EXISTS (SELECT 1 FROM events WHERE message_id = $1 AND $2 IN (queue, target));
-
--- name: due_schedule_of
--- The schedule of a token that is due for the longest time; NULL: of the server's secret. IS takes no index here.
-SELECT id, name FROM (
-    (SELECT id, name FROM schedules WHERE made_by = $1 AND due_at <= $2 ORDER BY due_at, name LIMIT 1)
-    UNION ALL
-    (SELECT id, name FROM schedules WHERE made_by IS NULL AND $1 IS NULL AND due_at <= $2 ORDER BY due_at, name LIMIT 1)
-) AS found LIMIT 1;

@@ -1,4 +1,4 @@
--- Consumers of pipelines and the pages of their leases. The last statement is a reader's.
+-- Consumers of pipelines, the pages of their leases, and reads that need them. Only this file and `forq check` read pages.
 
 -- name: load_consumers
 -- All consumers.
@@ -128,3 +128,23 @@ DELETE FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND p
 -- name: read_pages
 -- The lines of pages of a lease.
 SELECT page, body FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND page >= ? ORDER BY page LIMIT ?;
+
+-- name: queues_of
+-- The queue of each of these messages.
+SELECT seq, queue FROM messages WHERE seq IN (SELECT value FROM json_each(?1))
+UNION ALL
+SELECT wanted.value, moved_pages.queue
+FROM (SELECT DISTINCT queue FROM consumers) AS leasing CROSS JOIN json_each(?1) AS wanted
+CROSS JOIN moved_pages ON moved_pages.queue = leasing.queue AND first_seq = (
+    SELECT first_seq FROM moved_pages AS page WHERE page.queue = leasing.queue AND first_seq <= wanted.value
+    ORDER BY first_seq DESC LIMIT 1)
+WHERE last_seq >= wanted.value
+  AND EXISTS (SELECT 1 FROM json_each(rows) AS moved WHERE moved.value ->> 0 = wanted.value);
+
+-- name: bounds_with_moved
+-- The last message of each part of a queue, of so many messages each, where pages have some; a page is in one part.
+SELECT max(seq) FROM (
+    SELECT seq, (sum(messages) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - 1) / ?2 AS part FROM (
+        SELECT seq, 1 AS messages FROM messages INDEXED BY messages_queue WHERE queue = ?1
+        UNION ALL SELECT last_seq, messages FROM moved_pages WHERE queue = ?1) AS places) AS placed
+GROUP BY part ORDER BY part;

@@ -62,14 +62,6 @@ SELECT max(seq) FROM messages INDEXED BY messages_queue WHERE queue = ?;
 -- The message so many places behind the first one after a sequence.
 SELECT seq FROM messages INDEXED BY messages_queue WHERE queue = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?;
 
--- name: bounds_with_moved
--- The last message of each part of a queue, of so many messages each, where pages have some; a page is in one part.
-SELECT max(seq) FROM (
-    SELECT seq, (sum(messages) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - 1) / ?2 AS part FROM (
-        SELECT seq, 1 AS messages FROM messages INDEXED BY messages_queue WHERE queue = ?1
-        UNION ALL SELECT last_seq, messages FROM moved_pages WHERE queue = ?1) AS places) AS placed
-GROUP BY part ORDER BY part;
-
 -- name: apps_named
 -- The apps of a name.
 SELECT number, app, version, published_at, once, made_by, queues FROM apps WHERE app = ? ORDER BY number;

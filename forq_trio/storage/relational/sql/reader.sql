@@ -218,15 +218,3 @@ FROM (
 -- One message by its sequence number.
 SELECT $message_info
 FROM messages WHERE seq = ?;
-
--- name: queues_of
--- The queue of each of these messages.
-SELECT seq, queue FROM messages WHERE seq IN (SELECT value FROM json_each(?1))
-UNION ALL
-SELECT wanted.value, moved_pages.queue
-FROM (SELECT DISTINCT queue FROM consumers) AS leasing CROSS JOIN json_each(?1) AS wanted
-CROSS JOIN moved_pages ON moved_pages.queue = leasing.queue AND first_seq = (
-    SELECT first_seq FROM moved_pages AS page WHERE page.queue = leasing.queue AND first_seq <= wanted.value
-    ORDER BY first_seq DESC LIMIT 1)
-WHERE last_seq >= wanted.value
-  AND EXISTS (SELECT 1 FROM json_each(rows) AS moved WHERE moved.value ->> 0 = wanted.value);

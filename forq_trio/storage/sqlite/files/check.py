@@ -27,6 +27,7 @@ BESIDE = (*SQLITE_SUFFIXES, LOCK_SUFFIX, RESERVE_SUFFIX)
 
 _COUNT = sql.load("count", "forq_trio.storage.sqlite")
 _CHECK = sql.load("check", "forq_trio.storage.sqlite")
+_COUNT_STORED = _CHECK.pop("count_stored")
 
 
 class CheckReport(Struct, frozen=True):
@@ -137,7 +138,7 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
             problems.clear()
         messages, queues = connection.execute(_COUNT["messages"]).get
         if not is_older:
-            messages, queues = connection.execute(_COUNT["messages_and_moved"]).get
+            messages, queues = connection.execute(_COUNT_STORED).get
             for statement in _CHECK.values():
                 problems += _rows(connection, statement)
     except apsw.CorruptError as error:

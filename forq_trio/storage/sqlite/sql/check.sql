@@ -1,5 +1,11 @@
--- The invariants of every file after every commit. Each statement returns a sentence per violation. The columns of a row
--- are compared with each other, and counts with the rows they count.
+-- The invariants of every file after every commit. Each statement but the first returns a sentence per violation. The
+-- columns of a row are compared with each other, and counts with the rows they count.
+
+-- name: count_stored
+-- How many messages there are, in the table and in pages of leases, in how many queues.
+SELECT coalesce(sum(messages), 0), count(DISTINCT queue) FROM (
+    SELECT queue, count(*) AS messages FROM messages GROUP BY queue
+    UNION ALL SELECT queue, sum(messages) FROM moved_pages GROUP BY queue);
 
 -- name: status
 -- A status is one of ours.
