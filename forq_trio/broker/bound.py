@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import trio
 from msgspec.structs import replace
 
-from forq_trio.broker.table_counts import TableCounts
+from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
 from forq_trio.model.errors import FeatureUnavailable, ForqError, MalformedReceipt, Overloaded, QueueBound

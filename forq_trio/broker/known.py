@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from forq_trio.broker.table_counts import TableCounts
+from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import DeadLettersOnly, QueueNotFound
 from forq_trio.model.history import HistoryCounts

@@ -23,7 +23,7 @@ FEATURES = {
     "bound tables": Feature(
         r"self\.bound\b|broker\.bound\b|\.bound\.|table_of\(|of_table|is_bound_to|check_all_unbound",
         r"broker/bound|(^|/)pgq/",
-        18,
+        17,
     ),
     "leased pages": Feature(
         r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 17

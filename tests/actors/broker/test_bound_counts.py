@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from forq_trio.broker.table_counts import TableCounts
+from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.model import limits
 from forq_trio.model.errors import NoTable, StorageUnavailable
 from forq_trio.model.messages import QueueCounts
