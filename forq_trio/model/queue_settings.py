@@ -385,16 +385,6 @@ class QueueSettings(
     paused: bool = False
     table: QueueTable | None = None
 
-    @property
-    def not_of_tables(self) -> list[str]:
-        """The settings that cannot hold for a queue that is bound to a table, by their names in JSON."""
-        members = [
-            setting.json_name
-            for name, setting in SETTINGS.items()
-            if name not in OF_TABLES and getattr(self, name) is not None
-        ]
-        return members + ["paused"] * self.paused
-
     def reset(self) -> "QueueSettings":
         """The defaults, with what is no setting."""
         return QueueSettings(paused=self.paused, table=self.table)

@@ -8,39 +8,19 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import log
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN
 from forq_trio.model.commands import ChangeRedrive, RedrivePolicy
-from forq_trio.model.errors import (
-    ForqError,
-    InvalidSetting,
-    Overloaded,
-    QueueBound,
-    QueueNotBound,
-    QueueNotEmpty,
-    RedriveStateConflict,
-    TooManyQueues,
-    TooManyRedrives,
-)
+from forq_trio.model.errors import Overloaded, RedriveStateConflict, TooManyQueues, TooManyRedrives
 from forq_trio.model.history import FinishedMessage
 from forq_trio.model.messages import Failure, MessageInfo, NewMessage, Status
-from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.model.queue_settings import (
-    NO_DEAD_LETTERS,
-    BackOff,
-    ExponentialBackOff,
-    Order,
-    QueueRules,
-    QueueSettings,
-    QueueTable,
-)
+from forq_trio.model.queue_settings import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order, QueueRules
 from forq_trio.model.redrives import ENDED, RedriveStep, RedriveTask, after_step
 from forq_trio.model.sessions import UiSession
 from forq_trio.model.setting_checks import invalid_setting
@@ -162,50 +142,6 @@ def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
             raise invalid_setting("deadLetterQueue", f"dead letters of {queue} would come back to {target}")
         seen.add(target)
         target = target_of(target)
-
-
-def check_table(
-    queue: str, table: QueueTable | None, messages: int, settings: Mapping[str, QueueSettings]
-) -> ForqError | None:
-    """Why a queue cannot be bound to a table, or (None) unbound. settings: those of all queues that have any."""
-    own = settings.get(queue, QueueSettings())
-    if table is None:
-        return QueueNotBound() if own.table is None else None
-    if table == own.table:
-        return None
-    if messages:
-        return QueueNotEmpty()
-    for other, each in settings.items():
-        if each.table == table:
-            return QueueBound(f"the table {table.table!r} is bound to the queue {other} already")
-        if each.dead_letter_queue == queue:
-            return QueueBound(f"the queue takes the dead letters of {other}")
-    if is_dead_letter_queue(queue):
-        return QueueBound("a dead-letter queue cannot be bound to a table")
-    return check_settings_of_table(replace(own, table=table))
-
-
-def check_settings_of_table(settings: QueueSettings) -> InvalidSetting | None:
-    """InvalidSetting for one that cannot hold for a queue that is bound to a table."""
-    if settings.table is None or not settings.not_of_tables:
-        return None
-    (first, *_) = settings.not_of_tables
-    return invalid_setting(first, "it cannot be kept for a queue that is bound to a table")
-
-
-def check_unbound(settings: QueueSettings | None) -> QueueBound | None:
-    """QueueBound for a queue whose messages are in a table: it takes no others."""
-    return None if settings is None or settings.table is None else QueueBound()
-
-
-def check_all_unbound(
-    queues: Iterable[str | None], settings_of: Callable[[str], QueueSettings | None]
-) -> QueueBound | None:
-    """`check_unbound` for several queues; None among them stands for none."""
-    for queue in queues:
-        if queue and (bound := check_unbound(settings_of(queue))):
-            return bound
-    return None
 
 
 def message_bytes(content: str, attributes: dict[str, str] | None) -> int:

@@ -22,8 +22,8 @@ class Feature:
 FEATURES = {
     "bound tables": Feature(
         r"self\.bound\b|broker\.bound\b|\.bound\.|table_of\(|of_table|is_bound_to|check_all_unbound",
-        r"broker/bound|(^|/)pgq/",
-        17,
+        r"(broker|storage)/bound|(^|/)pgq/",
+        13,
     ),
     "leased pages": Feature(
         r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 17

@@ -21,7 +21,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import ForqError, TokenExists, TooManyTokens
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings
-from forq_trio.storage import rules
+from forq_trio.storage import bound_tables, rules
 from forq_trio.storage.allowance import Allowance, within
 from oracle.operations import operation
 from oracle.redrives import check_step, take_step
@@ -35,7 +35,7 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     queue, change = command.queue, command.change
     old = tx.state.settings.get(queue, QueueSettings())
     new = old.reset() if change is None else old.changed(change)
-    if (refusal := rules.check_settings_of_table(new)) is not None:
+    if (refusal := bound_tables.check_settings_of_table(new)) is not None:
         raise refusal
     _set(tx, queue, new)
     named = new.dead_letter_queue
@@ -65,7 +65,7 @@ def pause(tx: Transaction, command: Pause) -> None:
 @operation(BindTable)
 def bind(tx: Transaction, command: BindTable) -> None:
     queue, table, settings = command.queue, command.table, tx.state.settings
-    refusal = rules.check_table(queue, table, tx.state.counts(queue).total, settings)
+    refusal = bound_tables.check_table(queue, table, tx.state.counts(queue).total, settings)
     if refusal is not None:
         raise refusal
     old = settings.get(queue, QueueSettings())
@@ -143,7 +143,7 @@ def _redrive(tx: Transaction, row: Row | None, target: str | None) -> bool:
     if row is None:
         return False
     target = row.source_queue if target is None else target
-    if target is None or target == row.queue or rules.check_unbound(tx.state.settings.get(target)):
+    if target is None or target == row.queue or bound_tables.check_unbound(tx.state.settings.get(target)):
         return False
     tx.requeue(row, target)
     return True

@@ -3,7 +3,7 @@
 from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
-from forq_trio.storage import rules
+from forq_trio.storage import bound_tables, rules
 from oracle.operations import operation
 from oracle.transaction import Transaction
 
@@ -11,7 +11,7 @@ from oracle.transaction import Transaction
 @operation(SaveRedrive)
 def save(tx: Transaction, command: SaveRedrive) -> None:
     redrives = tx.state.redrives
-    if (refusal := rules.check_all_unbound((command.task.target,), tx.state.settings.get)) is not None:
+    if (refusal := bound_tables.check_all_unbound((command.task.target,), tx.state.settings.get)) is not None:
         raise refusal
     if command.task.id not in redrives:
         forgotten = rules.redrive_to_forget(redrives.values(), command.task.started_by)

@@ -10,8 +10,9 @@ from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import SavedRun, Schedule, is_dropped
 from forq_trio.storage.allowance import Step
+from forq_trio.storage.bound_tables import check_all_unbound
 from forq_trio.storage.engine import Deferred
-from forq_trio.storage.rules import check_all_unbound, message_bytes
+from forq_trio.storage.rules import message_bytes
 from forq_trio.storage.schedules import (
     StoredSchedule,
     advance,

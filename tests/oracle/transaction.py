@@ -17,7 +17,7 @@ from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.model.schedules import SavedRun
-from forq_trio.storage import engine, rules
+from forq_trio.storage import bound_tables, engine, rules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
 from forq_trio.storage.logs import outcome_of
@@ -96,7 +96,7 @@ class Transaction:
 
     def admit(self, *queues: str) -> ForqError | None:
         """The error if these queues would be too many, or if the messages of one are in a table."""
-        return rules.check_all_unbound(queues, self.state.settings.get) or rules.check_queues(
+        return bound_tables.check_all_unbound(queues, self.state.settings.get) or rules.check_queues(
             len({*queues} - self.state.queues), len(self.state.queues)
         )
 

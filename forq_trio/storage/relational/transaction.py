@@ -12,18 +12,14 @@ from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, Overloaded
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.allowance import Allowances
+from forq_trio.storage.bound_tables import check_all_unbound
 from forq_trio.storage.engine import CONSUMED, EVENT_KINDS, PRODUCED, REQUEUED
 from forq_trio.storage.relational.connection import Rows, WriteConnection
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.relational.parts.inserts import sent_place
 from forq_trio.storage.relational.parts.parts import Parts
 from forq_trio.storage.relational.row import SEQ, Row, clamped
-from forq_trio.storage.rules import (
-    check_all_unbound,
-    check_queues,
-    check_share_of_queues,
-    has_share_of_queues,
-)
+from forq_trio.storage.rules import check_queues, check_share_of_queues, has_share_of_queues
 from forq_trio.storage.transitions import FAILED, HELD_BACK, PROCESSING, READY, TRANSITIONS, frees_group
 
 _COUNTED = frozenset(EVENT_KINDS)
@@ -161,8 +157,12 @@ class Transaction(Parts):
         return self.settings.rules(queue)
 
     def admit(self, *queues: str) -> ForqError | None:
-        """Why there may be no messages in these queues: they would be too many, or one of them is bound to a table."""
-        return check_all_unbound(queues, self.settings.of) or self.counts.admit(*queues)
+        """Why there may be no messages in these queues: they would be too many, or one of them takes none."""
+        return self.check_takes_messages(*queues) or self.counts.admit(*queues)
+
+    def check_takes_messages(self, *queues: str | None) -> ForqError | None:
+        """Why one of these queues takes no messages, however many queues there are; None stands for no queue."""
+        return check_all_unbound(queues, self.settings.of)
 
     def admit_settings(self, queue: str) -> Overloaded | None:
         """Overloaded if too many queues have settings for one more."""

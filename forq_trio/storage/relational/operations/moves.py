@@ -22,7 +22,6 @@ from forq_trio.storage.relational.operations.table import operation, operation_o
 from forq_trio.storage.relational.operations.waiting import give_keys_back
 from forq_trio.storage.relational.row import Row, read_attributes, rows_of
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.rules import check_unbound
 
 
 def _changes_of_messages(_: Transaction, command: Redrive | Delete) -> Sequence[Hashable]:
@@ -57,7 +56,7 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError |
             message is not None
             and target is not None
             and target != message.queue
-            and check_unbound(tx.settings.of(target)) is None
+            and tx.check_takes_messages(target) is None
         )
         if message is not None and moved:
             (alone,) = without_waiting(tx, [found.pop(message_id)], waiting=waiting)

@@ -7,13 +7,14 @@ from forq_trio.model.commands import BindTable, Configure, ForgetQueue, NameQueu
 from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
+from forq_trio.storage.bound_tables import check_settings_of_table, check_table
 from forq_trio.storage.relational.operations.dead_letters import drop
 from forq_trio.storage.relational.operations.isolation import settle_each
 from forq_trio.storage.relational.operations.moved_pages import put_first_back
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import rows_of, write_settings
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.rules import check_dead_letters_end, check_settings_of_table, check_table
+from forq_trio.storage.rules import check_dead_letters_end
 
 
 def set_settings(tx: Transaction, queue: str, settings: QueueSettings) -> None:

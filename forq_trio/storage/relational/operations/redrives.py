@@ -7,7 +7,7 @@ from forq_trio.model.errors import ForqError, ServiceError
 from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.rules import after_change, check_all_unbound, redrive_to_forget, step_refused
+from forq_trio.storage.rules import after_change, redrive_to_forget, step_refused
 
 _encode = msgspec.json.Encoder().encode
 
@@ -15,7 +15,7 @@ _encode = msgspec.json.Encoder().encode
 @operation_on_each(SaveRedrive)
 def save(tx: Transaction, command: SaveRedrive) -> ForqError | None:
     task = command.task
-    if (refusal := check_all_unbound((task.target,), tx.settings.of)) is not None:
+    if (refusal := tx.check_takes_messages(task.target)) is not None:
         return refusal
     if task.id not in tx.redrives:
         forgotten = redrive_to_forget(tx.redrives.values(), task.started_by)

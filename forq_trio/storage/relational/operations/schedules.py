@@ -34,7 +34,7 @@ from forq_trio.storage.relational.operations.moved_pages import id_of_moved
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
-from forq_trio.storage.rules import check_all_unbound, message_bytes
+from forq_trio.storage.rules import message_bytes
 from forq_trio.storage.schedules import (
     StoredSchedule,
     advance,
@@ -81,7 +81,7 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
     found = _find(tx, command.name)
     if found is not None and command.only_new:
         return ScheduleExists()
-    refusal: ForqError | None = check_all_unbound(command.new.queues, tx.settings.of)
+    refusal = tx.check_takes_messages(*command.new.queues)
     if refusal is None and found is None:
         refusal = check_share(tx.schedules.totals, command.by)
     if refusal is not None:
@@ -206,10 +206,10 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
 
 
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
-    """Send the message of a schedule; its queues count for the token that made it, unless one is bound to a table."""
+    """Send the message of a schedule; its queues count for the token that made it, unless one takes no messages."""
     new = stored.new
-    if (bound := check_all_unbound(new.queues, tx.settings.of)) is not None:
-        return bound
+    if (refusal := tx.check_takes_messages(*new.queues)) is not None:
+        return refusal
     for queue in new.queues:
         if (refusal := tx.name(queue, stored.made_by or "")) is not None:
             return refusal
