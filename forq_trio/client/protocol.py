@@ -41,6 +41,7 @@ from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.logs import EventPage, HistoryPage
 from forq_trio.wire.publishing import ExportPage
+from forq_trio.wire.queries import Query
 
 AnswerT = TypeVar("AnswerT")
 LineT = TypeVar("LineT")
@@ -52,10 +53,10 @@ PUBLISH_SECONDS = 30.0  # so long a publication waits until all its messages are
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 
 _PAGE_HEADERS = (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)
-Query: TypeAlias = Mapping[str, object]
+Given: TypeAlias = Mapping[str, object]
 """Parameters by name; None for one that is left out."""
 
-NO_QUERY: Query = MappingProxyType({})
+NO_QUERY: Given = MappingProxyType({})
 NOT_UTF8 = "the request has text that is not UTF-8"
 _HEADERS = (("User-Agent", "forq-trio-client"), (ANSWER_HEADER, FULL))
 _JSON_TYPE = ("Content-Type", "application/json")
@@ -99,21 +100,22 @@ def lines_of(messages: Sequence[NewMessage]) -> bytes:
         raise InvalidContent(NOT_UTF8) from None
 
 
-def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Query) -> str:
+def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Query | Given) -> str:
     """The path of a request, with its query. segments: the values in the path; query: None for one that is left out.
 
     Raises the error of a value that no path can carry; InvalidQueueName or InvalidContent of one that no query can;
     InvalidJson for NaN and infinities.
     Raises TypeError for a queue that is no str.
     """
-    queue = segments.get("queue", query.get("queue"))
+    given = query.given() if isinstance(query, Query) else query
+    queue = segments.get("queue", given.get("queue"))
     if queue is not None or "queue" in segments:
         check_is_text("the name of a queue", queue)
-    kind: Any = query.get("kind")
+    kind: Any = given.get("kind")
     if kind is not None:
         check_kind(kind)
     path = PREFIX + endpoint.path.format_map({name: _segment(name, each) for name, each in segments.items()})
-    given = {name: each for name, each in query.items() if each is not None}
+    given = {name: each for name, each in given.items() if each is not None}
     json_text.check_numbers({**segments, **given})
     if not given:
         return path

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.client.http1 import HttpAnswer
-from forq_trio.client.protocol import Query, read_answer
+from forq_trio.client.protocol import Given, read_answer
 from forq_trio.client.types import (
     DeadLetterFilter,
     ExponentialBackOff,
@@ -45,7 +45,7 @@ class _Configuration(Struct):
     effective: _Rules
 
 
-def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> Query:
+def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> Given:
     """The query of a search for dead letters, or in the history."""
     return {
         "reason": wanted.reason,

@@ -46,7 +46,7 @@ from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.limits import WAIT_MS_MAX
-from forq_trio.wire.messages import LeasedMessages, ReceiveRequest
+from forq_trio.wire.messages import LeasedMessages, PeekQuery, ReceiveRequest
 from forq_trio.wire.queues import SettingsChange
 from forq_trio.wire.receipts import (
     AckRequest,
@@ -250,7 +250,7 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
 
     def peek(self, queue: str, *, limit: int = 1, shuffle: bool = False) -> list[MessageInfo]:
         """The next ready messages (1-100) in the order they will be received, or random ones; nothing is claimed."""
-        query = {"limit": limit, "order": "shuffle" if shuffle else None}
+        query = PeekQuery(limit=limit, order="shuffle" if shuffle else "fifo")
         answer = self._call(message_api.PEEK_MESSAGES, query=query, queue=queue)
         return answer.messages
 

@@ -1,19 +1,24 @@
 """Messages as they are sent, received and looked at."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.messages import Delivery, MessageInfo, NewMessage
 from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 from forq_trio.model.where import NotEqual
 from forq_trio.wire.errors import Explanation, Field
+from forq_trio.wire.queries import Query
 
 LeaseMs = Annotated[
     int,
     bounded(0, limits.LEASE_MS_MAX, "How long the messages are this consumer's, in milliseconds from now."),
+]
+Order = Annotated[
+    Literal["fifo", "shuffle"],
+    Meta(description="`fifo` for the queue's own order, `shuffle` for random messages."),
 ]
 
 
@@ -59,6 +64,30 @@ class ReceiveRequest(
     order: Literal["fifo", "shuffle"] = "fifo"
     peek: bool = False
     where: dict[str, str | NotEqual] | None = None
+
+
+class NextQuery(Query, frozen=True, kw_only=True):
+    """How to receive the next message."""
+
+    wait_ms: Annotated[int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for a message.")] = (
+        limits.WAIT_MS_MAX
+    )
+    order: Order = "fifo"
+    peek: Annotated[bool, Meta(description="Only peek: the message is not leased, and has no receipt.")] = (
+        False
+    )
+
+
+class PeekQuery(Query, frozen=True, kw_only=True):
+    """Which messages to peek at."""
+
+    limit: Annotated[int, bounded(1, limits.BROWSE_PAGE_MAX, "The most messages wanted.")] = (
+        limits.PEEK_DEFAULT
+    )
+    order: Order = "fifo"
+
+    def arguments(self) -> dict[str, Any]:
+        return {"limit": self.limit, "shuffle": self.order == "shuffle"}
 
 
 class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

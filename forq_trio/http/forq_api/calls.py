@@ -1,16 +1,22 @@
 """Endpoints that only decode, call and encode: one generic function does this, as the endpoint declares."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.ndjson import lines_answer
+from forq_trio.http.forq_api.queries import QueryReader
+from forq_trio.http.forq_api.reading import number_of_path
 from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
 from forq_trio.http.router import Respond, Route
 from forq_trio.model.access import Principal
+from forq_trio.model.forq_error import ForqError
 from forq_trio.wire.endpoints.endpoint import Endpoint
+from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 
 MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
 """Makes the route of an endpoint from its declaration and the function that responds."""
@@ -52,7 +58,32 @@ def calling(
 
 @overload
 def calling(
-    route: MakeRoute, endpoint: Endpoint[Any], call: Callable[..., Awaitable[Any]], *, wraps: Literal[True]
+    route: MakeRoute,
+    endpoint: Endpoint[AnswerT],
+    call: Callable[..., Awaitable[AnswerT | None]],
+    *,
+    absent: type[ForqError],
+) -> Route: ...
+
+
+@overload
+def calling(
+    route: MakeRoute,
+    endpoint: Endpoint[Any],
+    call: Callable[..., Awaitable[Any]],
+    *,
+    wraps: Literal[True],
+    about_caller: AboutCaller | None = ...,
+) -> Route: ...
+
+
+@overload
+def calling(
+    route: MakeRoute,
+    endpoint: Endpoint[Any],
+    call: Callable[..., Awaitable[tuple[bytes, int | None]]],
+    *,
+    lines: Literal[True],
 ) -> Route: ...
 
 
@@ -62,34 +93,44 @@ def calling(
     call: Callable[..., Awaitable[Any]],
     *,
     wraps: bool = False,
+    lines: bool = False,
+    absent: type[ForqError] | None = None,
     about_caller: AboutCaller | None = None,
     check: Check | None = None,
     headers: tuple[tuple[bytes, bytes], ...] = (),
 ) -> Route:
     """The route of an endpoint that responds with the result of `call`.
 
-    `call` gets the values in the path in their order, and the members of the declared body by their names; a body may
-    be absent if all of its members may. wraps: the result is the one member of the declared answer. headers: of the
-    answer.
+    `call` gets the values in the path in their order, and the arguments of the declared query and the members of the
+    declared body by their names; a body may be absent if all of its members may. wraps: the result is the one member of
+    the declared answer. lines: it is lines of JSON, and where to go on. absent: raised where it is None. headers: of
+    the answer.
     """
     status, answer = endpoint.answers[0].status, endpoint.answers[0].body
-    read = _reader(endpoint)
+    read_query = None if endpoint.query is None else QueryReader(endpoint.query)
+    read_body, read_path = _body_reader(endpoint), _path_reader(endpoint)
 
     async def respond(request: Request, *segments: str) -> Response:
-        arguments = read(request.body)
+        arguments = {} if read_query is None else read_query(request.query).arguments()
+        values = segments if read_path is None else read_path(segments)
+        arguments |= read_body(request.body)
         if check is not None:
             await check(request, *segments)
         if about_caller is not None:
             arguments |= about_caller(request.principal)
-        result = await call(*segments, **arguments)
+        result = await call(*values, **arguments)
         if status == 204:
             return NO_CONTENT
+        if lines:
+            return lines_answer(*result)
+        if result is None and absent is not None:
+            raise absent
         return json_response(answer(result) if wraps else result, status, headers)
 
     return route(endpoint, respond)
 
 
-def _reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
+def _body_reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
     """Reads the body of a request to keyword arguments."""
     body: type[Struct] | None = _Nothing if endpoint.takes_nothing else endpoint.body
     if body is None:
@@ -97,3 +138,12 @@ def _reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
     read: BodyReader[Struct] = BodyReader(body)
     may_be_absent = len(body.__struct_defaults__) == len(body.__struct_fields__)
     return lambda raw: asdict(read(raw)) if raw or not may_be_absent else {}
+
+
+def _path_reader(endpoint: Endpoint[Any]) -> Callable[[Sequence[str]], Sequence[object]] | None:
+    """Reads the values in a path, None where all of them are texts."""
+    kinds = [PATH_PARAMETERS[name].schema["type"] for name in re.findall(r"{(\w+)}", endpoint.path)]
+    if "integer" not in kinds:
+        return None
+    readers = [number_of_path if kind == "integer" else str for kind in kinds]
+    return lambda segments: [read(each) for read, each in zip(readers, segments, strict=True)]

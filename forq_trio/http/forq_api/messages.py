@@ -1,20 +1,20 @@
 """Forq's own four endpoints (contract F1-F6): send one message, wait for one, ack it, nack it."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.reading import query_flag, query_number, query_shuffles
+from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.refusals import Refused, asks_for_more
 from forq_trio.http.forq_api.sends import check_body, read_message
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import NO_CONTENT, Request, Response, encode_json
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import Delivery
 from forq_trio.wire.errors import RECEIPT_HEADER
-from forq_trio.wire.messages import NextMessage, ReceivedMessage, ReceiveRequest
+from forq_trio.wire.messages import NextMessage, NextQuery, ReceivedMessage, ReceiveRequest
 
 _RECEIPT = RECEIPT_HEADER.lower().encode()
-_NEXT = ReceiveRequest(wait_ms=limits.WAIT_MS_MAX)
+_read_next = QueryReader(NextQuery)
 
 
 class MessageEndpoints:
@@ -35,7 +35,7 @@ class MessageEndpoints:
 
     async def receive(self, request: Request, queue: str) -> Response:
         """200 with a message as soon as there is one, 204 after waitMs (30 s) without."""
-        wanted = _read_query(request.query) if request.query else _NEXT
+        wanted = _wanted(request.query) if request.query else _NEXT
         request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
         if wanted.peek:
             seen = await peek(self._broker, request, queue, wanted)
@@ -72,10 +72,10 @@ def _body(request: Request, message: Delivery | ReceivedMessage) -> bytes:
     return encode_json(NextMessage(message.id, message.content, message.receipt))
 
 
-def _read_query(query: str) -> ReceiveRequest:
-    """The parameters of a query as a receive of one message."""
-    return ReceiveRequest(
-        wait_ms=query_number(query, "waitMs", limits.WAIT_MS_MAX, 0, limits.WAIT_MS_MAX),
-        order="shuffle" if query_shuffles(query) else "fifo",
-        peek=query_flag(query, "peek"),
-    )
+def _wanted(query: str) -> ReceiveRequest:
+    """A query as a receive of one message."""
+    wanted = _read_next(query)
+    return ReceiveRequest(wait_ms=wanted.wait_ms, order=wanted.order, peek=wanted.peek)
+
+
+_NEXT = _wanted("")

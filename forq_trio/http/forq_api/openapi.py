@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from types import NoneType
 from typing import Any
@@ -17,9 +17,10 @@ from forq_trio.http.router import Route
 from forq_trio.model.forq_error import Reason
 from forq_trio.model.schedule_errors import InvalidCron
 from forq_trio.model.values import LEFT_OUT_MARK
-from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
+from forq_trio.wire.endpoints.endpoint import Answer, Operation
 from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
+from forq_trio.wire.queries import parameters_of
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
 
@@ -150,7 +151,14 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     if operation.description:
         described["description"] = operation.description
     parameters = [_path_parameter(name) for name in re.findall(r"{(\w+)}", route.path)]
-    parameters += [_parameter(parameter) for parameter in operation.parameters]
+    if operation.query is not None:
+        parameters += [
+            _parameter(each.name, "query", each.meaning, each.schema)
+            for each in parameters_of(operation.query)
+        ]
+    parameters += [
+        _parameter(each.name, each.place, each.meaning, each.schema) for each in operation.parameters
+    ]
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
@@ -176,14 +184,8 @@ def _path_parameter(name: str) -> dict[str, Any]:
     return described | {"description": declared.meaning, "schema": declared.schema}
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
-    return {
-        "name": parameter.name,
-        "in": parameter.place,
-        "required": False,
-        "description": parameter.meaning,
-        "schema": parameter.schema,
-    }
+def _parameter(name: str, place: str, meaning: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": False, "description": meaning, "schema": schema}
 
 
 def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
 from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.wire.endpoints.endpoint import Endpoint, Parameter
+from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
+from forq_trio.wire.queries import parameters_of
 from forq_trio.wire.tokens import NewToken
 
 _INVALID: Mapping[str, tuple[AnyReason, ...]] = {
@@ -81,9 +82,12 @@ def _of_request(route: Route) -> Iterator[AnyReason]:
         yield errors.UnknownMember
     if operation.body is not None:
         yield from _of_body(operation.body)
-    for parameter in operation.parameters:
-        if parameter.place == "query":
-            yield from _of_parameter(parameter)
+    if operation.query is not None:
+        for parameter in parameters_of(operation.query):
+            yield from _of_parameter(parameter.name, parameter.schema)
+    for old in operation.parameters:
+        if old.place == "query":
+            yield from _of_parameter(old.name, old.schema)
     if route.parameters is not None:
         yield errors.UnknownQueryParameter
     if route.method in ("POST", "PUT", "PATCH"):
@@ -102,13 +106,12 @@ def _of_body(body: Any) -> Iterator[AnyReason]:
             yield from _of_value(name, schema)
 
 
-def _of_parameter(parameter: Parameter) -> tuple[AnyReason, ...]:
-    schema = parameter.schema
+def _of_parameter(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:
     if "enum" in schema or schema["type"] == "boolean":
-        return (errors.InvalidParameter.about(parameter.name),)
-    if "maxLength" in schema and parameter.name not in _INVALID:  # a member of a filter
+        return (errors.InvalidParameter.about(name),)
+    if "maxLength" in schema and name not in _INVALID:  # a member of a filter
         return (errors.OutOfRange,)
-    return _of_value(parameter.name, schema)
+    return _of_value(name, schema)
 
 
 def _of_value(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:

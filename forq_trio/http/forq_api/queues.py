@@ -3,12 +3,10 @@
 from msgspec.structs import replace
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.reading import query_limit, query_page, query_shuffles
+from forq_trio.http.forq_api.reading import query_page
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
-from forq_trio.model import limits
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.wire.messages import MessageList
 from forq_trio.wire.queues import QueueInfo, QueueList
 
 
@@ -39,9 +37,3 @@ class QueueEndpoints:
         """A queue as the broker knows it, with its verdict."""
         health = self._monitor.health(info.queue)
         return replace(info, level=health.level, verdict=health.verdict)
-
-    async def peek(self, request: Request, queue: str) -> Response:
-        """The next ready messages in claim order, or some at random; 10 unless `limit` says otherwise."""
-        limit = query_limit(request.query, limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
-        messages = await self._broker.peek(queue, limit=limit, shuffle=query_shuffles(request.query))
-        return json_response(MessageList(messages))

@@ -92,7 +92,7 @@ def forq_routes(
         route(queue_api.SHOW_HEALTH, queues.health),
         calling(route, api.SHOW_MESSAGE, broker.message),
         calling(route, api.CANCEL_MESSAGE, broker.cancel),
-        route(api.PEEK_MESSAGES, queues.peek),
+        calling(route, api.PEEK_MESSAGES, broker.peek, wraps=True),
         *[each for part in _PARTS for each in part(route, broker)],
         calling(route, token_api.CREATE_TOKEN, broker.create_token, headers=_NO_STORE),
         calling(route, token_api.LIST_TOKENS, broker.tokens, wraps=True),

@@ -7,6 +7,7 @@ from msgspec import Struct
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.forq_error import AnyReason
+from forq_trio.wire.queries import Query
 
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 
@@ -55,6 +56,7 @@ class Parameter(Struct, frozen=True):
 class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
     """The description of a route for the OpenAPI document.
 
+    query: the type of the query, as `body` is that of the body; None for one without parameters.
     errors: those of the operation. What the path, query, body and gate are refused for follows (`possible_errors`).
     body_type: the content type of the body; of lines of JSON, `body` is the type of one.
     """
@@ -65,6 +67,7 @@ class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
     answers: tuple[Answer[AnswerT_co], ...]
     errors: tuple[AnyReason, ...] = ()
     description: str = ""
+    query: type[Query] | None = None
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
     body_type: str = JSON
@@ -72,7 +75,8 @@ class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
     @property
     def query_names(self) -> frozenset[str]:
         """The names of the parameters in the query."""
-        return frozenset(each.name for each in self.parameters if each.place == "query")
+        names = () if self.query is None else self.query.__struct_encode_fields__
+        return frozenset(each.name for each in self.parameters if each.place == "query").union(names)
 
 
 class Endpoint(Operation[AnswerT_co], frozen=True):

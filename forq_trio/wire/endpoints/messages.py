@@ -2,7 +2,7 @@
 
 from types import NoneType
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.wire.endpoints.endpoint import (
@@ -14,13 +14,14 @@ from forq_trio.wire.endpoints.endpoint import (
     Answer,
     Endpoint,
     Parameter,
-    limit_parameter,
 )
 from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
 from forq_trio.wire.messages import (
     MessageList,
     NewMessages,
     NextMessage,
+    NextQuery,
+    PeekQuery,
     ReceivedMessage,
     ReceivedMessages,
     ReceiveRequest,
@@ -42,23 +43,12 @@ _RECEIPT = Parameter(
     "one the id alone decides, unless the server demands receipts.",
     {"type": "string"},
 )
-_ORDER = Parameter.text(
-    "order",
-    "`fifo` for the queue's own order, `shuffle` for random messages.",
-    enum=["fifo", "shuffle"],
-    default="fifo",
-)
-_WAIT = Parameter.number(
-    "waitMs", "How long to wait for a message.", 0, limits.WAIT_MS_MAX, limits.WAIT_MS_MAX
-)
 _ANSWER = Parameter(
     ANSWER_HEADER,
     "header",
     "`full`: all members of a message and of an error, not Forq's alone.",
     {"type": "string", "enum": [FULL]},
 )
-_PEEK = Parameter.flag("peek", "Only peek: the message is not leased, and has no receipt.")
-_LIMIT = limit_parameter("messages", limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
 _SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
 SEND_MESSAGE = Endpoint(
     "POST",
@@ -92,7 +82,8 @@ RECEIVE_MESSAGE = Endpoint(
     summary="Receive the next message, waiting up to 30 seconds",
     description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
     "set. The answer comes as soon as there is one.",
-    parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
+    query=NextQuery,
+    parameters=(_ANSWER,),
     answers=(
         Answer(200, "A message.", NextMessage, full=ReceivedMessage),
         Answer(204, "There was none.", NoneType),
@@ -255,7 +246,7 @@ PEEK_MESSAGES = Endpoint(
     name="peekMessages",
     tag="Queues",
     summary="Peek at the next ready messages",
-    parameters=(_LIMIT, _ORDER),
+    query=PeekQuery,
     answers=(Answer(200, "The messages.", MessageList),),
     errors=(*READ_ERRORS, *TABLE_ERRORS),
 )
