@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from bench.load.generator import Address
+from support.processes import WAIT_SECONDS_MAX
 
 
 class Answering(ThreadingHTTPServer):
@@ -31,7 +32,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.connection.settimeout(30)
+        self.connection.settimeout(WAIT_SECONDS_MAX)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))

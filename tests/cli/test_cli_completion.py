@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from forq_trio.config.settings import SETTINGS
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import environment
 
 from .conftest import Forq
@@ -30,7 +31,11 @@ def offered(script: str, tmp_path, line: str) -> list[str]:
     env = environment()
     env["PATH"] = f"{tmp_path}:{env['PATH']}"
     done = subprocess.run(
-        ["bash", "--norc", "-c", tab, "bash", script], env=env, capture_output=True, text=True, timeout=40
+        ["bash", "--norc", "-c", tab, "bash", script],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS_MAX,
     )
     assert done.stderr == ""
     return done.stdout.split()
@@ -65,7 +70,7 @@ def test_the_help_of_serve_fits_into_80_columns_and_has_sasquatch_apart():
     shown = {}
     for option in ("--help", "--help-sasquatch"):
         arguments, env = command("serve", option), environment(COLUMNS="80")
-        done = subprocess.run(arguments, env=env, capture_output=True, text=True, timeout=40)
+        done = subprocess.run(arguments, env=env, capture_output=True, text=True, timeout=WAIT_SECONDS_MAX)
         assert (done.returncode, done.stderr) == (0, "")
         assert max(map(len, done.stdout.splitlines())) <= 80
         shown[option] = re.findall(r"^(\[\w+\]|  --\S+)", done.stdout, re.MULTILINE)

@@ -11,7 +11,7 @@ import pytest
 
 from forq_trio import ForqClient
 from support.in_process import in_process_server
-from support.processes import killed_after
+from support.processes import WAIT_SECONDS_MAX, killed_after
 from support.real_server import SECRET
 
 
@@ -62,7 +62,7 @@ def test_following_goes_on_until_interrupted_and_that_is_no_failure(server) -> N
             with killed_after(process):
                 assert b" c " in process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=WAIT_SECONDS_MAX)
         finally:
             process.kill()
     assert (process.returncode, errors) == (0, b"")

@@ -21,6 +21,7 @@ from forq_trio.client.failures import NoAnswer
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.wire.limits import RECEIPTS_BATCH_MAX
 from support.fake_transport import answer_of
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET
 
 Ending = Callable[[BaseException], None]
@@ -64,7 +65,7 @@ def run(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
         async def main() -> None:
             server = Server()
             async with AsyncForqClient("http://forq", transport=server, retry_seconds=0) as client:
-                with anyio.fail_after(20):
+                with anyio.fail_after(WAIT_SECONDS_MAX):
                     await test(server, client)
 
         anyio.run(main, backend=request.param)

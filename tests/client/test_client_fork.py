@@ -13,6 +13,7 @@ import trustme
 
 from forq_trio import ForqClient
 from support.in_process import in_process_server
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET
 from support.scripted_server import Peer, Script, answering, scripted
 
@@ -71,6 +72,7 @@ def test_each_gets_its_own_answers():
         assert forked(url) == ["failed 0"]
 
 
+@pytest.mark.tier2
 def test_each_gets_its_own_answers_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A child that ended the session of TLS would end its parent's."""
     authority = trustme.CA()
@@ -111,7 +113,7 @@ def test_a_child_does_not_hold_the_connections_of_its_parent():
         client.healthcheck()
         child = in_child(signal.pause)
         client.close()
-        assert script.ended.get(timeout=30) == 0
+        assert script.ended.get(timeout=WAIT_SECONDS_MAX) == 0
         os.kill(child, signal.SIGTERM)
         assert os.waitpid(child, 0)[1] == signal.SIGTERM
 

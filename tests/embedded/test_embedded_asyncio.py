@@ -159,7 +159,7 @@ def test_a_message_for_a_receiver_who_left_is_released_uncounted(monkeypatch) ->
             await broker.produce("q", "one")
             with pytest.raises(asyncio.CancelledError):
                 await receiver
-        (delivery,) = await broker.receive("q", wait_ms=1_000)
+        (delivery,) = await broker.receive("q", wait_ms=30_000)
         assert (delivery.content, delivery.attempts) == ("one", 1)
 
     in_broker(body)

@@ -102,7 +102,7 @@ def test_a_signal_handler_that_raises_ends_a_receive_and_withdraws_it() -> None:
                 broker.receive("q")
             interrupter.result()
             broker.produce("q", "two")
-            (delivery,) = broker.receive("q", wait_ms=1_000)
+            (delivery,) = broker.receive("q", wait_ms=30_000)
             assert (delivery.content, delivery.attempts) == ("two", 1)
     finally:
         signal.signal(signal.SIGUSR1, before)

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 import forq_trio
 from forq_trio.cli.commands import _COMMANDS
 from forq_trio.model.extras import OF_COMMANDS
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, environment, real_server
 
 PACKAGES_MAX = 8
@@ -184,7 +185,9 @@ def test_the_server_has_what_embedding_and_commands_need(packages) -> None:
 def run(program: str, hidden: set[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a program that finds none of the `hidden` packages."""
     command = [sys.executable, "-c", WITHOUT.format(hidden=hidden) + program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=40, env=environment(FORQ_URL=""))
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=WAIT_SECONDS_MAX, env=environment(FORQ_URL="")
+    )
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import trio
 import trio.testing
 
 from forq_trio.outbox.changes import LOOK_SECONDS, Changes, NotifiedChanges, SeenChanges, watch
+from support.processes import WAIT_SECONDS_MAX
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ async def test_a_write_is_noticed(path, changes, mode):
         for _ in range(3):
             connection.execute("INSERT INTO t VALUES (1)")
             connection.commit()
-            with trio.fail_after(20):
+            with trio.fail_after(WAIT_SECONDS_MAX):
                 await changes.wait()
 
 

@@ -12,8 +12,7 @@ import trio
 from forq_trio import open_blocking_broker, open_broker, outbox
 from forq_trio.outbox import NoOutbox
 from forq_trio.worker import Worker
-
-SECONDS_MAX = 20
+from support.processes import WAIT_SECONDS_MAX
 
 
 @pytest.fixture
@@ -37,17 +36,17 @@ def write(shop: sqlite3.Connection, content: str) -> None:
 async def test_a_broker_relays(shop, path) -> None:
     write(shop, "1")
     async with open_broker("memory:", outbox=path) as broker:
-        with trio.fail_after(SECONDS_MAX):
-            assert (await broker.receive("q", wait_ms=20_000))[0].content == "1"
+        with trio.fail_after(WAIT_SECONDS_MAX):
+            assert (await broker.receive("q", wait_ms=30_000))[0].content == "1"
             write(shop, "2")
-            assert (await broker.receive("q", wait_ms=20_000))[0].content == "2"
+            assert (await broker.receive("q", wait_ms=30_000))[0].content == "2"
 
 
 def test_a_broker_relays_under_asyncio(shop, path) -> None:
     async def main() -> None:
-        async with open_broker("memory:", outbox=path) as broker, asyncio.timeout(SECONDS_MAX):
+        async with open_broker("memory:", outbox=path) as broker, asyncio.timeout(WAIT_SECONDS_MAX):
             write(shop, "1")
-            assert (await broker.receive("q", wait_ms=20_000))[0].content == "1"
+            assert (await broker.receive("q", wait_ms=30_000))[0].content == "1"
 
     asyncio.run(main())
 
@@ -55,7 +54,7 @@ def test_a_broker_relays_under_asyncio(shop, path) -> None:
 def test_a_blocking_broker_relays(shop, path) -> None:
     with open_blocking_broker("memory:", outbox=str(path)) as broker:
         write(shop, "1")
-        assert broker.receive("q", wait_ms=20_000)[0].content == "1"
+        assert broker.receive("q", wait_ms=30_000)[0].content == "1"
 
 
 async def test_without_an_outbox_a_broker_ends_as_it_is_told(path) -> None:
@@ -65,7 +64,7 @@ async def test_without_an_outbox_a_broker_ends_as_it_is_told(path) -> None:
 
 def test_without_an_outbox_a_broker_under_asyncio_ends_alike(path) -> None:
     async def main() -> None:
-        async with asyncio.timeout(SECONDS_MAX), open_broker("memory:", outbox=path):
+        async with asyncio.timeout(WAIT_SECONDS_MAX), open_broker("memory:", outbox=path):
             await asyncio.Future()
 
     with pytest.raises(NoOutbox):
@@ -73,7 +72,7 @@ def test_without_an_outbox_a_broker_under_asyncio_ends_alike(path) -> None:
 
 
 async def open_for_ever(path: Path) -> None:
-    with trio.fail_after(SECONDS_MAX):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         async with open_broker("memory:", outbox=path):
             await trio.sleep_forever()
 
@@ -97,7 +96,7 @@ async def test_a_worker_relays_and_drain_handles_what_was_committed(shop, path) 
         async with worker:
             both = trio.Event()
             write(shop, "3")
-            with trio.fail_after(SECONDS_MAX):
+            with trio.fail_after(WAIT_SECONDS_MAX):
                 await both.wait()
 
 
@@ -108,5 +107,5 @@ async def test_without_an_outbox_a_worker_ends(path) -> None:
     async def handle(text: str) -> None:
         pass
 
-    with pytest.raises(NoOutbox), trio.fail_after(SECONDS_MAX):
+    with pytest.raises(NoOutbox), trio.fail_after(WAIT_SECONDS_MAX):
         await worker.serve()

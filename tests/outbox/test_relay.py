@@ -12,8 +12,7 @@ import trio.testing
 
 from forq_trio import Broker, InvalidRequest, OutboxPosition, QueueFull, Stopping, open_broker, outbox
 from forq_trio.outbox import NoOutbox, OutboxOlder, Relay
-
-SECONDS_MAX = 20
+from support.processes import WAIT_SECONDS_MAX
 
 
 class Signal:
@@ -123,17 +122,17 @@ async def test_a_lost_answer_loses_and_doubles_nothing(shop, path, broker, carri
 async def test_a_relay_that_runs_tries_again(shop, path, broker):
     write(shop, "1")
     async with Relay(path, Flaky(broker, carried_out=True)):
-        with trio.fail_after(SECONDS_MAX):
-            assert (await broker.receive("q", wait_ms=20_000))[0].content == "1"
+        with trio.fail_after(WAIT_SECONDS_MAX):
+            assert (await broker.receive("q", wait_ms=30_000))[0].content == "1"
 
 
 async def test_two_relays_at_once_double_nothing(shop, path, broker):
     write(shop, *map(str, range(30)))
     async with Relay(path, broker), Relay(path, broker):
-        with trio.fail_after(SECONDS_MAX):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             got = []
             while len(got) < 30:
-                got += [each.content for each in await broker.receive("q", max_messages=100, wait_ms=9_000)]
+                got += [each.content for each in await broker.receive("q", max_messages=100, wait_ms=30_000)]
     assert got == [str(number) for number in range(30)]
     assert await taken(broker) == []
 
@@ -270,8 +269,8 @@ async def test_an_older_copy_of_the_database_is_noticed(shop, path, broker, tmp_
 
 
 async def next_content(broker: Broker) -> str:
-    with trio.fail_after(SECONDS_MAX):
-        (delivery,) = await broker.receive("q", wait_ms=20_000)
+    with trio.fail_after(WAIT_SECONDS_MAX):
+        (delivery,) = await broker.receive("q", wait_ms=30_000)
     await broker.ack("q", delivery)
     return delivery.content
 
@@ -280,7 +279,7 @@ async def relay_beside(
     path: Path, broker: Broker, body: Callable[[Relay], Awaitable[None]] | None = None
 ) -> None:
     """Relay until that fails."""
-    with trio.fail_after(SECONDS_MAX):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         async with Relay(path, broker) as relay:
             if body is not None:
                 await body(relay)
@@ -288,7 +287,7 @@ async def relay_beside(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(SECONDS_MAX):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         while not condition():
             await trio.testing.wait_all_tasks_blocked()
 
@@ -370,24 +369,24 @@ async def test_a_database_of_postgresql_needs_no_relay(broker):
 async def test_a_write_wakes_the_relay_and_nothing_else_does(shop, path, broker):
     signal = Signal()
     async with Relay(path, broker, watch_with=signal) as relay:
-        with trio.fail_after(SECONDS_MAX):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             while relay.looks < 2:  # one as it is, one behind all writers
                 await trio.testing.wait_all_tasks_blocked()
         write(shop, "1")
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert (relay.looks, await taken(broker)) == (2, [])
         signal.changed()
-        with trio.fail_after(SECONDS_MAX):
-            assert (await broker.receive("q", wait_ms=20_000))[0].content == "1"
+        with trio.fail_after(WAIT_SECONDS_MAX):
+            assert (await broker.receive("q", wait_ms=30_000))[0].content == "1"
 
 
 async def test_a_commit_is_noticed_by_the_real_watch(shop, path, broker):
     async with Relay(path, broker) as relay:
         for number in range(3):
             write(shop, str(number))
-            with trio.fail_after(SECONDS_MAX):
-                assert (await broker.receive("q", wait_ms=20_000))[0].content == str(number)
-        with trio.fail_after(SECONDS_MAX):  # its own writes wake it, too, but it comes to rest
+            with trio.fail_after(WAIT_SECONDS_MAX):
+                assert (await broker.receive("q", wait_ms=30_000))[0].content == str(number)
+        with trio.fail_after(WAIT_SECONDS_MAX):  # its own writes wake it, too, but it comes to rest
             looks = -1
             while looks != relay.looks:
                 looks = relay.looks
@@ -398,7 +397,7 @@ async def test_a_transaction_that_is_long_in_coming_is_waited_for(shop, path, br
     """Its writes are noticed before it commits, and nothing may tell of the commit itself."""
     signal = Signal()
     async with Relay(path, broker, watch_with=signal) as relay:
-        with trio.fail_after(SECONDS_MAX):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             while relay.looks < 2:
                 await trio.testing.wait_all_tasks_blocked()
             outbox.send(shop, "q", "1")
@@ -406,7 +405,7 @@ async def test_a_transaction_that_is_long_in_coming_is_waited_for(shop, path, br
             while relay.looks < 3 and relay.last_problem is None:
                 await trio.testing.wait_all_tasks_blocked()
             shop.commit()
-            assert (await broker.receive("q", wait_ms=20_000))[0].content == "1"
+            assert (await broker.receive("q", wait_ms=30_000))[0].content == "1"
 
 
 def test_it_works_on_asyncio(shop, path):
@@ -429,7 +428,7 @@ def test_it_works_on_asyncio(shop, path):
         source = Lists()
         async with Relay(path, source):
             write(shop, "1")
-            with anyio.fail_after(20):
+            with anyio.fail_after(WAIT_SECONDS_MAX):
                 await source.arrived.wait()
         return source.got
 

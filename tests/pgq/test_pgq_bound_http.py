@@ -19,6 +19,7 @@ from forq_trio.model.queue_settings import QueueTable
 from forq_trio.pgq import drop_table
 from forq_trio.worker import Job, Worker
 from pgq.conftest import locked
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import logged_in
 
@@ -132,7 +133,7 @@ async def test_a_worker_has_handlers_on_a_bound_queue_and_another(server, client
     async def of_queue(content: str, job: Job) -> None:
         handled.append((job.queue, content, dict(job.attributes)))
 
-    with trio.fail_after(30):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         await app.serve(stop_when_empty=True)
     assert sorted(handled) == [
         ("plain", '{"from": "queue"}', {}),

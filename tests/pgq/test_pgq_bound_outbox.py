@@ -8,6 +8,7 @@ import trio
 
 from forq_trio import outbox
 from forq_trio.outbox import Relay
+from support.processes import WAIT_SECONDS_MAX
 
 
 async def test_a_send_in_ones_own_transaction_is_set_aside(broker, queue, connection, rows) -> None:
@@ -15,15 +16,15 @@ async def test_a_send_in_ones_own_transaction_is_set_aside(broker, queue, connec
     with connection.transaction():
         for name in (queue, plain):
             outbox.send(connection, name, '{"n": 1}')
-    with trio.fail_after(20):
-        assert len(await broker.receive(plain, wait_ms=20_000)) == 1
+    with trio.fail_after(WAIT_SECONDS_MAX):
+        assert len(await broker.receive(plain, wait_ms=30_000)) == 1
     (aside,) = [each for each in await broker.set_aside() if each.queue == queue]
     assert (aside.code, aside.message.content) == ("conflict.queue_bound", '{"n": 1}')
     assert rows.all() == []
     await broker.unbind(queue)
     await broker.put_back([aside.id])
-    with trio.fail_after(20):
-        assert len(await broker.receive(queue, wait_ms=20_000)) == 1
+    with trio.fail_after(WAIT_SECONDS_MAX):
+        assert len(await broker.receive(queue, wait_ms=30_000)) == 1
 
 
 async def test_a_relay_sets_it_aside(broker, queue, tmp_path: Path) -> None:

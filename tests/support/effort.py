@@ -65,6 +65,7 @@ COUNTS = {
     "stops": Count(1, 2, "stops with SIGTERM under load"),
     "broken_exchanges": Count(3, 9, "exchanges that break off, at each point and in each way"),
     "http2_conversations": Count(200, 5_000, "random conversations over HTTP/2"),
+    "requests_beside_floods": Count(5, 20, "requests of HTTP/1.1 beside each flood of HTTP/2"),
     "interrupted_sends": Count(3, 40, "Ctrl-C at a random moment of `forq send`"),
     "requests": Count(2, 8, "generated requests for each operation of the API"),
     "request_sequences": Count(None, 25, "generated sequences of requests"),

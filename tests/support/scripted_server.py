@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 
+from support.processes import WAIT_SECONDS_MAX
+
 Connection = Callable[["Peer"], None]
-SECONDS_MAX = 30.0
 
 
 class Peer:
@@ -15,7 +16,7 @@ class Peer:
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
-        sock.settimeout(SECONDS_MAX)
+        sock.settimeout(WAIT_SECONDS_MAX)
         self._unread = b""
 
     def request(self) -> bytes:
@@ -87,7 +88,7 @@ def scripted(serve: Callable[[Peer, int, Script], None]) -> Iterator[Script]:
             listener.shutdown(socket.SHUT_RDWR)
             accepting.join()
             for thread in threads:
-                thread.join(SECONDS_MAX)
+                thread.join(WAIT_SECONDS_MAX)
                 assert not thread.is_alive(), "a client left its connection open"
 
 

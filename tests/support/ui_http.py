@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from forq_trio.drawing.unseen import visible
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET
 
 WAIT_SECONDS = 30
@@ -90,7 +91,9 @@ def until(holds: Callable[[], bool]) -> None:
 @contextmanager
 def logged_in(url: str, key: str = SECRET) -> Iterator[httpx.Client]:
     """A client with a session, which does not follow redirects."""
-    with httpx.Client(base_url=url, timeout=30, verify=False) as client:  # reads no certificates
+    with httpx.Client(
+        base_url=url, timeout=WAIT_SECONDS_MAX, verify=False
+    ) as client:  # reads no certificates
         fields = Markup(client.get("/login").text).hidden
         answer = client.post("/login", data=fields | {"key": key}, headers={"Origin": url})
         if answer.status_code != 303:

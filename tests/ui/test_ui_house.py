@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from support.processes import WAIT_SECONDS_MAX
 from support.ui_http import Markup, is_stream, logged_in
 
 UI = Path(__file__).parents[2] / "forq_trio" / "ui"
@@ -84,13 +85,13 @@ def test_every_link_leads_somewhere(answers) -> None:
     ],
 )
 def test_strangers_are_answered_as_strictly(world, method, path, status) -> None:
-    with httpx.Client(base_url=world.ui_url, timeout=30) as client:
+    with httpx.Client(base_url=world.ui_url, timeout=WAIT_SECONDS_MAX) as client:
         answer = client.request(method, path)
     assert (answer.status_code, faults_of(answer)) == (status, [])
 
 
 def test_login_and_logout_are_as_strict(world) -> None:
-    with httpx.Client(base_url=world.ui_url, timeout=30) as client:
+    with httpx.Client(base_url=world.ui_url, timeout=WAIT_SECONDS_MAX) as client:
         fields = Markup(client.get("/login").text).hidden
         wrong = client.post("/login", data=fields | {"key": "wrong"}, headers={"Origin": world.ui_url})
         assert (wrong.status_code, faults_of(wrong)) == (403, [])

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from forq_trio import ForqClient
 from forq_trio.model.limits import SESSIONS_A_KEY_MAX
 from support.browser import axe
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import Markup, logged_in
 
@@ -256,7 +257,7 @@ def test_the_connection_is_of_http_1_alone(ui) -> None:
             b"200",
         ),
     ):
-        with socket.create_connection((host, int(port)), timeout=10) as stream:
+        with socket.create_connection((host, int(port)), timeout=WAIT_SECONDS_MAX) as stream:
             stream.sendall(opening)
             received = b""
             while data := stream.recv(65_536):
@@ -272,7 +273,7 @@ def test_upgrades_to_websockets_are_declined(ui) -> None:
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     for _ in range(40):
-        with socket.create_connection((host, int(port)), timeout=10) as stream:
+        with socket.create_connection((host, int(port)), timeout=WAIT_SECONDS_MAX) as stream:
             stream.sendall(upgrade)
             assert stream.recv(100).startswith(b"HTTP/1.1 303")
     assert httpx.get(f"{ui.ui_url}/login").status_code == 200

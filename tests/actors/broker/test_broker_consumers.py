@@ -11,6 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import ConsumerFenced, ConsumerNotFound, LeasesFull, ServiceError
 from forq_trio.model.searches import MessageFilter
 from forq_trio.system import open_broker
+from support.processes import WAIT_SECONDS_MAX
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +141,7 @@ async def test_a_deletion_ends_although_the_owner_goes_on_leasing(broker):
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(own)
-        with trio.fail_after(30):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await broker.delete_consumer("q", "k")
             await fenced.wait()
     assert await broker.consumers("q") == []

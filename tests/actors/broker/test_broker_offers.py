@@ -11,9 +11,8 @@ from forq_trio.model.errors import InvalidKey
 from forq_trio.model.keys import Offered, Offering
 from forq_trio.system import open_broker
 from support.effort import count, many_trials
+from support.processes import WAIT_SECONDS_MAX
 from support.results import oks
-
-CALL_SECONDS_MAX = 1.0
 
 
 @pytest.fixture
@@ -23,12 +22,12 @@ async def broker(url):
 
 
 async def offered(broker: Broker, key: str, content: str, **options) -> Offered:
-    with trio.fail_after(CALL_SECONDS_MAX):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         return await broker.offer("q", key, content, **options)
 
 
 async def acknowledged(broker: Broker, receipt: str) -> bool:
-    with trio.fail_after(CALL_SECONDS_MAX):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         return oks(await broker.ack("q", [receipt])) == [True]
 
 

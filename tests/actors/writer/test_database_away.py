@@ -8,6 +8,7 @@ from forq_trio.storage.postgres import engine as module
 from forq_trio.system import open_broker
 from support.actors import until
 from support.cuts import before_the_flush
+from support.processes import WAIT_SECONDS_MAX
 
 
 async def test_callers_are_refused_meanwhile_and_served_again_afterwards(postgres, database):
@@ -22,7 +23,7 @@ async def test_callers_are_refused_meanwhile_and_served_again_afterwards(postgre
                 await broker.peek("q")
         finally:
             await trio.to_thread.run_sync(postgres.start)
-        with trio.fail_after(20):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await broker.produce("q", "after")
             assert [each.content for each in await broker.peek("q", limit=9)] == ["before", "after"]
             deliveries = await broker.receive("q", max_messages=9, wait_ms=0)
@@ -34,12 +35,12 @@ async def test_a_consumer_that_waits_stays_parked_and_is_served(postgres, databa
         got = []
 
         async def consume() -> None:
-            got.extend(await broker.receive("q", wait_ms=20_000))
+            got.extend(await broker.receive("q", wait_ms=30_000))
 
         nursery.start_soon(consume)
         await until(lambda: broker._writer.parked.total == 1)
         await trio.to_thread.run_sync(postgres.restart)
-        with trio.fail_after(20):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             while True:
                 try:
                     await broker.produce("q", "x")
@@ -65,7 +66,7 @@ async def test_an_unknown_outcome_is_that_of_one_batch_and_the_broker_goes_on(
                 await broker.produce("q", "lost")
         finally:
             await trio.to_thread.run_sync(postgres.start)
-        with trio.fail_after(20):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await broker.produce("q", "after")
             contents = [each.content for each in await broker.receive("q", max_messages=9, wait_ms=0)]
         assert contents in (["before", "after"], ["before", "perhaps", "after"])

@@ -17,6 +17,7 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_broker, open_system
 from support.actors import until
+from support.processes import WAIT_SECONDS_MAX
 
 
 @asynccontextmanager
@@ -35,9 +36,9 @@ async def test_two_know_each_other_until_one_ends(empty_tables, monkeypatch):
     monkeypatch.setattr(limits, "PROCESS_REPORT_SECONDS", 0.05)
     async with open_broker(empty_tables) as a:
         async with open_broker(empty_tables) as b, trio.open_nursery() as nursery:
-            with trio.fail_after(10):
+            with trio.fail_after(WAIT_SECONDS_MAX):
                 await until(lambda: all(len(each.known_processes.all()) == 2 for each in (a, b)))
-                nursery.start_soon(lambda: b.receive("q", wait_ms=20_000))
+                nursery.start_soon(lambda: b.receive("q", wait_ms=30_000))
                 await a.produce("other", "x")
                 await until(lambda: b.known_processes.all()[0].last_batch_at is not None)
                 await until(lambda: a.known_processes.all()[1].waiting == 1)
@@ -48,7 +49,7 @@ async def test_two_know_each_other_until_one_ends(empty_tables, monkeypatch):
             assert (first.here, second.here, first.silent) == (False, True, False)
             assert (first.name, first.process) == (socket.gethostname(), os.getpid())
             assert [each.id for each in await a.processes()] == [first.id, second.id]
-        with trio.fail_after(10):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await until(lambda: len(a.known_processes.all()) == 1)
 
 
@@ -62,7 +63,7 @@ async def test_each_knows_which_of_them_ran_a_job_last_and_which_walks_a_task(em
         def sweep_at(system: System) -> JobReport:
             return next(each for each in system.reports() if each.name == "sweep.expired")
 
-        with trio.fail_after(20):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await until(lambda: all(len(each.all()) == 2 for each in (first, second)))
             here = f"{socket.gethostname()} {os.getpid()}"
             assert (sweep_at(a).last_run_at, sweep_at(a).ran_on) == (None, "")
@@ -89,7 +90,7 @@ AGED = "UPDATE forq.processes SET heard_at = heard_at - {} WHERE id = 'dead'"
 async def test_one_that_was_killed_is_silent_and_then_gone(empty_tables, monkeypatch):
     monkeypatch.setattr(limits, "PROCESS_REPORT_SECONDS", 0.05)
     async with open_broker(empty_tables) as a:
-        with trio.fail_after(10):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await until(lambda: len(a.known_processes._heard) == 1)
             (own,) = await a.processes()
             change(
@@ -109,7 +110,7 @@ async def test_one_that_was_killed_is_silent_and_then_gone(empty_tables, monkeyp
 async def test_a_silent_one_is_replaced_by_its_restart(empty_tables, monkeypatch):
     monkeypatch.setattr(limits, "PROCESS_REPORT_SECONDS", 0.05)
     async with open_broker(empty_tables) as a:
-        with trio.fail_after(10):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await until(lambda: len(a.known_processes._heard) == 1)
             (own,) = await a.processes()
             copied = (
@@ -129,7 +130,7 @@ async def test_a_report_that_this_version_cannot_read_is_left_out(empty_tables, 
         " FROM forq.processes WHERE id = '{2}'"
     )
     async with open_broker(empty_tables) as a:
-        with trio.fail_after(10):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await until(lambda: len(a.known_processes._heard) == 1)
             (own,) = await a.processes()
             change(empty_tables, change_to.format("'newer'", "'{}'", own.id))

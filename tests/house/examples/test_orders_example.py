@@ -35,7 +35,7 @@ def order(shop: httpx.Client, **form: object) -> None:
 
 def dead_letter(client: ForqClient, queue: str) -> None:
     """Wait until the queue has a dead letter, and give it back."""
-    (delivery,) = client.receive(queue, wait_ms=20_000)
+    (delivery,) = client.receive(queue, wait_ms=30_000)
     client.release(queue, delivery)
 
 

@@ -9,6 +9,7 @@ import psycopg
 
 from forq_trio.cli.commands import run
 from forq_trio.pgq import create_table
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, environment, real_server
 
 ROOT = Path(__file__).parents[3]
@@ -31,7 +32,7 @@ def test_the_page_begins_with_a_short_program_that_runs(database, monkeypatch, c
         env=environment(FORQ_PG_URL=database, PYTHONPATH=str(ROOT)),
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=WAIT_SECONDS_MAX,
         check=True,
     )
     assert (done.stdout, done.stderr) == ("bill for tea\n", "")
@@ -68,7 +69,7 @@ def test_a_server_binds_a_queue_to_the_table_of_the_page(database, monkeypatch, 
                 env=environment(FORQ_URL=server.url, PYTHONPATH=str(ROOT)),
                 capture_output=True,
                 text=True,
-                timeout=40,
+                timeout=WAIT_SECONDS_MAX,
                 check=True,
             )
             assert (done.stdout, done.stderr) == ("bill for coffee\n", "")

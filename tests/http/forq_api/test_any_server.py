@@ -5,12 +5,14 @@ import threading
 import pytest
 
 from forq_trio import ForqClient
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, real_server
 from support.ui_http import Markup, logged_in, until
 
 pytestmark = pytest.mark.process
 
 
+@pytest.mark.tier2
 def test_any_server_answers_whatever_another_one_began(empty_tables) -> None:
     with (
         real_server(empty_tables, FORQ_ENV="local") as a,
@@ -29,7 +31,7 @@ def test_any_server_answers_whatever_another_one_began(empty_tables) -> None:
         with ForqClient(b.url, SECRET) as looking:
             until(lambda: looking.queue_stats("orders").waiting == 1)
         at_a.produce("orders", "two")
-        waiting.join(20)
+        waiting.join(WAIT_SECONDS_MAX)
         assert [each.content for each in got] == ["two"]
 
         with logged_in(a.ui_url) as http:

@@ -4,6 +4,7 @@ import select
 import ssl
 import struct
 from contextlib import suppress
+from math import inf
 
 import h2.config
 import h2.connection
@@ -298,11 +299,14 @@ async def test_drain_lets_requests_finish():
 
 
 @pytest.mark.parametrize("requests", [0, 1])
-async def test_an_idle_connection_is_closed(requests):
-    async with running(config=TransportConfig(idle_seconds=0.1)) as transport:
+async def test_an_idle_connection_is_closed(requests, mock_clock):
+    config = TransportConfig()
+    async with running(config=config, seconds=inf) as transport:
         client = await http2(transport)
         for _ in range(requests):
             await client.answer(await client.request())
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(config.idle_seconds + 1)
         while await client.receive():
             continue
 
@@ -440,7 +444,7 @@ async def test_tls_claims_for_a_client_that_left_meanwhile_are_given_back(certif
         await left.wait()
         return Response(200, b"a message", on_unsent=unsent.set)
 
-    async with running(handler, ssl_context=server_context, seconds=10) as transport:
+    async with running(handler, ssl_context=server_context) as transport:
         stream = await secured(transport, client_context, "http/1.1")
         await stream.send_all(get())
         await asked.wait()

@@ -10,6 +10,7 @@ import trio
 import trio.testing
 import trustme
 
+from support.processes import WAIT_SECONDS_MAX
 from support.transport import echo, running
 
 from .test_disconnect import LongPoll
@@ -21,7 +22,7 @@ H2SPEC = shutil.which("h2spec")
 
 def client(transport) -> httpx.AsyncClient:
     return httpx.AsyncClient(
-        http1=False, http2=True, base_url=f"http://127.0.0.1:{transport.port}", timeout=30
+        http1=False, http2=True, base_url=f"http://127.0.0.1:{transport.port}", timeout=WAIT_SECONDS_MAX
     )
 
 

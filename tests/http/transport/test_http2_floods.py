@@ -14,12 +14,14 @@ import hpack
 import pytest
 import trio
 
+from support.effort import count
+from support.processes import WAIT_SECONDS_MAX
 from support.transport import get, running
 
 from .test_http2 import frame
 
 FLOOD_BYTES = 256 * 1024
-REQUESTS = 20
+REQUESTS = count("requests_beside_floods")
 FLOODS = 20
 CALLS_MAX = 150_000
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
@@ -173,7 +175,7 @@ async def test_a_flood_leaves_time_for_others_and_is_ended(kind: str):
     async with running() as transport, trio.open_nursery() as nursery:
         nursery.start_soon(flood.run, await transport.connect())
         await check_works_beside(transport)
-        with trio.fail_after(20):
+        with trio.fail_after(WAIT_SECONDS_MAX):
             await flood.ended.wait()
         nursery.cancel_scope.cancel()
     assert flood.received[-FRAME_OF_GOAWAY:][:4] == GOAWAY_START

@@ -11,11 +11,11 @@ import trio
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.transport.config import TransportConfig
 from support.effort import count, many_trials
+from support.processes import WAIT_SECONDS_MAX
 
 from .http2_frames import Conversation, read_answers
 from .whole_app import exchange
 
-SECONDS_MAX = 30.0
 LONG = 200_000
 CONFIG = TransportConfig(linger_seconds=5.0)
 NOT_SERVED = 501  # CONNECT, the only 5xx that a client can ask for
@@ -46,7 +46,7 @@ class Answering:
 async def converse(seed: int) -> None:
     conversation = Conversation(random.Random(seed))
     answering = Answering()
-    with trio.fail_after(SECONDS_MAX):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         seen = await exchange(answering, CONFIG, conversation.pieces())
     assert seen.errors == []
     if seen.received.startswith(b"HTTP/1.1"):

@@ -18,6 +18,7 @@ from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 
 from support.effort import count
+from support.processes import WAIT_SECONDS_MAX
 from support.real_server import RealServer
 
 from .raw import KEY
@@ -80,7 +81,7 @@ GOOD_FOR = {"ackMessages", "nackMessages", "extendLeases", "releaseMessages"}
 def document(server: RealServer) -> dict[str, Any]:
     """The document with links, and with only what they lead from or to."""
     linked = {each["operationId"] for links in LINKS.values() for each in links.values()} | LINKS.keys()
-    found = requests.get(f"{server.url}/openapi.json", timeout=10).json()
+    found = requests.get(f"{server.url}/openapi.json", timeout=WAIT_SECONDS_MAX).json()
     for path, methods in found["paths"].items():
         kept = {method: each for method, each in methods.items() if each["operationId"] in linked}
         found["paths"][path] = kept

@@ -25,6 +25,7 @@ for module, names in (
 """
 
 
+@pytest.mark.tier2
 @pytest.mark.process
 def test_a_server_runs_without_the_calls_of_linux(tmp_path: Path) -> None:
     names = tmp_path / "names"
@@ -34,7 +35,7 @@ def test_a_server_runs_without_the_calls_of_linux(tmp_path: Path) -> None:
         with real_server(tmp_path / "forq.db", PYTHONPATH=str(names)) as server:
             with ForqClient(server.url, SECRET) as client:
                 sent = client.produce("q", "over")
-                (delivery,) = client.receive("q", wait_ms=1_000)
+                (delivery,) = client.receive("q", wait_ms=30_000)
                 assert delivery.id == sent.id
                 assert not client.receive("q", wait_ms=50)
                 client.ack("q", [delivery.receipt])
@@ -81,13 +82,14 @@ def test_windows_is_refused_by_name_for_all_but_the_clients() -> None:
     )
 
 
+@pytest.mark.tier2
 @pytest.mark.process
 def test_a_client_waits_without_poll(tmp_path: Path) -> None:
     body = (
         "import select; del select.poll\n"
         "from forq_trio import ForqClient\n"
         "with ForqClient(sys.argv[1], sys.argv[2]) as client:\n"
-        "    client.produce('q', 'x'); print(client.receive('q', wait_ms=1_000)[0].content)"
+        "    client.produce('q', 'x'); print(client.receive('q', wait_ms=30_000)[0].content)"
     )
     with real_server(tmp_path / "forq.db") as server:
         assert on_windows(body, server.url, SECRET)[:2] == (0, "x\n")

@@ -16,6 +16,7 @@ import trio
 import forq_trio
 from reliability.process.load import BROKEN_OFF
 from reliability.process.several import SERVERS, Load, Servers, load_on
+from support.processes import WAIT_SECONDS_MAX
 
 pytestmark = [pytest.mark.process, pytest.mark.filterwarnings(BROKEN_OFF), pytest.mark.tier2]
 
@@ -73,7 +74,7 @@ async def upgrade(servers: Servers, load: Load, place: int, environment: dict[st
 
 
 async def health(servers: Servers, place: int) -> httpx.Response:
-    async with httpx.AsyncClient(timeout=20) as client:
+    async with httpx.AsyncClient(timeout=WAIT_SECONDS_MAX) as client:
         return await client.get(f"{servers.running[place].url}/healthcheck")
 
 

@@ -14,6 +14,7 @@ from forq_trio.storage.open import MEMORY_URL, open_engine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import temporary
 from forq_trio.storage.sqlite.files.temporary import PREFIX, temporary_database
+from support.processes import WAIT_SECONDS_MAX
 
 HOLD_ONE = """
 import sys
@@ -61,7 +62,7 @@ def test_leftovers_of_the_dead_are_removed_and_nothing_else(tmp_path: Path):
         with temporary_database(tmp_path):
             assert theirs.read_text() == "of a process that lives"
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(WAIT_SECONDS_MAX)
         assert theirs.exists()
     with temporary_database(tmp_path):
         assert not theirs.parent.exists()
