@@ -43,6 +43,15 @@ WAIT_MS = 15_000
 expect.set_options(timeout=WAIT_MS)
 
 
+NO_POINTER_YET = """
+const none = new CSSStyleSheet();
+none.replaceSync('* { pointer-events: none !important }');
+document.adoptedStyleSheets = [none];
+document.addEventListener('DOMContentLoaded', () => { document.adoptedStyleSheets = []; });
+"""
+"""Playwright clicks as soon as it sees a button: so that it waits, as people do, until the page's scripts have run."""
+
+
 class Guard:
     """Collects what is wrong with the pages of one browser context."""
 
@@ -113,6 +122,7 @@ def guarded_page(browser: Browser, url: str, **options: Any) -> Iterator[tuple[P
     """
     context = browser.new_context(**{**DESKTOP, "base_url": url, **options})
     context.set_default_timeout(WAIT_MS)
+    context.add_init_script(NO_POINTER_YET)
     try:
         guard = Guard(context, urlsplit(url).netloc)
         yield context.new_page(), guard

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Locator, expect
 
 from forq_trio.client.types import NewMessage
-from support.browser import confirm
+from support.browser import confirm, keyboard
 
 MOVED = re.compile(r"([1-9][\d,]*) moved")
 
@@ -31,14 +31,14 @@ def test_a_group_is_chosen_searched_and_redriven_and_the_band_tells_of_it(ui, pa
     page.get_by_role("link", name=queue).click()
     page.locator("#groups").get_by_text("410 Gone").click()
     expect(page.locator("#bound")).to_contain_text("Found 40. Searched all 60")
-    page.keyboard.press("f")
+    keyboard(page, "f")
     page.keyboard.type('"order"')
-    page.keyboard.press("Enter")
+    keyboard(page, "Enter")
     expect(page.locator("mark").first).to_have_text('"order"')
     expect(page.locator(".chip")).to_have_count(2)
     page.get_by_role("button", name="Redrive all…").click()
     expect(page.locator("#dialog")).to_contain_text("All 60 messages of the queue, whatever the filter shows")
-    page.keyboard.press("Escape")
+    keyboard(page, "Escape")
     page.locator("#bound").get_by_role("button", name="Select these").click()
     expect(page.locator("[data-selected]")).to_contain_text("All 40 that match, as of")
     page.get_by_role("button", name="Redrive…").click()

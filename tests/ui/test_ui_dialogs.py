@@ -61,7 +61,7 @@ def open_each(page: Page, seen: set[str]) -> None:
         axe(page)
         assert sideways_pixels(page) <= 0, name
         expect(dialog.locator(":focus"), name).to_have_count(1)
-        page.keyboard.press("Escape")
+        keyboard(page, "Escape")
         expect(dialog).to_have_count(0)
         # A button in a menu that has closed cannot have the focus: the menu's own has it.
         gets_it = "(button.closest('details')?.querySelector('summary') ?? button) === document.activeElement"
@@ -94,11 +94,11 @@ def test_one_goes_to_a_queue_and_a_message_by_keyboard(page, client) -> None:
     keyboard(page, "/")
     page.keyboard.type("orders.re")
     expect(page.locator("#jump-names option")).to_have_count(1)
-    page.keyboard.press("Enter")
+    keyboard(page, "Enter")
     expect(page.locator("h1")).to_have_text("orders.refund")
     keyboard(page, "/")
     page.keyboard.type(sent.id)
-    page.keyboard.press("Enter")
+    keyboard(page, "Enter")
     expect(page.locator("h1")).to_have_text(f"Message {sent.sequence:,}")
     keyboard(page, "g d")
     expect(page.locator("h1")).to_have_text("There are no dead letters")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from support.browser import sideways_pixels
+from support.browser import keyboard, sideways_pixels
 
 LONG = "orders." + "abcdefghi" * 6 + "xyz"  # 64 characters
 
@@ -49,16 +49,16 @@ def test_what_was_typed_into_a_dialog_is_kept(page, client, guards) -> None:
     expect(page.locator("#e-delay")).to_be_visible()
     expect(page.locator("#f-delay")).to_be_focused()
     expect(page.locator("[data-json-hint]")).to_have_text("It is valid JSON.")
-    page.keyboard.press("Escape")
+    keyboard(page, "Escape")
     expect(page.locator("#dialog [data-warning]")).to_have_text(
         "Press Esc again to throw away what you typed"
     )
-    page.keyboard.press("Escape")
+    keyboard(page, "Escape")
     expect(page.locator("#dialog")).to_be_hidden()
     expect(page.get_by_role("button", name="Send message")).to_be_focused()
-    page.keyboard.press("f")
+    keyboard(page, "f")
     page.keyboard.type("word")
-    page.keyboard.press("Escape")
+    keyboard(page, "Escape")
     assert page.locator("[data-filter]").input_value() == "word"
     assert not page.locator("[data-filter]").evaluate("field => field === document.activeElement")
 

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
-from support.browser import axe
+from support.browser import axe, keyboard
 from support.real_server import SECRET, real_server
 from support.ui_http import Markup, logged_in, until
 
@@ -38,7 +38,7 @@ def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
         page.get_by_role("link", name="Acked", exact=True).click()
         expect(rows).to_have_count(2)
         page.get_by_placeholder("Search content").fill("sofa")
-        page.keyboard.press("Enter")
+        keyboard(page, "Enter")
         expect(rows).to_have_count(1)
         rows.first.click()
         expect(page.locator("pre.code")).to_contain_text("one <b>sofa</b>")

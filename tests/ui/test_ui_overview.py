@@ -41,7 +41,7 @@ def test_numbers_change_in_place_and_nothing_moves(page, client, producer) -> No
     expect(page.get_by_role("link", name="gamma")).to_have_count(0)
     assert row.evaluate("row => row.isConnected")
     assert focused(page) == "a beta"
-    page.keyboard.press("r")
+    keyboard(page, "r")
     expect(page.get_by_role("link", name="gamma")).to_be_visible()
 
 
@@ -77,7 +77,7 @@ def test_filter_sort_and_kind_are_in_the_url(world_page) -> None:
     page = world_page
     page.goto("/")
     page.get_by_placeholder("Filter by name or glob").fill("orders*")
-    page.keyboard.press("Enter")
+    keyboard(page, "Enter")
     page.wait_for_url("**/?q=orders*")
     names = page.locator("tbody .c-name a").all_inner_texts()
     assert names
@@ -106,8 +106,7 @@ def test_rows_are_reached_and_opened_by_keys(world_page) -> None:
     keyboard(page, "?")
     expect(page.get_by_role("heading", name="Keys")).to_be_visible()
     keyboard(page, "Escape")
-    keyboard(page, "g")
-    keyboard(page, "s")
+    keyboard(page, "g s")
     page.wait_for_url("**/system")
 
 
@@ -131,9 +130,9 @@ def test_a_chart_tells_its_values_by_pointer_and_keys(page, client, producer) ->
     chart = page.locator('[data-chart="ready"]')
     expect(chart.locator(".lg b")).not_to_have_text("0")
     chart.focus()
-    page.keyboard.press("ArrowLeft")
+    keyboard(page, "ArrowLeft")
     expect(chart.locator("h2")).not_to_have_text("Ready messages")
-    page.keyboard.press("Tab")
+    keyboard(page, "Tab")
     expect(chart.locator("h2")).to_have_text("Ready messages")
 
 

@@ -15,7 +15,7 @@ from forq_trio.drawing import format
 from forq_trio.model.clock import SystemClock
 from forq_trio.ui import schedule_form
 from forq_trio.ui.pages.schedule_edit import preview_of
-from support.browser import axe
+from support.browser import axe, keyboard
 from support.in_process_ui import in_process_ui
 from support.real_server import SECRET
 from support.ui_http import Markup, flat, logged_in
@@ -182,7 +182,7 @@ def test_the_preview_follows_the_typing(api, shared, open_page):
     )
     page = open_page(shared)
     page.goto("/schedules/sundays")
-    page.keyboard.press("e")
+    keyboard(page, "e")
     page.wait_for_url("**/schedules/sundays/edit")
     expect(page.locator("#preview")).to_contain_text("Sundays at 02:30 in Prague")
     page.fill("[name=cron]", "30 2 * * 7,8")
@@ -250,8 +250,7 @@ def test_a_zone_that_is_the_readers_has_one_column(api, shared, open_page):
 def test_open_pages_are_live_and_g_c_goes_to_the_list(api, shared, open_page):
     page = open_page(shared)
     page.goto("/dead")
-    page.keyboard.press("g")
-    page.keyboard.press("c")
+    keyboard(page, "g c")
     expect(page.locator("h1")).to_have_text("No schedule yet")
     api.save_schedule("first", daily())
     expect(page.locator("h1")).to_have_text("1 of 1 schedule runs as planned")
