@@ -15,6 +15,7 @@ from typing import Literal
 
 import trio
 
+from forq_trio.broker.backends import Backends
 from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.broker import Broker
 from forq_trio.broker.quotas import quotas
@@ -151,8 +152,11 @@ async def open_system(
     guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
-    broker = Broker(writer, readers, clock, compaction, _bound_queues(engine, writer, counters))
-    guards += _of_shared_databases(engine, writer, broker, monitored=monitored)
+    backends = _backends(engine, writer, readers, counters)
+    broker = Broker(writer, readers, clock, compaction, backends)
+    guards += _of_shared_databases(engine, writer, broker)
+    if (tables := backends.tables) is not None:
+        guards += [tables, tables.counted] if monitored else [tables]
     ages = Ages(broker.known, readers, counters, clock)
     monitor = Monitor(
         broker.known, counters, ages, trio.current_time, clock, workers=broker.known_workers.in_queue
@@ -183,7 +187,7 @@ async def open_system(
         gauges=gauges_of(writer, broker, monitor, queue_gauges, compaction, backups, checkpointer, database),
     )
     sampler = [Sampler(monitor)] if monitored else []
-    async with _running(system, readers, [*guards, backups, compaction, *sampler], periodic):
+    async with _running(system, readers, backends, [*guards, backups, compaction, *sampler], periodic):
         yield system
 
 
@@ -201,7 +205,11 @@ def _report(broker: Broker, counters: Counters, board: JobBoard, clock: Clock) -
 
 @asynccontextmanager
 async def _running(
-    system: System, readers: ReaderPool, others: Sequence[SupervisedJob], periodic: Sequence[Periodic]
+    system: System,
+    readers: ReaderPool,
+    backends: Backends,
+    others: Sequence[SupervisedJob],
+    periodic: Sequence[Periodic],
 ) -> AsyncIterator[None]:
     """Run the writer, the jobs and the tasks over dead letters while the body runs."""
     broker, writer = system.broker, system.writer
@@ -224,7 +232,7 @@ async def _running(
             system.jobs.close()
             # After the jobs: one of them may have needed the engine until now.
             readers.close()
-            broker.bound.close()
+            backends.close()
             broker.keys.uses.post()
             broker.sessions.uses.post()
             writer.stop()
@@ -232,27 +240,24 @@ async def _running(
         raise failure  # here, because the nurseries would put it into groups
 
 
-def _of_shared_databases(
-    engine: Engine, writer: WriterActor, broker: Broker, *, monitored: bool
-) -> list[SupervisedJob]:
+def _of_shared_databases(engine: Engine, writer: WriterActor, broker: Broker) -> list[SupervisedJob]:
     """The jobs on a database that others use, too. The tasks over dead letters are told of it."""
     broker.redrive_tasks.shared = engine.listen is not None
     jobs: list[SupervisedJob] = []
     if engine.listen is not None:
         jobs.append(Peers(engine.listen, writer, broker.known_processes))
-    if engine.tables_urls is not None:
-        jobs += [broker.bound, broker.bound.counted] if monitored else [broker.bound]
     return jobs
 
 
-def _bound_queues(engine: Engine, writer: WriterActor, counters: Counters) -> BoundQueues:
+def _backends(engine: Engine, writer: WriterActor, readers: ReaderPool, counters: Counters) -> Backends:
     if engine.tables_urls is None:
-        return BoundQueues(writer, None, counters)
+        return Backends(writer, readers)
     from forq_trio.pgq import tables  # loads psycopg
 
     options = tables.TableOptions(table_connections_max=limits.PGQ_TABLE_CONNECTIONS_MAX)
     url, listen_url = engine.tables_urls
-    return BoundQueues(writer, tables.Tables(url, options, listen_url), counters)
+    bound = BoundQueues(writer, tables.Tables(url, options, listen_url), counters)
+    return Backends(writer, readers, bound)
 
 
 def _periodic_jobs(

@@ -4,7 +4,7 @@ import trio
 from msgspec import Struct
 
 from forq_trio.broker.access_tokens import AccessTokens
-from forq_trio.broker.bound import BoundQueues
+from forq_trio.broker.backends import Backends
 from forq_trio.broker.known import Known
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.broker.known_workers import KnownWorkers
@@ -24,12 +24,12 @@ class BrokerBase:
     known: what the cache knows without a query. known_workers: the workers that reported lately.
     known_processes: the servers on the same database. keys: access tokens,
     as requests show them. sessions: of the admin UI. leases: of pipelines' consumers, step by step. lines: pages as
-    lines of JSON. bound: queues whose messages are in tables of applications. lists: lists and searches.
+    lines of JSON. lists: lists and searches.
     redrive_tasks: the actor behind `start_redrive`.
     """
 
     def __init__(
-        self, writer: WriterActor, readers: ReaderPool, clock: Clock, bound: BoundQueues | None = None
+        self, writer: WriterActor, readers: ReaderPool, clock: Clock, backends: Backends | None = None
     ) -> None:
         self._writer = writer
         self._readers = readers
@@ -38,8 +38,8 @@ class BrokerBase:
         self._timings = (
             trio.Lock()
         )  # one schedule's timing at a time: each step takes milliseconds of the loop
-        self.bound = bound or BoundQueues(writer, None, None)
-        self.known = Known(writer, self.bound.counted)
+        self._backends = backends or Backends(writer, readers)
+        self.known = Known(writer, self._backends)
         self.known_workers = KnownWorkers(clock)
         self.known_processes = KnownProcesses(clock, lambda: writer.parked.total)
         self.keys = AccessTokens(writer, clock)

@@ -1,7 +1,8 @@
-"""Queues that are bound to tables of applications: what the broker does for one is done on its table. `Broker.bound`.
+"""Queues that are bound to tables of applications: what the broker does for one is done on its table.
 
-The table is the truth: whoever else publishes or consumes there sees the same messages. These calls go neither through
-the writer nor into a batch: a table that somebody has locked, or dropped, delays nobody but those who use that queue.
+The table is the truth: whoever else publishes or consumes there sees the same messages. A bound queue takes the same
+commands as others, but they go neither through the writer nor into a batch: a table that somebody has locked, or
+dropped, delays nobody but those who use that queue. What tables do not have is refused (bound_commands.py).
 Sends and moves that reach the engine all the same (by schedules, publications, redrives) are refused there: QueueBound.
 
 Calls share the budget of the writer's inbox with all others, and waits that of parked receivers.
@@ -10,22 +11,30 @@ Calls share the budget of the writer's inbox with all others, and waits that of 
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import trio
 from msgspec.structs import replace
 
+from forq_trio.broker.bound_commands import (
+    SETTLEMENTS,
+    TableReceipt,
+    TableSettlement,
+    not_possible,
+    refusal_of,
+)
 from forq_trio.broker.bound_counts import TableCounts
-from forq_trio.model import limits
+from forq_trio.broker.parts import ItemT
+from forq_trio.model import commands, limits
 from forq_trio.model.budget import Budget
-from forq_trio.model.errors import FeatureUnavailable, ForqError, MalformedReceipt, Overloaded, QueueBound
+from forq_trio.model.commands import Command, OutcomeT
+from forq_trio.model.errors import ForqError, MalformedReceipt, Overloaded, QueueNotBound
 from forq_trio.model.holders import HOLDER
-from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts
-from forq_trio.model.where import Wanted
+from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
+from forq_trio.model.where import json_of
 from forq_trio.storage.engine import CONSUMED, PRODUCED, Event
 from forq_trio.telemetry.counters import Counters
 from forq_trio.wire.consuming import Consuming
-from forq_trio.wire.receipts import ReceiptResult, refused
 from forq_trio.writer_actor import WriterActor
 
 AnswerT = TypeVar("AnswerT")
@@ -59,23 +68,12 @@ class BoundTables(Consuming, Protocol):
     def close(self) -> None: ...
 
 
-class TableSettlement(NamedTuple):
-    """How receipts of a table are settled. event, reason: what is counted for each that was current, "" for nothing."""
-
-    settle: Callable[[Consuming, str, list[str]], Awaitable[list[ReceiptResult]]]
-    event: str = ""
-    reason: str = ""
-
-
 class BoundQueues:
-    """Which queues are bound, and what is done for them. A job: `run` until cancelled.
-
-    tables: None where the database has no tables of applications, so no queue can be bound.
-    """
+    """Which queues are bound, and their backend: `backends.QueueBackend`. A job: `run` until cancelled."""
 
     name = "tables"
 
-    def __init__(self, writer: WriterActor, tables: BoundTables | None, counters: Counters | None) -> None:
+    def __init__(self, writer: WriterActor, tables: BoundTables, counters: Counters) -> None:
         self._writer = writer
         self._tables = tables
         self._counters = counters
@@ -85,61 +83,83 @@ class BoundQueues:
         self._has_work = trio.Event()
         self._is_used = trio.Event()
 
-    @property
-    def possible(self) -> bool:
-        """Whether the database has tables of applications."""
-        return self._tables is not None
-
     def table_of(self, queue: str) -> str | None:
         """The table to which a queue is bound, as of the last commit; None for one that is not."""
-        if self._tables is None:
-            return None
         settings = self._writer.snapshot().settings.get(queue)
         return None if settings is None or settings.table is None else settings.table.table
+
+    def _table(self, queue: str) -> str:
+        """`table_of` a queue that was bound a moment ago."""
+        table = self.table_of(queue)
+        if table is None:
+            raise QueueNotBound
+        return table
 
     def _bound(self) -> dict[str, str]:
         found = self._writer.snapshot().settings.items()
         return {queue: settings.table.table for queue, settings in found if settings.table is not None}
 
-    def refuse(self, queue: str, what: str) -> None:
-        """Raise QueueBound for a queue that is bound. what: that cannot be done then."""
-        table = self.table_of(queue)
-        if table is not None:
-            raise QueueBound(f"the queue is bound to the table {table!r}: {what} is not possible")
-
     async def check(self, table: str) -> None:
-        """Raise FeatureUnavailable where there are no tables, and what `BoundTables.check` raises."""
-        if self._tables is None:
-            raise FeatureUnavailable
+        """Raise what `BoundTables.check` raises."""
         with self._share("inbox"):
             await self._opened.check(table)
+
+    # Commands
+
+    async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
+        """Do on the table what the command says. Raises QueueBound for one that tables do not have."""
+        return cast("OutcomeT", await self._execute(command))
+
+    async def _execute(self, command: Any) -> Any:
+        match command:
+            case commands.Produce():
+                (produced,) = await self._produce(command.queue, [command.message])
+                if isinstance(produced, ForqError):
+                    raise produced
+                return produced
+            case commands.ProduceMany():
+                return tuple(await self._produce(command.queue, command.messages))
+            case commands.Claim() if not command.shuffle and command.redrive_policy is None:
+                return tuple(await self._receive(command))
+        settlement = SETTLEMENTS.get(type(command))
+        if settlement is None:
+            raise refusal_of(command, self._table(command.queue))
+        return await self._settle(command, settlement)
+
+    async def execute_in_parts(
+        self, items: Sequence[ItemT], command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]]
+    ) -> tuple[OutcomeT, ...]:
+        """One statement settles all of them."""
+        return await self.execute(command_of(tuple(items))) if items else ()
+
+    def post(self, command: Command[Any]) -> None:
+        """Give back what a consumer that has left did not get, the attempt uncounted. Does not wait."""
+        assert isinstance(command, commands.Release)
+        self._undeliver(self._table(command.queue), [str(receipt) for receipt in command.receipts])
+
+    def parse_receipt(self, text: str) -> Receipt:
+        """Raises MalformedReceipt for what is no receipt of a table."""
+        if not self._opened.is_receipt(text):
+            raise MalformedReceipt
+        return TableReceipt.of(text)
 
     def check_message(self, message: NewMessage) -> None:
         """Raise InvalidPayload, or InvalidRequest for options that tables do not have."""
         self._opened.check_message(message)
 
-    async def produce(
-        self, queue: str, table: str, messages: Sequence[NewMessage]
-    ) -> Sequence[Produced | ForqError]:
+    async def _produce(self, queue: str, messages: Sequence[NewMessage]) -> Sequence[Produced | ForqError]:
         """Send to the table; what it refuses is refused alone, the others are stored, all or none.
 
         Raises InvalidPayload, InvalidRequest for options that tables do not have.
         """
+        table = self._table(queue)
         results = await self._call(queue, lambda tables: tables.produce_each(table, messages))
         self._count(Event(PRODUCED, queue, sum(isinstance(each, Produced) for each in results)))
         return results
 
-    async def receive(
-        self,
-        queue: str,
-        table: str,
-        *,
-        max_messages: int,
-        wait_ms: int,
-        lease_ms: int | None,
-        where: Wanted | None,
-    ) -> list[Delivery]:
+    async def _receive(self, command: commands.Claim) -> list[Delivery]:
         """Claim rows of the table. Cancelled: gives back what it claimed. The end of the server ends the wait."""
+        queue, wait_ms, table = command.queue, command.wait_ms, self._table(command.queue)
         rules = self._writer.snapshot().rules(queue)
         tables = self._bounded(queue)
         found: list[Delivery] = []
@@ -150,10 +170,10 @@ class BoundQueues:
             try:
                 found = await tables.receive(
                     table,
-                    max_messages=max_messages,
+                    max_messages=command.max_messages,
                     wait_ms=wait_ms,
-                    lease_ms=rules.lease_ms if lease_ms is None else lease_ms,
-                    where=where,
+                    lease_ms=rules.lease_ms if command.lease_ms is None else command.lease_ms,
+                    where=json_of(command.where),
                 )
             except ForqError as error:  # raised below, in no group
                 failure = error
@@ -175,50 +195,64 @@ class BoundQueues:
                         nursery.cancel_scope.cancel()
         except BaseException:
             if found:
-                self.undeliver(table, [delivery.receipt for delivery in found])
+                self._undeliver(table, [delivery.receipt for delivery in found])
             raise
         if failure is not None:
             raise failure
         self._count(Event(CONSUMED, queue, len(found)))
         return found
 
-    def undeliver(self, table: str, receipts: list[str]) -> None:
-        """Give back what a consumer that has left did not get, the attempt uncounted. Does not wait."""
+    def _undeliver(self, table: str, receipts: list[str]) -> None:
         self._undelivered.append((table, receipts))
         self._has_work.set()
 
-    def check_receipt(self, text: str) -> None:
-        """Raise MalformedReceipt for what is no receipt of a table."""
-        if not self._opened.is_receipt(text):
-            raise MalformedReceipt
-
-    async def settle(
-        self, queue: str, table: str, receipts: Sequence[str], settlement: TableSettlement
-    ) -> list[ReceiptResult]:
-        """Settle these receipts; one that is malformed is refused alone."""
-        known = list(dict.fromkeys(text for text in receipts if self._opened.is_receipt(text)))
-        done = (
-            await self._call(queue, lambda tables: settlement.settle(tables, table, known)) if known else []
-        )
-        by_receipt = {result.receipt: result for result in done}
+    async def _settle(self, command: Any, settlement: TableSettlement) -> tuple[bool | int | None, ...]:
+        """Settle the receipts of a command: an outcome for each. One that comes twice is settled once."""
+        queue, message_id = command.queue, getattr(command, "message_id", None)
+        texts = [str(receipt) for receipt in command.receipts]
+        if message_id is not None and not texts[0].startswith(message_id):
+            return (False,)
+        once, table = list(dict.fromkeys(texts)), self._table(queue)
+        done = await self._call(queue, lambda tables: settlement.settle(tables, table, once, command))
         if settlement.event:
             number = sum(result.ok for result in done)
             self._count(Event(settlement.event, queue, number, settlement.reason))
-        return [by_receipt.get(text) or refused(text, MalformedReceipt()) for text in receipts]
+        outcomes = {
+            result.receipt: result.ok if result.lease_until is None else result.lease_until for result in done
+        }
+        return tuple([outcomes[text] for text in texts])
 
-    async def counts(self, queue: str, table: str) -> QueueCounts:
+    # Reads
+
+    async def queue(self, queue: str) -> tuple[QueueCounts, None]:
         """The messages of the table that are not finished; of a moment ago where counting takes long."""
-        return await self.counted.read(queue, table)
+        return await self.counted.read(queue, self._table(queue)), None
 
-    async def peek(self, queue: str, table: str, limit: int) -> list[MessageInfo]:
+    def last_counts_of(self, queue: str) -> QueueCounts | None:
+        """Those of the last look at its table; None of a queue that is not bound, and where nobody has looked yet."""
+        table = self.table_of(queue)
+        return None if table is None else self.counted.of(queue, table)
+
+    def last_counts(self) -> dict[str, QueueCounts]:
+        """`last_counts_of` all queues that have them."""
+        found = {queue: self.last_counts_of(queue) for queue in self.counted.queues()}
+        return {queue: counts for queue, counts in found.items() if counts is not None}
+
+    async def peek(self, queue: str, limit: int, *, shuffle: bool, wait_ms: int) -> list[MessageInfo]:
         """The next messages in the order of claims."""
+        table = self._table(queue)
+        if shuffle or wait_ms:
+            raise not_possible("a look at random, or one that waits,", table)
         found = await self._call(queue, lambda tables: tables.peek(table, limit))
         return [replace(message, queue=queue) for message in found]
 
-    async def message(self, queue: str, table: str, message_id: str) -> MessageInfo | None:
+    async def message(self, queue: str, message_id: str) -> MessageInfo | None:
         """A message that is not finished."""
+        table = self._table(queue)
         found = await self._call(queue, lambda tables: tables.message(table, message_id))
         return None if found is None else replace(found, queue=queue)
+
+    # The job
 
     async def run(self) -> None:
         """Listen for new messages once a queue is used that is bound, and give back what was not delivered."""
@@ -238,12 +272,10 @@ class BoundQueues:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._tables is not None:
-            self._tables.close()
+        self._tables.close()
 
     @property
     def _opened(self) -> BoundTables:
-        assert self._tables is not None
         self._is_used.set()
         return self._tables
 
@@ -279,5 +311,5 @@ class BoundQueues:
             budget.change(holder, -1)
 
     def _count(self, event: Event) -> None:
-        if event.count and self._counters is not None:
+        if event.count:
             self._counters.queues.record([event])

@@ -8,7 +8,8 @@ cancelled later, it is executed all the same and the caller does not learn the o
 messages back with the attempt uncounted. To repeat a send safely, give it a `deduplication_id`.
 """
 
-from forq_trio.broker.bound import BoundQueues
+from forq_trio.broker.backends import Backends
+from forq_trio.broker.bound_calls import BoundCalls
 from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.finished import Finished
 from forq_trio.broker.offers import Offers
@@ -31,6 +32,7 @@ class Broker(
     Offers,
     Receives,
     Administration,
+    BoundCalls,
     Finished,
     ScheduleCalls,
     Tokens,
@@ -45,9 +47,9 @@ class Broker(
         readers: ReaderPool,
         clock: Clock,
         compaction: CompactionTask,
-        bound: BoundQueues | None = None,
+        backends: Backends | None = None,
     ) -> None:
-        super().__init__(writer, readers, clock, bound)
+        super().__init__(writer, readers, clock, backends)
         self._compaction = compaction
 
     async def healthcheck(self) -> None:

@@ -33,8 +33,8 @@ class Consumers(BrokerBase):
             low, high = limits.CONSUMER_IDLE_SECONDS_MIN, limits.CONSUMER_IDLE_SECONDS_MAX
             check_range("idle_seconds", idle_seconds, low, high)
         idle_ms = None if idle_seconds is None else idle_seconds * limits.SECOND_MS
-        self.bound.refuse(queue, "a consumer of a pipeline")
-        opened = await self._writer.execute(commands.OpenConsumer(queue, name, idle_ms, key))
+        command = commands.OpenConsumer(queue, name, idle_ms, key)
+        opened = await self._backends.of(queue).execute(command)
         return self.leases.info(opened)
 
     async def lease(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from forq_trio.broker.bound_counts import TableCounts
+from forq_trio.broker.backends import Backends
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import DeadLettersOnly, QueueNotFound
 from forq_trio.model.history import HistoryCounts
@@ -23,10 +23,9 @@ class Known:
     used; receives and peeks find it empty, for a consumer may start first (F3).
     """
 
-    def __init__(self, writer: WriterActor, tables: TableCounts) -> None:
-        """tables: how many messages are in those to which queues are bound."""
+    def __init__(self, writer: WriterActor, backends: Backends) -> None:
         self._writer = writer
-        self._tables = tables
+        self._backends = backends
 
     def queue_names(self) -> Sequence[str]:
         """All known queues by name; never changed, so it can be walked through."""
@@ -34,8 +33,8 @@ class Known:
 
     def queues(self, names: Sequence[str]) -> list[QueueInfo]:
         """These queues, without oldest_ready_age_ms; zeros for one that is not known."""
-        counts = self._writer.snapshot().counts
-        return [self.queue(name, self._of_table(name) or counts.get(name) or QueueCounts()) for name in names]
+        counts, last = self._writer.snapshot().counts, self._backends.last_counts_of
+        return [self.queue(name, last(name) or counts.get(name) or QueueCounts()) for name in names]
 
     def queue(self, name: str, counts: QueueCounts, oldest_ready_age_ms: int | None = None) -> QueueInfo:
         """A queue with these counts."""
@@ -78,22 +77,21 @@ class Known:
         raise QueueNotFound(f"there is no queue called {queue}", field="queue")
 
     def counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status of every known queue; of a bound one, those of the last look at its table."""
+        """Messages by status of every known queue; of one that the writer does not count, those of the last look."""
         counts = dict(self._writer.snapshot().counts)
-        for queue in self._tables.queues():
-            if queue in counts and (of_table := self._of_table(queue)) is not None:
-                counts[queue] = of_table
+        for queue, last in self._backends.last_counts().items():
+            if queue in counts:
+                counts[queue] = last
         return counts
 
-    def counts_of(self, queue: str) -> QueueCounts:
-        """Messages by status of one queue; zeros for a queue that is not known. Of a bound one as `counts`."""
-        return self._of_table(queue) or self._writer.snapshot().counts.get(queue) or QueueCounts()
+    def stored_counts(self) -> Mapping[str, QueueCounts]:
+        """Messages by status in the server's own database, of every queue that it has."""
+        return dict(self._writer.snapshot().counts)
 
-    def _of_table(self, queue: str) -> QueueCounts | None:
-        """Those of a bound queue; None of another one, and where nobody has looked yet."""
-        settings = self._writer.snapshot().settings.get(queue)
-        bound = None if settings is None else settings.table
-        return None if bound is None else self._tables.of(queue, bound.table)
+    def counts_of(self, queue: str) -> QueueCounts:
+        """Messages by status of one queue; zeros for a queue that is not known. Of when: see `counts`."""
+        last = self._backends.last_counts_of(queue)
+        return last or self._writer.snapshot().counts.get(queue) or QueueCounts()
 
     def waiting(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""

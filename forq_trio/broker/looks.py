@@ -24,20 +24,14 @@ class Looks(BrokerBase):
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue. Raises InvalidQueueName, QueueNotFound."""
         self.known.check_queue(queue)
-        if (table := self.bound.table_of(queue)) is not None:
-            return self.known.queue(queue, await self.bound.counts(queue, table))
-        counts, oldest_at = await self._readers.run(lambda reader: reader.queue(queue))
+        counts, oldest_at = await self._backends.of(queue).queue(queue)
         age_ms = None if oldest_at is None else max(0, self._clock.now_ms() - oldest_at)
         return self.known.queue(queue, counts, age_ms)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""
         check_queue_name(queue)
-        wanted = check_message_id(message_id)
-        if (table := self.bound.table_of(queue)) is not None:
-            found = await self.bound.message(queue, table, wanted)
-        else:
-            found = await self._readers.run(lambda reader: reader.message(queue, wanted))
+        found = await self._backends.of(queue).message(queue, check_message_id(message_id))
         if found is None:
             raise MessageNotFound
         return found
@@ -52,21 +46,4 @@ class Looks(BrokerBase):
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
-        if (table := self.bound.table_of(queue)) is not None:
-            if shuffle or wait_ms:
-                self.bound.refuse(queue, "a look at random, or one that waits,")
-            return await self.bound.peek(queue, table, limit)
-        deadline = trio.current_time() + wait_ms / 1_000
-        with self._writer.watches.on(queue) as watcher:
-            while True:
-                watcher.look()
-                found = await self._peek(queue, limit, shuffle)
-                if found or trio.current_time() >= deadline or self._writer.watches.closed:
-                    return found
-                with trio.move_on_at(deadline):
-                    await watcher.wait()
-
-    async def _peek(self, queue: str, limit: int, shuffle: bool) -> list[MessageInfo]:
-        if shuffle:
-            return await self._readers.run(lambda reader: reader.peek_shuffled(queue, limit))
-        return await self._readers.run(lambda reader: reader.peek(queue, limit))
+        return await self._backends.of(queue).peek(queue, limit, shuffle=shuffle, wait_ms=wait_ms)

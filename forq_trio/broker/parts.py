@@ -1,7 +1,7 @@
 """Commands about many messages, in parts and steps, so that they make no batch long."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Command, PurgeStep
@@ -28,8 +28,14 @@ async def execute_in_parts(
     return tuple(outcome for part in outcomes for outcome in part)
 
 
+class Executor(Protocol):
+    """The writer, or the backend of a queue."""
+
+    async def execute(self, command: Command[OutcomeT]) -> OutcomeT: ...
+
+
 async def purge_in_steps(
-    writer: WriterActor,
+    executor: Executor,
     step: Callable[[str, int | None], Command[PurgeStep]],
     queue: str,
     on_step: Callable[[int], None],
@@ -40,7 +46,7 @@ async def purge_in_steps(
     """
     removed, up_to = 0, None
     while True:
-        purged = await writer.execute(step(queue, up_to))
+        purged = await executor.execute(step(queue, up_to))
         removed, up_to = removed + purged.count, purged.up_to
         on_step(removed)
         if up_to is None:

@@ -5,7 +5,7 @@ Settings are read from the cache, as of the last commit, without a query.
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, Unpack
+from typing import Unpack
 
 import trio
 
@@ -13,9 +13,9 @@ from forq_trio.broker.consumers import Consumers
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands
-from forq_trio.model.errors import ConsumerNotFound, QueueBound, QueueNotBound, QueueNotEmpty
+from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
-from forq_trio.model.queue_settings import QueueTable, SettingsChange, SettingsOptions
+from forq_trio.model.queue_settings import SettingsChange, SettingsOptions
 from forq_trio.model.setting_checks import check_change, read_change
 from forq_trio.wire.queues import QueueConfiguration
 
@@ -56,45 +56,13 @@ class Administration(Consumers):
     def _configuration(self, queue: str) -> QueueConfiguration:
         return QueueConfiguration(self.known.settings_of(queue), self._writer.snapshot().rules(queue))
 
-    async def bind(self, queue: str, table: str, *, layout: Literal["pgq"] = "pgq") -> QueueTable:
-        """Bind a queue to a table of pgq's layout in the server's database: its messages are the rows there.
-
-        The queue has no messages, and no settings but the lease and the attempts. Raises InvalidQueueName,
-        FeatureUnavailable (not PostgreSQL), InvalidTableName, NoTable, WrongTable (it names columns and indexes that
-        are missing), QueueNotEmpty, InvalidSetting, QueueBound (the table has a queue already, or a schedule sends to
-        the queue), and what reads raise.
-        """
-        check_queue_name(queue)
-        await self.bound.check(table)
-        sending = await self._readers.run(lambda reader: reader.schedule_of_queue(queue), long=True)
-        if sending is not None:
-            raise QueueBound(
-                f"the schedule {sending} sends to the queue: delete it, or give it another queue"
-            )
-        await name_queues(self._writer, queue)
-        bound = QueueTable(layout, table)
-        await self._writer.execute(commands.BindTable(queue, bound))
-        return bound
-
-    async def bound_table(self, queue: str) -> QueueTable:
-        """The table to which a queue is bound. Raises InvalidQueueName, QueueNotBound."""
-        table = self.known.settings_of(queue).table
-        await trio.lowlevel.checkpoint()
-        if table is None:
-            raise QueueNotBound
-        return table
-
-    async def unbind(self, queue: str) -> None:
-        """The queue has messages of its own again; the table stays as it is. Raises InvalidQueueName, QueueNotBound."""
-        await self._writer.execute(commands.BindTable(check_queue_name(queue), None))
-
     async def pause(self, queue: str) -> None:
         """Deliver no messages of this queue until `resume`; sends go on, receivers wait.
 
         Raises InvalidQueueName, QueueNotFound.
         """
-        self.bound.refuse(queue, "a pause")
-        await self._writer.execute(commands.Pause(self.known.check_queue(queue), paused=True))
+        command = commands.Pause(self.known.check_queue(queue), paused=True)
+        await self._backends.of(queue).execute(command)
 
     async def resume(self, queue: str) -> None:
         """End a pause and serve waiting receivers. Raises InvalidQueueName, QueueNotFound."""
@@ -107,8 +75,8 @@ class Administration(Consumers):
         served; cancelled, it stops after a step. Deduplication ids are still remembered. Raises InvalidQueueName,
         QueueNotFound.
         """
-        self.bound.refuse(queue, "a purge")
-        return await purge_in_steps(self._writer, commands.Purge, self.known.check_queue(queue), on_step)
+        backend = self._backends.of(self.known.check_queue(queue))
+        return await purge_in_steps(backend, commands.Purge, queue, on_step)
 
     async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotFound, QueueNotEmpty.

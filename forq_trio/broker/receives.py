@@ -1,11 +1,10 @@
 """Receives, and settlements of what was received: ack, nack, extend, release. A part of `Broker`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
+from forq_trio.broker.backends import QueueBackend
 from forq_trio.broker.base import BrokerBase
-from forq_trio.broker.bound import TableSettlement
-from forq_trio.broker.parts import execute_in_parts
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
@@ -13,7 +12,6 @@ from forq_trio.model.commands import Command, RedrivePolicy
 from forq_trio.model.errors import MalformedReceipt, MessageNotFound, ReceiptNotCurrent
 from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name, token_of_forq
 from forq_trio.model.where import Wanted, where_of
-from forq_trio.storage.engine import ACKED, CLEANED_UP, NACKED, RELEASED
 from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of, refused
 
 Outcome = bool | int | None
@@ -56,22 +54,14 @@ class Receives(BrokerBase):
             if redrive_policy.dead_letter_queue:
                 check_queue_name(redrive_policy.dead_letter_queue, "deadLetterQueue")
                 await name_queues(self._writer, redrive_policy.dead_letter_queue)
-        if (table := self.bound.table_of(queue)) is not None:
-            if shuffle or redrive_policy is not None:
-                self.bound.refuse(queue, "a receive at random or with a redrive policy")
-            return await self.bound.receive(
-                queue, table, max_messages=max_messages, wait_ms=wait_ms, lease_ms=lease_ms, where=where
-            )
         claim = commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, redrive_policy, conditions)
-        deliveries = await self._writer.execute(claim)
+        deliveries = await self._backends.of(queue).execute(claim)
         return list(deliveries)
 
     def undeliver(self, queue: str, receipts: Sequence[str]) -> None:
         """Release messages whose consumer disconnected before it got them, the attempt uncounted. Does not wait."""
-        if (table := self.bound.table_of(queue)) is not None:
-            self.bound.undeliver(table, list(receipts))
-            return
-        self._writer.post(commands.Release(queue, tuple(map(Receipt.parse, receipts))))
+        backend = self._backends.of(queue)
+        backend.post(commands.Release(queue, tuple(map(backend.parse_receipt, receipts))))
 
     @overload
     async def ack(self, queue: str | None, receipts: OneReceipt) -> ReceiptResult: ...
@@ -88,12 +78,7 @@ class Receives(BrokerBase):
         none. Several: a result for each, in their order, also for those that are refused. Raises OutOfRange for too
         many, TypeError for anything but a receipt, and what `receive` raises.
         """
-        return await self._settle(
-            queue,
-            receipts,
-            lambda known: commands.Ack(queue, known),
-            TableSettlement(lambda tables, table, known: tables.ack(table, known), ACKED),
-        )
+        return await self._settle(queue, receipts, lambda known: commands.Ack(queue, known))
 
     @overload
     async def nack(
@@ -136,17 +121,8 @@ class Receives(BrokerBase):
             check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         if reason is not None:
             check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
-        settlement = TableSettlement(
-            lambda tables, table, known: tables.nack(
-                table, known, delay_ms=delay_ms, reason=reason, final=final
-            ),
-            NACKED,
-        )
         return await self._settle(
-            queue,
-            receipts,
-            lambda known: commands.Nack(queue, known, delay_ms, reason, final=final),
-            settlement,
+            queue, receipts, lambda known: commands.Nack(queue, known, delay_ms, reason, final=final)
         )
 
     @overload
@@ -165,14 +141,7 @@ class Receives(BrokerBase):
         """
         check_text("reason", reason, 1, limits.REASON_LENGTH_MAX)
         return await self._settle(
-            queue,
-            receipts,
-            lambda known: commands.DiscardMessages(queue, known, reason),
-            TableSettlement(
-                lambda tables, table, known: tables.discard(table, known, reason=reason),
-                CLEANED_UP,
-                "consumer",
-            ),
+            queue, receipts, lambda known: commands.DiscardMessages(queue, known, reason)
         )
 
     @overload
@@ -194,12 +163,7 @@ class Receives(BrokerBase):
         """
         length_ms = self.known.rules(queue or "").lease_ms if lease_ms is None else lease_ms
         check_range("lease_ms", length_ms, 0, limits.LEASE_MS_MAX)
-        return await self._settle(
-            queue,
-            receipts,
-            lambda known: commands.Extend(queue, known, length_ms),
-            TableSettlement(lambda tables, table, known: tables.extend(table, known, length_ms)),
-        )
+        return await self._settle(queue, receipts, lambda known: commands.Extend(queue, known, length_ms))
 
     @overload
     async def release(self, queue: str, receipts: OneReceipt, *, delay_ms: int = ...) -> ReceiptResult: ...
@@ -214,14 +178,7 @@ class Receives(BrokerBase):
     ) -> ReceiptResult | list[ReceiptResult]:
         """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Results and errors like `ack`."""
         check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
-        return await self._settle(
-            queue,
-            receipts,
-            lambda known: commands.Release(queue, known, delay_ms),
-            TableSettlement(
-                lambda tables, table, known: tables.release(table, known, delay_ms=delay_ms), RELEASED
-            ),
-        )
+        return await self._settle(queue, receipts, lambda known: commands.Release(queue, known, delay_ms))
 
     async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's ack of one message. With a receipt: raises MessageNotFound unless it is current and the message's.
@@ -232,62 +189,43 @@ class Receives(BrokerBase):
         """
         check_queue_name(queue)
         message_id = check_message_id(message_id)
-        if self.bound.table_of(queue) is not None:
-            await self._settle_message(queue, message_id, receipt, self.ack)
-        elif receipt is None:
-            await self._writer.execute(commands.AckById(queue, message_id))
+        backend = self._backends.of(queue)
+        if receipt is None:
+            await backend.execute(commands.AckById(queue, message_id))
         elif (token := token_of_forq(receipt)) is not None:
-            _check_settled(await self._writer.execute(commands.AckById(queue, message_id, token)))
+            _check_settled(await backend.execute(commands.AckById(queue, message_id, token)))
         else:
-            command = commands.Ack(queue, (Receipt.parse(receipt),), message_id)
-            _check_settled(*await self._writer.execute(command))
+            command = commands.Ack(queue, (backend.parse_receipt(receipt),), message_id)
+            _check_settled(*await backend.execute(command))
 
     async def nack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's nack of one message, with the back-off by attempt; receipts and errors as for `ack_message`."""
         check_queue_name(queue)
         message_id = check_message_id(message_id)
-        if self.bound.table_of(queue) is not None:
-            await self._settle_message(queue, message_id, receipt, self.nack)
-        elif receipt is None:
-            await self._writer.execute(commands.NackById(queue, message_id))
-        elif (token := token_of_forq(receipt)) is not None:
-            _check_settled(await self._writer.execute(commands.NackById(queue, message_id, token)))
-        else:
-            command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id)
-            _check_settled(*await self._writer.execute(command))
-
-    async def _settle_message(
-        self,
-        queue: str,
-        message_id: str,
-        receipt: str | None,
-        settle: Callable[[str, list[str]], Awaitable[list[ReceiptResult]]],
-    ) -> None:
-        """Settle a message of a queue that is bound: by its receipt only."""
+        backend = self._backends.of(queue)
         if receipt is None:
-            self.bound.refuse(queue, "a settlement without a receipt")
-        self.bound.check_receipt(str(receipt))
-        _check_settled(str(receipt).startswith(message_id))
-        (result,) = await settle(queue, [str(receipt)])
-        _check_settled(result.ok)
+            await backend.execute(commands.NackById(queue, message_id))
+        elif (token := token_of_forq(receipt)) is not None:
+            _check_settled(await backend.execute(commands.NackById(queue, message_id, token)))
+        else:
+            command = commands.Nack(queue, (backend.parse_receipt(receipt),), message_id=message_id)
+            _check_settled(*await backend.execute(command))
 
     async def _settle(
         self,
         queue: str | None,
         receipts: OneReceipt | ManyReceipts,
         command: Callable[[tuple[Receipt, ...]], Command[tuple[OutcomeT, ...]]],
-        of_table: TableSettlement,
     ) -> ReceiptResult | list[ReceiptResult]:
         """Apply `command` to all receipts at once, without those that are malformed."""
         if queue is not None:
             check_queue_name(queue)
         texts = receipts_of(receipts)
         check_range("number of receipts", len(texts), 0, limits.RECEIPTS_BATCH_MAX, "receipts")
-        if queue is not None and (table := self.bound.table_of(queue)) is not None:
-            return outcome_of(receipts, await self.bound.settle(queue, table, texts, of_table))
-        parsed = [_parse(text) for text in texts]
+        backend = self._backends.of(queue)
+        parsed = [_parse(backend, text) for text in texts]
         known = tuple(receipt for receipt in parsed if receipt is not None)
-        outcomes = iter(await execute_in_parts(self._writer, known, command))
+        outcomes = iter(await backend.execute_in_parts(known, command))
         results = [
             refused(text, MalformedReceipt()) if receipt is None else _result(text, next(outcomes))
             for text, receipt in zip(texts, parsed, strict=True)
@@ -300,9 +238,9 @@ def _check_settled(settled: bool) -> None:
         raise MessageNotFound("there is no such message, or the receipt is not its current one")
 
 
-def _parse(receipt: str) -> Receipt | None:
+def _parse(backend: QueueBackend, receipt: str) -> Receipt | None:
     try:
-        return Receipt.parse(receipt)
+        return backend.parse_receipt(receipt)
     except MalformedReceipt:
         return None
 

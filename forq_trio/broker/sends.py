@@ -39,13 +39,8 @@ class Sends(BrokerBase):
         """Store one message, like `produce`."""
         check_producible(queue)
         command = commands.Produce(queue, check_message(message, self._clock.now_ms()))
-        if (table := self.bound.table_of(queue)) is not None:
-            (produced,) = await self.bound.produce(queue, table, [message])
-            if isinstance(produced, ForqError):
-                raise produced
-            return produced
         await name_queues(self._writer, queue, message.dead_letter_queue)
-        return await self._writer.execute(command)
+        return await self._backends.of(queue).execute(command)
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
         """Store the valid ones of up to 1,000 messages in one commit, all or none; the others are refused alone.
@@ -55,29 +50,23 @@ class Sends(BrokerBase):
         """
         check_producible(queue)
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
-        table = self.bound.table_of(queue)
-        check = self._check_texts if table is None else self.bound.check_message
+        backend = self._backends.of(queue)
         results: list[Produced | ForqError | None] = []
         now_ms = self._clock.now_ms()
         for message in messages:
             try:
-                check(check_message(message, now_ms))
+                backend.check_message(check_message(message, now_ms))
                 results.append(None)
             except CallerError as error:
                 results.append(error)
-        if table is None and None in results:
+        if None in results:
             await self._refuse_new_queues([queue] * len(messages), messages, results, queue)
         accepted = [each for each, result in zip(messages, results, strict=True) if result is None]
-        stored: Sequence[Produced | ForqError] = ()
-        if table is not None and accepted:
-            stored = await self.bound.produce(queue, table, accepted)
-        elif accepted:
-            stored = await self._store(commands.ProduceMany(queue, tuple(accepted)))
+        stored: tuple[Produced | ForqError, ...] = ()
+        if accepted:
+            stored = await backend.execute(commands.ProduceMany(queue, tuple(accepted)))
         rest = iter(stored)
         return [next(rest) if result is None else result for result in results]
-
-    async def _store(self, command: commands.ProduceMany) -> tuple[Produced, ...]:
-        return await self._writer.execute(command)
 
     async def _refuse_new_queues(
         self,
@@ -141,8 +130,8 @@ class Sends(BrokerBase):
         InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
         a consumer has; and what `produce` raises when nothing was changed.
         """
-        self.bound.refuse(check_queue_name(queue), "a cancellation")
-        status = await self._writer.execute(commands.Cancel(queue, check_message_id(message_id)))
+        command = commands.Cancel(check_queue_name(queue), check_message_id(message_id))
+        status = await self._backends.of(queue).execute(command)
         if status is None:
             raise MessageNotFound
         if status is Status.PROCESSING:

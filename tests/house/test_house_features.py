@@ -21,9 +21,9 @@ class Feature:
 
 FEATURES = {
     "bound tables": Feature(
-        r"self\.bound\b|broker\.bound\b|\.bound\.|table_of\(|of_table|is_bound_to|check_all_unbound",
-        r"(broker|storage)/bound|(^|/)pgq/",
-        13,
+        r"self\.bound\b|broker\.bound|\.bound\.|table_of\(|of_table|is_bound_to|bound_tables|check_all_unbound",
+        r"(broker|storage)/bound|pages/binding|(^|/)pgq/",
+        6,
     ),
     "leased pages": Feature(
         r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 17

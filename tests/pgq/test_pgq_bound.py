@@ -6,6 +6,7 @@ from psycopg import sql
 from forq_trio import pgq
 from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
+from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import (
     DatabaseRefused,
     FeatureUnavailable,
@@ -222,6 +223,34 @@ async def test_a_receipt_that_is_not_current_or_none_is_refused_alone(broker, qu
     assert [result.code for result in results] == codes
 
 
+async def test_a_receipt_that_comes_twice_is_settled_once(broker, queue, rows) -> None:
+    rows.add({})
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    results = await broker.ack(queue, [delivery, delivery])
+    assert [(each.receipt, each.ok) for each in results] == [(delivery.receipt, True)] * 2
+    assert await broker.ack(queue, []) == []
+
+
+async def test_receipts_of_any_queue_are_not_those_of_a_table(broker, queue, rows) -> None:
+    rows.add({})
+    (delivery,) = await broker.receive(queue, wait_ms=0)
+    for settled in (broker.ack(None, [delivery]), broker.extend(None, [delivery], 1_000)):
+        assert [each.code for each in await settled] == [MalformedReceipt.code]
+    assert rows.one()["processed_at"] is None
+
+
+async def test_more_receipts_than_a_commit_takes_are_settled_together(broker, queue, rows) -> None:
+    for _ in range(limits.PART_MESSAGES_MAX + 1):
+        rows.add({})
+    found = []
+    while delivered := await broker.receive(queue, max_messages=100, wait_ms=0):
+        found += delivered
+    assert len(found) == limits.PART_MESSAGES_MAX + 1
+    results = await broker.extend(queue, found, 60_000)
+    assert len({each.lease_until for each in results}) == 1  # one statement
+    assert all(each.ok for each in await broker.ack(queue, found))
+
+
 async def test_the_last_attempt_is_the_queues(broker, queue, rows) -> None:
     rows.add({})
     await broker.configure(queue, max_attempts=2)
@@ -238,8 +267,9 @@ async def test_forqs_own_calls_settle_by_receipt(broker, queue, rows) -> None:
     (delivery,) = await broker.receive(queue, wait_ms=0)
     with pytest.raises(QueueBound):
         await broker.ack_message(queue, delivery.id, None)
-    with pytest.raises(MalformedReceipt):
-        await broker.ack_message(queue, delivery.id, "none")
+    for malformed in ("none", "1700000000000"):  # the latter is one that Forq itself gave
+        with pytest.raises(MalformedReceipt):
+            await broker.ack_message(queue, delivery.id, malformed)
     await broker.nack_message(queue, delivery.id, delivery.receipt)
     with pytest.raises(MessageNotFound):
         await broker.ack_message(queue, delivery.id, delivery.receipt)
@@ -324,7 +354,7 @@ async def test_history_of_the_table_has_what_the_queue_did(broker, queue, connec
 # What a bound queue cannot do
 
 
-async def test_what_a_table_cannot_do_is_refused_by_name(broker, queue, rows) -> None:
+async def test_what_a_table_cannot_do_is_refused_by_name(broker, queue, table, rows) -> None:
     for setting in (
         {"delay_ms": 1},
         {"max_messages": 1},
@@ -336,17 +366,26 @@ async def test_what_a_table_cannot_do_is_refused_by_name(broker, queue, rows) ->
     await broker.configure(queue, lease_ms=1_000)
     await broker.reset_settings(queue)
     assert (await broker.bound_table(queue)).table
-    for refused in (
-        broker.pause(queue),
-        broker.purge(queue),
-        broker.cancel(queue, "0190d5a0-0000-7000-8000-000000000000"),
-        broker.receive(queue, shuffle=True),
-        broker.peek(queue, shuffle=True),
-        broker.offer(queue, "key", "{}"),
-        broker.configure("another", dead_letter_queue=queue),
+    some_id = "0190d5a0-0000-7000-8000-000000000000"
+    lent = "a receive at random or with a redrive policy is not possible"
+    for refused, said in (
+        (broker.pause(queue), f"the queue is bound to the table {table!r}: a pause is not possible"),
+        (broker.purge(queue), "a purge is not possible"),
+        (broker.cancel(queue, some_id), "a cancellation is not possible"),
+        (broker.receive(queue, shuffle=True), lent),
+        (broker.receive(queue, redrive_policy=RedrivePolicy(3)), lent),
+        (broker.peek(queue, shuffle=True), "a look at random, or one that waits, is not possible"),
+        (broker.peek(queue, wait_ms=1), "a look at random, or one that waits, is not possible"),
+        (broker.ack_message(queue, some_id, None), "a settlement without a receipt is not possible"),
+        (broker.nack_message(queue, some_id, None), "a settlement without a receipt is not possible"),
+        (broker.open_consumer(queue, "job"), "a consumer of a pipeline is not possible"),
+        (broker.offer(queue, "key", "{}"), QueueBound().message),
+        (broker.configure("another", dead_letter_queue=queue), QueueBound().message),
     ):
-        with pytest.raises(QueueBound):
+        with pytest.raises(QueueBound) as caught:
             await refused
+        assert caught.value.message.endswith(said)
+    await broker.resume(queue)  # as of any queue that is not paused
     (result,) = await broker.produce_across([(queue, NewMessage("{}"))])
     assert isinstance(result, QueueBound)
     assert rows.all() == []

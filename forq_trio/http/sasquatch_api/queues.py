@@ -51,9 +51,8 @@ class SasquatchQueueEndpoints:
         queue = required("queue_name", self._read(request).queue_name)
         if queue == ALL_QUEUES:
             request.principal.check(Scope.ADMIN)
-            bound = self._broker.bound
-            counted = self._broker.known.counts().items()
-            queues = [name for name, counts in counted if counts.total and bound.table_of(name) is None]
+            stored = self._broker.known.stored_counts().items()
+            queues = [name for name, counts in stored if counts.total]
         else:
             request.principal.check(Scope.ADMIN, check_queue_name(queue))
             queues = [queue] if self._broker.known.has_queue(queue) else []

@@ -69,8 +69,11 @@ class Produce(Command[Produced], frozen=True, gc=False):
     message: NewMessage
 
 
-class ProduceMany(Command[tuple[Produced, ...]], frozen=True, gc=False):
-    """Store several messages of one queue, all or none (QueueFull); outcomes in the order of the messages."""
+class ProduceMany(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=False):
+    """Store several messages of one queue, all or none (QueueFull); outcomes in the order of the messages.
+
+    Engines refuse none of them alone; the table of an application may, and stores the others.
+    """
 
     traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
 

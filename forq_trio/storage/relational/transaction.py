@@ -158,7 +158,7 @@ class Transaction(Parts):
 
     def admit(self, *queues: str) -> ForqError | None:
         """Why there may be no messages in these queues: they would be too many, or one of them takes none."""
-        return self.check_takes_messages(*queues) or self.counts.admit(*queues)
+        return check_all_unbound(queues, self.settings.of) or self.counts.admit(*queues)
 
     def check_takes_messages(self, *queues: str | None) -> ForqError | None:
         """Why one of these queues takes no messages, however many queues there are; None stands for no queue."""

@@ -71,7 +71,7 @@ class QueueFacts:
         if self.table is not None and trio.current_time() >= self._counted_at + AGE_SECONDS_MAX:
             self._counted_at = trio.current_time()
             try:
-                await self.site.broker.bound.counts(self.queue, self.table.table)
+                await self.site.broker.queue_stats(self.queue)
                 self.table_problem = ""
             except ForqError as error:
                 self.table_problem = error.message
@@ -270,7 +270,7 @@ async def _unknown(site: Site, queue: str) -> Response:
 
 def may_bind(site: Site, viewer: Viewer) -> bool:
     """Whether queues can be bound to tables here, and by this viewer."""
-    return site.broker.bound.possible and viewer.may(Scope.ADMIN)
+    return site.broker.has_tables and viewer.may(Scope.ADMIN)
 
 
 def back_to(site: Site, queue: str) -> str:

@@ -1,0 +1,124 @@
+"""Where the messages of a queue are: in the server's own database, or in a table that the queue is bound to.
+
+The broker takes the backend of a queue, gives it the commands about the queue's messages, and asks it for what it reads
+of them. `Backends.of` chooses it, and nothing else in the broker knows which one it is. Commands about the queue itself
+(its settings, its binding) go to the writer, and those about several queues, too: engines refuse to store messages in a
+queue that is bound.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
+
+import trio
+
+from forq_trio.broker.bound import BoundQueues
+from forq_trio.broker.parts import ItemT, execute_in_parts
+from forq_trio.model.commands import Command, OutcomeT
+from forq_trio.model.messages import MessageInfo, NewMessage, QueueCounts, Receipt
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.writer_actor import WriterActor
+
+
+class QueueBackend(Protocol):
+    """Takes commands about the messages of queues that are its own, and reads them."""
+
+    async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
+        """Do what the command says; raises the error that is its outcome. Cancellation is that of `Broker`."""
+        ...
+
+    async def execute_in_parts(
+        self, items: Sequence[ItemT], command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]]
+    ) -> tuple[OutcomeT, ...]:
+        """`execute` for items of any number, in several commands if need be; returns an outcome for each item."""
+        ...
+
+    def post(self, command: Command[Any]) -> None:
+        """Have the command done without waiting for its outcome."""
+        ...
+
+    def parse_receipt(self, text: str) -> Receipt:
+        """Read a receipt of its messages. Raises MalformedReceipt."""
+        ...
+
+    def check_message(self, message: NewMessage) -> None:
+        """Raise the CallerError for a message that it cannot store, whatever else it has."""
+        ...
+
+    async def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
+        """The counts of a queue, and when its oldest ready message was received; None where that is not known."""
+        ...
+
+    async def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
+
+    async def peek(self, queue: str, limit: int, *, shuffle: bool, wait_ms: int) -> list[MessageInfo]: ...
+
+
+class OwnBackend:
+    """The server's own database: the writer changes messages, the readers read them."""
+
+    def __init__(self, writer: WriterActor, readers: ReaderPool) -> None:
+        self._writer = writer
+        self._readers = readers
+        # The methods themselves: a call of each send and receive would be one more.
+        self.execute = writer.execute
+        self.post = writer.post
+        self.parse_receipt = Receipt.parse
+
+    def execute_in_parts(
+        self, items: Sequence[ItemT], command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]]
+    ) -> Coroutine[Any, Any, tuple[OutcomeT, ...]]:
+        return execute_in_parts(self._writer, items, command_of)
+
+    def check_message(self, message: NewMessage) -> None:
+        if self._writer.check_texts is not None:
+            self._writer.check_texts(message)
+
+    async def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
+        return await self._readers.run(lambda reader: reader.queue(queue))
+
+    async def message(self, queue: str, message_id: str) -> MessageInfo | None:
+        return await self._readers.run(lambda reader: reader.message(queue, message_id))
+
+    async def peek(self, queue: str, limit: int, *, shuffle: bool, wait_ms: int) -> list[MessageInfo]:
+        """The wait ends early when the server stops."""
+        deadline = trio.current_time() + wait_ms / 1_000
+        with self._writer.watches.on(queue) as watcher:
+            while True:
+                watcher.look()
+                found = await self._peek(queue, limit, shuffle)
+                if found or trio.current_time() >= deadline or self._writer.watches.closed:
+                    return found
+                with trio.move_on_at(deadline):
+                    await watcher.wait()
+
+    async def _peek(self, queue: str, limit: int, shuffle: bool) -> list[MessageInfo]:
+        if shuffle:
+            return await self._readers.run(lambda reader: reader.peek_shuffled(queue, limit))
+        return await self._readers.run(lambda reader: reader.peek(queue, limit))
+
+
+class Backends:
+    """The backends of all queues. tables: of those that are bound to tables; None where none can be."""
+
+    def __init__(self, writer: WriterActor, readers: ReaderPool, tables: BoundQueues | None = None) -> None:
+        self.tables = tables
+        self._own = OwnBackend(writer, readers)
+
+    def of(self, queue: str | None) -> QueueBackend:
+        """The backend of a queue; None: of what names no queue."""
+        if self.tables is None or queue is None or self.tables.table_of(queue) is None:
+            return self._own
+        return self.tables
+
+    def last_counts_of(self, queue: str) -> QueueCounts | None:
+        """The last known counts of a queue whose messages the writer does not count; None for another one."""
+        return None if self.tables is None else self.tables.last_counts_of(queue)
+
+    def last_counts(self) -> Mapping[str, QueueCounts]:
+        """`last_counts_of` of all queues that have them."""
+        return {} if self.tables is None else self.tables.last_counts()
+
+    def close(self) -> None:
+        """Close what is not the server's own."""
+        if self.tables is not None:
+            self.tables.close()

@@ -1,0 +1,83 @@
+"""What a table does for a command about messages, and what is refused because tables do not have it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from forq_trio.model import commands
+from forq_trio.model.commands import Command
+from forq_trio.model.errors import ForqError, MalformedReceipt, QueueBound
+from forq_trio.model.messages import Receipt
+from forq_trio.storage.engine import ACKED, CLEANED_UP, NACKED, RELEASED
+from forq_trio.wire.consuming import Consuming
+from forq_trio.wire.receipts import ReceiptResult
+
+
+class TableReceipt(Receipt):
+    """A receipt of a table, which is a text. For an engine it is one that matches no message."""
+
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> "TableReceipt":
+        receipt = cls(0, 0)
+        receipt.text = text
+        return receipt
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class TableSettlement(NamedTuple):
+    """How receipts of a table are settled, by what a worker's source has for it."""
+
+    settle: Callable[
+        [Consuming, str, list[str], Any], Awaitable[list[ReceiptResult]]
+    ]  # the last one: the command
+    event: str = ""  # what is counted for each receipt that was current, "" for nothing
+    reason: str = ""  # of the event
+
+
+SETTLEMENTS: dict[type[Command[Any]], TableSettlement] = {
+    commands.Ack: TableSettlement(lambda tables, table, receipts, _: tables.ack(table, receipts), ACKED),
+    commands.Nack: TableSettlement(
+        lambda tables, table, receipts, nack: tables.nack(
+            table, receipts, delay_ms=nack.delay_ms, reason=nack.reason, final=nack.final
+        ),
+        NACKED,
+    ),
+    commands.DiscardMessages: TableSettlement(
+        lambda tables, table, receipts, discard: tables.discard(table, receipts, reason=discard.reason),
+        CLEANED_UP,
+        "consumer",
+    ),
+    commands.Extend: TableSettlement(
+        lambda tables, table, receipts, extend: tables.extend(table, receipts, extend.lease_ms)
+    ),
+    commands.Release: TableSettlement(
+        lambda tables, table, receipts, release: tables.release(table, receipts, delay_ms=release.delay_ms),
+        RELEASED,
+    ),
+}
+
+_WITHOUT_RECEIPT = "a settlement without a receipt"
+_NAMES: dict[type[Command[Any]], str] = {
+    commands.AckById: _WITHOUT_RECEIPT,
+    commands.NackById: _WITHOUT_RECEIPT,
+    commands.Claim: "a receive at random or with a redrive policy",
+    commands.Cancel: "a cancellation",
+    commands.Pause: "a pause",
+    commands.Purge: "a purge",
+    commands.OpenConsumer: "a consumer of a pipeline",
+}
+"""What a caller calls the commands that tables do not have; of a claim, what makes it one."""
+
+
+def refusal_of(command: Command[Any], table: str) -> ForqError:
+    """Why a command is refused for a queue that is bound to this table."""
+    if isinstance(command, commands.AckById | commands.NackById) and command.token is not None:
+        return MalformedReceipt()  # that of a message of Forq's own file
+    return not_possible(_NAMES.get(type(command), type(command).__name__), table)
+
+
+def not_possible(what: str, table: str) -> QueueBound:
+    return QueueBound(f"the queue is bound to the table {table!r}: {what} is not possible")
