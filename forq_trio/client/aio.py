@@ -8,7 +8,7 @@ class or a decorator.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack, cast, overload
 
-from forq_trio.client import protocol, searches, sends
+from forq_trio.client import configurations, protocol, sends
 from forq_trio.client.aio_history import AsyncHistory
 from forq_trio.client.aio_keys import AsyncKeys
 from forq_trio.client.aio_outboxes import AsyncOutboxes
@@ -39,8 +39,15 @@ from forq_trio.client.types import (
 )
 from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
 from forq_trio.model.errors import ForqError
+from forq_trio.model.values import seen
 from forq_trio.model.where import Wanted, json_of, where_of
-from forq_trio.wire.dead_letters import DeleteMessages, RedriveMessages, Resubmission, StartRedrive
+from forq_trio.wire.dead_letters import (
+    DeadLettersQuery,
+    DeleteMessages,
+    RedriveMessages,
+    Resubmission,
+    StartRedrive,
+)
 from forq_trio.wire.endpoints import compaction as compaction_api
 from forq_trio.wire.endpoints import dead_letters as letter_api
 from forq_trio.wire.endpoints import messages as message_api
@@ -49,7 +56,7 @@ from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.limits import WAIT_MS_MAX
 from forq_trio.wire.messages import LeasedMessages, PeekQuery, ReceiveRequest
-from forq_trio.wire.queues import SettingsChange
+from forq_trio.wire.queues import QueuesQuery, SettingsChange
 from forq_trio.wire.receipts import (
     AckRequest,
     DiscardRequest,
@@ -242,7 +249,7 @@ class AsyncForqClient(AsyncHistory, AsyncKeys, AsyncOutboxes, AsyncPipelines, As
         page = await self._call(queue_api.LIST_QUEUES)
         found = page.queues
         while page.next is not None:
-            page = await self._call(queue_api.LIST_QUEUES, query={"after": page.next})
+            page = await self._call(queue_api.LIST_QUEUES, query=QueuesQuery(after=page.next))
             found += page.queues
         return found
 
@@ -266,7 +273,7 @@ class AsyncForqClient(AsyncHistory, AsyncKeys, AsyncOutboxes, AsyncPipelines, As
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """The settings of a queue, as they were set and with the defaults filled in."""
-        return searches.read_configuration(await self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
+        return configurations.read_configuration(await self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
 
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
@@ -276,7 +283,7 @@ class AsyncForqClient(AsyncHistory, AsyncKeys, AsyncOutboxes, AsyncPipelines, As
         """
         change = SettingsChange(**cast("Any", changes))
         answer = await self._exchange(queue_api.CHANGE_SETTINGS, change, queue=queue)
-        return searches.read_configuration(answer)
+        return configurations.read_configuration(answer)
 
     async def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
@@ -327,7 +334,7 @@ class AsyncForqClient(AsyncHistory, AsyncKeys, AsyncOutboxes, AsyncPipelines, As
 
         All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
         """
-        query = searches.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
+        query = seen(DeadLettersQuery, wanted or DeadLetterFilter(), before=before_sequence, limit=limit)
         return await self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
 
     async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:

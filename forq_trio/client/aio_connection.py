@@ -12,7 +12,7 @@ from forq_trio.client.aio_pool import AsyncPool
 from forq_trio.client.aio_sharing import SharedAcks
 from forq_trio.client.failures import ConnectFailed, TransportError
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
-from forq_trio.client.protocol import NO_QUERY, AnswerT, Given
+from forq_trio.client.protocol import NO_QUERY, AnswerT
 from forq_trio.client.retry import Retries
 from forq_trio.client.unreachable import unreachable
 from forq_trio.model.errors import ClientClosed
@@ -78,7 +78,7 @@ class AsyncConnection:
         endpoint: Endpoint[AnswerT],
         body: object | None = None,
         *,
-        query: Query | Given = NO_QUERY,
+        query: Query = NO_QUERY,
         wait_seconds: float = 0.0,
         **segments: object,
     ) -> AnswerT:
@@ -91,7 +91,7 @@ class AsyncConnection:
         endpoint: Endpoint[object],
         body: object | None = None,
         *,
-        query: Query | Given = NO_QUERY,
+        query: Query = NO_QUERY,
         wait_seconds: float = 0.0,
         **segments: object,
     ) -> HttpAnswer:

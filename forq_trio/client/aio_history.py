@@ -5,13 +5,14 @@
 
 from collections.abc import Sequence
 
-from forq_trio.client import protocol, searches, sends
+from forq_trio.client import protocol, sends
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import FinishedMessage, FinishedPage, HistoryFilter, Produced
 from forq_trio.model.checks import check_is_list
 from forq_trio.model.errors import ForqError
+from forq_trio.model.values import seen
 from forq_trio.wire.endpoints import history as history_api
-from forq_trio.wire.history import RequeueFinished
+from forq_trio.wire.history import FinishedQuery, RequeueFinished
 
 
 class AsyncHistory(AsyncConnection):
@@ -21,7 +22,7 @@ class AsyncHistory(AsyncConnection):
         self, queue: str, wanted: HistoryFilter | None = None, *, before: int | None = None, limit: int = 50
     ) -> FinishedPage:
         """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
-        query = searches.search_query(wanted or HistoryFilter(), before, limit)
+        query = seen(FinishedQuery, wanted or HistoryFilter(), before=before, limit=limit)
         return await self._call(history_api.SEARCH_HISTORY, query=query, queue=queue)
 
     async def finished_message(self, queue: str, message_id: str) -> FinishedMessage:

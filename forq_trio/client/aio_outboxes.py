@@ -9,7 +9,7 @@ from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import OutboxPosition, RelayedMessage, SetAside
 from forq_trio.model import limits
 from forq_trio.wire.endpoints import outboxes as outbox_api
-from forq_trio.wire.outboxes import RelayRequest, SetAsideIds
+from forq_trio.wire.outboxes import RelayRequest, SetAsideIds, SetAsideQuery
 
 
 class AsyncOutboxes(AsyncConnection):
@@ -39,7 +39,7 @@ class AsyncOutboxes(AsyncConnection):
 
         limit: 1 to 1,000; a page is shorter where they have many bytes, and empty only at the end. Raises OutOfRange.
         """
-        query = {"after": after, "limit": limit}
+        query = SetAsideQuery(after=after, limit=limit)
         return (await self._call(outbox_api.LIST_SET_ASIDE, query=query)).messages
 
     async def put_back(self, ids: Sequence[int]) -> int:

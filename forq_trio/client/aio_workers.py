@@ -7,7 +7,7 @@ from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import ProcessInfo, WorkerInfo, WorkerReport
 from forq_trio.wire.endpoints import processes as process_api
 from forq_trio.wire.endpoints import workers as worker_api
-from forq_trio.wire.workers import WorkerState
+from forq_trio.wire.workers import WorkersQuery, WorkerState
 
 
 class AsyncWorkers(AsyncConnection):
@@ -34,7 +34,7 @@ class AsyncWorkers(AsyncConnection):
 
         queue: only those that serve it. Raises InvalidQueueName.
         """
-        return (await self._call(worker_api.LIST_WORKERS, query={"queue": queue})).workers
+        return (await self._call(worker_api.LIST_WORKERS, query=WorkersQuery(queue=queue))).workers
 
     async def processes(self) -> list[ProcessInfo]:
         """The server processes on the database, silent ones too, those that were started first first."""

@@ -1,11 +1,12 @@
 """Builds requests to Forq's API and reads its answers. No I/O in here.
 
-All that a client of pipelines needs; `sends` and `searches` have the rest, with the types that only other clients need.
+All that a client of pipelines needs; `sends` and `configurations` have the rest, with the types that only other
+clients need.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType, NoneType
-from typing import Any, TypeAlias, TypeVar
+from types import NoneType
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -39,8 +40,8 @@ from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.endpoints.publishing import EXPORT_QUEUE
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
 from forq_trio.wire.export import read_exported
-from forq_trio.wire.logs import EventPage, HistoryPage
-from forq_trio.wire.publishing import ExportPage
+from forq_trio.wire.logs import EventPage, HistoryPage, HistoryPageQuery
+from forq_trio.wire.publishing import ExportPage, ExportQuery
 from forq_trio.wire.queries import Query
 
 AnswerT = TypeVar("AnswerT")
@@ -53,10 +54,7 @@ PUBLISH_SECONDS = 30.0  # so long a publication waits until all its messages are
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 
 _PAGE_HEADERS = (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)
-Given: TypeAlias = Mapping[str, object]
-"""Parameters by name; None for one that is left out."""
-
-NO_QUERY: Given = MappingProxyType({})
+NO_QUERY = Query()
 NOT_UTF8 = "the request has text that is not UTF-8"
 _HEADERS = (("User-Agent", "forq-trio-client"), (ANSWER_HEADER, FULL))
 _JSON_TYPE = ("Content-Type", "application/json")
@@ -100,14 +98,14 @@ def lines_of(messages: Sequence[NewMessage]) -> bytes:
         raise InvalidContent(NOT_UTF8) from None
 
 
-def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Query | Given) -> str:
+def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Query) -> str:
     """The path of a request, with its query. segments: the values in the path; query: None for one that is left out.
 
     Raises the error of a value that no path can carry; InvalidQueueName or InvalidContent of one that no query can;
     InvalidJson for NaN and infinities.
     Raises TypeError for a queue that is no str.
     """
-    given = query.given() if isinstance(query, Query) else query
+    given = query.given()
     queue = segments.get("queue", given.get("queue"))
     if queue is not None or "queue" in segments:
         check_is_text("the name of a queue", queue)
@@ -115,7 +113,6 @@ def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Q
     if kind is not None:
         check_kind(kind)
     path = PREFIX + endpoint.path.format_map({name: _segment(name, each) for name, each in segments.items()})
-    given = {name: each for name, each in given.items() if each is not None}
     json_text.check_numbers({**segments, **given})
     if not given:
         return path
@@ -127,12 +124,13 @@ def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Q
 
 def export_path(queue: str, after: int, until: int | None) -> str:
     """The path of a page of an export. Raises like `path_of`."""
-    return path_of(EXPORT_QUEUE, {"queue": queue}, {"after": after, "until": until})
+    return path_of(EXPORT_QUEUE, {"queue": queue}, ExportQuery(after=after, until=until))
 
 
 def history_path(after: int, until: int | None, limit: int, queue: str | None) -> str:
     """The path of a page of the history. Raises like `path_of`."""
-    return path_of(READ_HISTORY, {}, {"after": after, "until": until, "limit": limit, "queue": queue})
+    query = HistoryPageQuery(after=after, until=until, limit=limit, queue=queue)
+    return path_of(READ_HISTORY, {}, query)
 
 
 _ANY_TEXT = ("messageId", "redriveId")

@@ -6,7 +6,7 @@ Generated from `aio.py` by script/blocking_client.py: change it there.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack, cast, overload
 
-from forq_trio.client import protocol, searches, sends
+from forq_trio.client import configurations, protocol, sends
 from forq_trio.client.sync_history import History
 from forq_trio.client.sync_keys import Keys
 from forq_trio.client.sync_outboxes import Outboxes
@@ -37,8 +37,15 @@ from forq_trio.client.types import (
 )
 from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
 from forq_trio.model.errors import ForqError
+from forq_trio.model.values import seen
 from forq_trio.model.where import Wanted, json_of, where_of
-from forq_trio.wire.dead_letters import DeleteMessages, RedriveMessages, Resubmission, StartRedrive
+from forq_trio.wire.dead_letters import (
+    DeadLettersQuery,
+    DeleteMessages,
+    RedriveMessages,
+    Resubmission,
+    StartRedrive,
+)
 from forq_trio.wire.endpoints import compaction as compaction_api
 from forq_trio.wire.endpoints import dead_letters as letter_api
 from forq_trio.wire.endpoints import messages as message_api
@@ -47,7 +54,7 @@ from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.limits import WAIT_MS_MAX
 from forq_trio.wire.messages import LeasedMessages, PeekQuery, ReceiveRequest
-from forq_trio.wire.queues import SettingsChange
+from forq_trio.wire.queues import QueuesQuery, SettingsChange
 from forq_trio.wire.receipts import (
     AckRequest,
     DiscardRequest,
@@ -232,7 +239,7 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
         page = self._call(queue_api.LIST_QUEUES)
         found = page.queues
         while page.next is not None:
-            page = self._call(queue_api.LIST_QUEUES, query={"after": page.next})
+            page = self._call(queue_api.LIST_QUEUES, query=QueuesQuery(after=page.next))
             found += page.queues
         return found
 
@@ -256,7 +263,7 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
 
     def settings(self, queue: str) -> QueueConfiguration:
         """The settings of a queue, as they were set and with the defaults filled in."""
-        return searches.read_configuration(self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
+        return configurations.read_configuration(self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
 
     def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
@@ -266,7 +273,7 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
         """
         change = SettingsChange(**cast("Any", changes))
         answer = self._exchange(queue_api.CHANGE_SETTINGS, change, queue=queue)
-        return searches.read_configuration(answer)
+        return configurations.read_configuration(answer)
 
     def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
@@ -317,7 +324,7 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
 
         All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
         """
-        query = searches.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
+        query = seen(DeadLettersQuery, wanted or DeadLetterFilter(), before=before_sequence, limit=limit)
         return self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
 
     def dead_letter(self, queue: str, message_id: str) -> MessageInfo:

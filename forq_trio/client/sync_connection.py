@@ -10,7 +10,7 @@ from forq_trio.client import protocol, sync_waits
 from forq_trio.client.address import DEFAULT_URL
 from forq_trio.client.failures import ConnectFailed, TransportError
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
-from forq_trio.client.protocol import NO_QUERY, AnswerT, Given
+from forq_trio.client.protocol import NO_QUERY, AnswerT
 from forq_trio.client.retry import Retries
 from forq_trio.client.sync_pool import Pool
 from forq_trio.client.sync_sharing import SharedAcks
@@ -78,7 +78,7 @@ class Connection:
         endpoint: Endpoint[AnswerT],
         body: object | None = None,
         *,
-        query: Query | Given = NO_QUERY,
+        query: Query = NO_QUERY,
         wait_seconds: float = 0.0,
         **segments: object,
     ) -> AnswerT:
@@ -91,7 +91,7 @@ class Connection:
         endpoint: Endpoint[object],
         body: object | None = None,
         *,
-        query: Query | Given = NO_QUERY,
+        query: Query = NO_QUERY,
         wait_seconds: float = 0.0,
         **segments: object,
     ) -> HttpAnswer:

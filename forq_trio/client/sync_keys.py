@@ -11,7 +11,7 @@ from forq_trio.client.sync_connection import Connection
 from forq_trio.client.types import KeyedMessage, KeyPage, Mode, Offered, Offering, OfferOptions
 from forq_trio.model.errors import ForqError, KeyNotFound
 from forq_trio.wire.endpoints import keys as key_api
-from forq_trio.wire.keys import RescheduleRequest
+from forq_trio.wire.keys import DropKeyQuery, DropKeysQuery, KeysQuery, KindQuery, RescheduleRequest
 from forq_trio.wire.limits import BROWSE_PAGE_MAX
 
 
@@ -39,7 +39,7 @@ class Keys(Connection):
         not a str.
         """
         offer = sends.offer_of(content, mode, max_wait_ms, options)
-        return self._call(key_api.OFFER_MESSAGE, offer, query={"kind": kind}, queue=queue, key=key)
+        return self._call(key_api.OFFER_MESSAGE, offer, query=KindQuery(kind=kind), queue=queue, key=key)
 
     def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]:
         """Up to 1,000 offers (4 MiB) in one commit, as if one after the other; each is refused alone.
@@ -63,13 +63,13 @@ class Keys(Connection):
 
         kind: None for all. after: the `next` of the page before. A page may be short although there is a next one.
         """
-        query = {"prefix": prefix or None, "kind": kind, "after": after, "limit": limit}
+        query = KeysQuery(prefix=prefix, kind=kind, after=after, limit=limit)
         return self._call(key_api.LIST_KEYS, query=query, queue=queue)
 
     def keyed_message(self, queue: str, key: str, kind: str = "") -> KeyedMessage | None:
         """The pending message of a key, in whatever state, read without changing it; None if there is none."""
         try:
-            return self._call(key_api.SHOW_KEY, query={"kind": kind}, queue=queue, key=key)
+            return self._call(key_api.SHOW_KEY, query=KindQuery(kind=kind), queue=queue, key=key)
         except KeyNotFound:
             return None
 
@@ -92,7 +92,7 @@ class Keys(Connection):
         Raises InvalidRequest without a time, KeyNotFound, and MessageInFlight for a message in process.
         """
         wanted = RescheduleRequest(process_after, delay_ms, once_more)
-        return self._call(key_api.RESCHEDULE_KEY, wanted, query={"kind": kind}, queue=queue, key=key)
+        return self._call(key_api.RESCHEDULE_KEY, wanted, query=KindQuery(kind=kind), queue=queue, key=key)
 
     def ack_revision(self, queue: str, key: str, revision: int, kind: str = "") -> bool:
         """Remove the message of a key if it was not changed since it had this revision; returns whether it was removed.
@@ -113,13 +113,13 @@ class Keys(Connection):
 
         confirm: the name of the queue; raises WrongPhrase for anything else, and removes nothing.
         """
-        query = {"kind": kind, "confirm": confirm}
+        query = DropKeysQuery(kind=kind, confirm=confirm)
         waits = protocol.PURGE_SECONDS
         answer = self._call(key_api.DROP_KEYS, query=query, wait_seconds=waits, queue=queue)
         return answer.dropped
 
     def _drop(self, queue: str, key: str, kind: str, revision: int | None, *, once_more: bool) -> bool:
-        query = {"kind": kind, "revision": revision, "onceMore": "true" if once_more else None}
+        query = DropKeyQuery(kind=kind, revision=revision, once_more=once_more)
         try:
             self._call(key_api.DROP_KEY, query=query, queue=queue, key=key)
         except KeyNotFound:

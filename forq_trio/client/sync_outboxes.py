@@ -9,7 +9,7 @@ from forq_trio.client.sync_connection import Connection
 from forq_trio.client.types import OutboxPosition, RelayedMessage, SetAside
 from forq_trio.model import limits
 from forq_trio.wire.endpoints import outboxes as outbox_api
-from forq_trio.wire.outboxes import RelayRequest, SetAsideIds
+from forq_trio.wire.outboxes import RelayRequest, SetAsideIds, SetAsideQuery
 
 
 class Outboxes(Connection):
@@ -35,7 +35,7 @@ class Outboxes(Connection):
 
         limit: 1 to 1,000; a page is shorter where they have many bytes, and empty only at the end. Raises OutOfRange.
         """
-        query = {"after": after, "limit": limit}
+        query = SetAsideQuery(after=after, limit=limit)
         return (self._call(outbox_api.LIST_SET_ASIDE, query=query)).messages
 
     def put_back(self, ids: Sequence[int]) -> int:

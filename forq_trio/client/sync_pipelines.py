@@ -13,7 +13,9 @@ from forq_trio.wire.consumers import (
     AcknowledgeLease,
     ConsumerInfo,
     ConsumerLease,
+    ConsumersQuery,
     LeasePage,
+    LeasePageQuery,
     LeaseRequest,
     OpenConsumerRequest,
 )
@@ -27,12 +29,22 @@ from forq_trio.wire.limits import (
     EXPORT_PARTITIONS_DEFAULT,
     LOG_PAGE_DEFAULT,
 )
-from forq_trio.wire.logs import EventPage, EventRange, HistoryPage, HistoryRange
+from forq_trio.wire.logs import (
+    EventPage,
+    EventRange,
+    EventsQuery,
+    HistoryPage,
+    HistoryPageQuery,
+    HistoryRange,
+)
 from forq_trio.wire.publishing import (
     AppPage,
+    AppsQuery,
     ExportPage,
     ExportPartitions,
+    ExportQuery,
     NamedStage,
+    PartitionsQuery,
     Publication,
     PublishedVersion,
     PublishRequest,
@@ -86,7 +98,7 @@ class Pipelines(Connection):
 
         after: the `next` of the page before. Of a token for some queues only apps that write no others.
         """
-        return self._call(publishing_api.LIST_APPS, query={"after": after, "limit": limit})
+        return self._call(publishing_api.LIST_APPS, query=AppsQuery(after=after, limit=limit))
 
     def delete_app(self, app: str) -> None:
         """Forget what an app published: the same version is then published again. Raises PublicationNotFound."""
@@ -99,13 +111,13 @@ class Pipelines(Connection):
 
         At most `limit` (1-10,000) and 4 MiB of content; go on with `next` as `after`.
         """
-        query = {"after": after, "until": until, "limit": limit}
+        query = ExportQuery(after=after, until=until, limit=limit)
         answer = self._exchange(publishing_api.EXPORT_QUEUE, query=query, queue=queue)
         return protocol.read_export(answer)
 
     def export_partitions(self, queue: str, count: int = EXPORT_PARTITIONS_DEFAULT) -> ExportPartitions:
         """Divide the stored messages into at most `count` (1-1,000) ranges for parallel exports."""
-        return self._call(publishing_api.EXPORT_PARTITIONS, query={"count": count}, queue=queue)
+        return self._call(publishing_api.EXPORT_PARTITIONS, query=PartitionsQuery(count=count), queue=queue)
 
     def history(
         self, after: int = 0, *, until: int | None = None, limit: int = 1_000, queue: str | None = None
@@ -115,7 +127,7 @@ class Pipelines(Connection):
         A page has at most 4 MiB. queue: None for all; a token that does not cover all has to name one. The page after
         it begins at its `next`.
         """
-        query = {"after": after, "until": until, "limit": limit, "queue": queue}
+        query = HistoryPageQuery(after=after, until=until, limit=limit, queue=queue)
         return protocol.read_history(self._exchange(log_api.READ_HISTORY, query=query))
 
     def history_range(self) -> HistoryRange:
@@ -168,7 +180,7 @@ class Pipelines(Connection):
 
         made_at: `ConsumerLease.made_at` of the lease that is wanted; OtherLease is raised where it is another one.
         """
-        query = {"page": page, "pages": pages, "madeAt": made_at}
+        query = LeasePageQuery(page=page, pages=pages, made_at=made_at)
         answer = self._exchange(
             consumer_api.READ_LEASE, query=query, queue=queue, consumer=name, number=number
         )
@@ -215,7 +227,7 @@ class Pipelines(Connection):
         page = self._call(consumer_api.LIST_ALL_CONSUMERS)
         found = page.consumers
         while page.next is not None:
-            page = self._call(consumer_api.LIST_ALL_CONSUMERS, query={"after": page.next})
+            page = self._call(consumer_api.LIST_ALL_CONSUMERS, query=ConsumersQuery(after=page.next))
             found += page.consumers
         return found
 
@@ -233,7 +245,7 @@ class Pipelines(Connection):
         wait_ms: int = 0,
     ) -> EventPage:
         """Up to `limit` (1-10,000) lifecycle events behind `after`, oldest first; waits up to `wait_ms` for one."""
-        query = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
+        query = EventsQuery(after=after, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
         answer = self._exchange(log_api.LIST_EVENTS, query=query, wait_seconds=wait_ms / 1000)
         return protocol.read_events(answer)
 

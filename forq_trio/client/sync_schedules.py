@@ -15,6 +15,7 @@ from forq_trio.client.types import (
 )
 from forq_trio.wire.endpoints import schedules as schedule_api
 from forq_trio.wire.limits import NEXT_RUNS_DEFAULT, RUNS_SHOWN_DEFAULT, SCHEDULES_PAGE_DEFAULT
+from forq_trio.wire.schedules import NextRunsQuery, SaveScheduleQuery, ScheduleQuery, SchedulesQuery
 
 
 class Schedules(Connection):
@@ -26,23 +27,23 @@ class Schedules(Connection):
         only_new: raise ScheduleExists instead of changing one. Raises InvalidSchedule; InvalidCron, whose `place` says
         what is wrong in the expression; TooManySchedules; and what `produce` raises for its queue and message.
         """
-        query = {"onlyNew": "true"} if only_new else {}
+        query = SaveScheduleQuery(only_new=only_new)
         return self._call(schedule_api.SAVE_SCHEDULE, schedule, query=query, schedule=name)
 
     def schedule(self, name: str, *, runs: int = RUNS_SHOWN_DEFAULT) -> ScheduleDetails:
         """A schedule with its next five runs, and the last `runs` (0-100). Raises ScheduleNotFound."""
-        return self._call(schedule_api.SHOW_SCHEDULE, query={"runs": runs}, schedule=name)
+        return self._call(schedule_api.SHOW_SCHEDULE, query=ScheduleQuery(runs=runs), schedule=name)
 
     def schedules(self, *, after: str | None = None, limit: int = SCHEDULES_PAGE_DEFAULT) -> SchedulePage:
         """A page of up to `limit` (1-1,000) schedules by name, behind `after`: the `next` of the page before."""
-        return self._call(schedule_api.LIST_SCHEDULES, query={"after": after, "limit": limit})
+        return self._call(schedule_api.LIST_SCHEDULES, query=SchedulesQuery(after=after, limit=limit))
 
     def next_runs(self, timing: Timing, count: int = NEXT_RUNS_DEFAULT) -> list[NextRun]:
         """The next `count` (1-100) runs that a timing would have; nothing is stored.
 
         Raises InvalidSchedule or InvalidCron.
         """
-        answer = self._call(schedule_api.NEXT_RUNS, timing, query={"count": count})
+        answer = self._call(schedule_api.NEXT_RUNS, timing, query=NextRunsQuery(count=count))
         return answer.runs
 
     def pause_schedule(self, name: str) -> ChangedSchedule:

@@ -7,7 +7,7 @@ from forq_trio.client.sync_connection import Connection
 from forq_trio.client.types import ProcessInfo, WorkerInfo, WorkerReport
 from forq_trio.wire.endpoints import processes as process_api
 from forq_trio.wire.endpoints import workers as worker_api
-from forq_trio.wire.workers import WorkerState
+from forq_trio.wire.workers import WorkersQuery, WorkerState
 
 
 class Workers(Connection):
@@ -34,7 +34,7 @@ class Workers(Connection):
 
         queue: only those that serve it. Raises InvalidQueueName.
         """
-        return (self._call(worker_api.LIST_WORKERS, query={"queue": queue})).workers
+        return (self._call(worker_api.LIST_WORKERS, query=WorkersQuery(queue=queue))).workers
 
     def processes(self) -> list[ProcessInfo]:
         """The server processes on the database, silent ones too, those that were started first first."""

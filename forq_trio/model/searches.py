@@ -1,6 +1,6 @@
 """Filters and results of searches and lists of messages."""
 
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -168,7 +168,7 @@ class ErrorGroups(Struct, frozen=True, gc=False):
     others: list[ErrorGroup] = []
 
 
-class ExportRows(Struct, frozen=True, gc=False):
+class ExportRows(NamedTuple):
     """A page of an export. lines: NDJSON; next: the sequence behind which to go on, None if nothing is left."""
 
     lines: bytes

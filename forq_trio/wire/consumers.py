@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN
 from forq_trio.model.values import Count, EpochMs, bounded
 from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.queries import Query
 
 Generation = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "That of the answer to the open.")]
 Number = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Of a lease: one above the number of the newest.")]
@@ -82,6 +83,33 @@ class ConsumerList(Struct, frozen=True, rename="camel"):
 
     consumers: list[ConsumerInfo]
     next: str | None = None
+
+
+class ConsumersQuery(Query, frozen=True, kw_only=True):
+    """A page of the consumers of all queues."""
+
+    after: Annotated[str, Meta(description="Only those behind this one: `next` of the page before.")] = ""
+    limit: Annotated[int, bounded(1, limits.QUEUES_PAGE_MAX, "The most consumers wanted.")] = (
+        limits.QUEUES_PAGE_MAX
+    )
+
+
+class LeasePageQuery(Query, frozen=True, kw_only=True):
+    """Which pages of a lease are read."""
+
+    page: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "The first page wanted.")] = 0
+    pages: Annotated[
+        int,
+        bounded(
+            1, limits.CONSUMER_READ_PAGES_MAX, "How many pages; fewer come if they have more than 4 MiB."
+        ),
+    ] = 1
+    made_at: (
+        Annotated[
+            int, bounded(0, limits.SEQUENCE_MAX, "When the lease was made; without it any of its number.")
+        ]
+        | None
+    ) = None
 
 
 class OpenConsumerRequest(

@@ -1,6 +1,6 @@
 """Dead letters: searches, redrives, resubmits and deletions; and tasks that redrive or delete all that match."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -9,12 +9,11 @@ from forq_trio.model.new_message import Attributes, Content
 from forq_trio.model.redrives import RedriveAction, RedriveInfo
 from forq_trio.model.values import LEFT_OUT, bounded, up_to
 from forq_trio.wire.errors import Explanation
+from forq_trio.wire.queries import Query
 
 MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
 Target = Annotated[str, Meta(description="The queue to go to; without it, the one each message came from.")]
-AgeMs = Annotated[
-    int, bounded(0, limits.SEARCH_AGE_MS_MAX, "Milliseconds since the message became a dead letter.")
-]
+_LENGTH = {"maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
 Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: no limit.")]
 
 
@@ -56,20 +55,90 @@ class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Which dead letters match; an empty filter matches all.
+    """Which dead letters match; an empty filter matches all."""
 
-    reason: why it was dead-lettered, exactly. attributes: those it must have, with these values. text: part of the
-    content, exactly. error: the last error, exactly; "" for those without one. errorLike: the last
-    error, numbers, ids and addresses aside.
-    """
+    reason: (
+        Annotated[str, Meta(description="Why they were dead-lettered, exactly.", extra_json_schema=_LENGTH)]
+        | None
+    ) = None
+    min_age_ms: (
+        Annotated[
+            int,
+            bounded(
+                0, limits.SEARCH_AGE_MS_MAX, "Dead letters, or finished, for at least so many milliseconds."
+            ),
+        ]
+        | None
+    ) = None
+    max_age_ms: (
+        Annotated[
+            int,
+            bounded(
+                0, limits.SEARCH_AGE_MS_MAX, "Dead letters, or finished, for at most so many milliseconds."
+            ),
+        ]
+        | None
+    ) = None
+    attributes: Annotated[
+        dict[str, str],
+        Meta(
+            description="The attributes they have, with these values; perhaps others, too.",
+            extra_json_schema={"maxProperties": limits.ATTRIBUTES_MAX},
+        ),
+    ] = {}
+    text: (
+        Annotated[str, Meta(description="Part of their content, exactly.", extra_json_schema=_LENGTH)] | None
+    ) = None
+    error: (
+        Annotated[
+            str,
+            Meta(
+                description="Their last error, exactly; empty for those without one.",
+                extra_json_schema=_LENGTH,
+            ),
+        ]
+        | None
+    ) = None
+    error_like: (
+        Annotated[
+            str,
+            Meta(
+                description="Their last error, numbers, ids and addresses aside.",
+                extra_json_schema={**_LENGTH, "minLength": 1},
+            ),
+        ]
+        | None
+    ) = None
 
-    reason: str | None = None
-    min_age_ms: AgeMs | None = None
-    max_age_ms: AgeMs | None = None
-    attributes: Attributes = {}
-    text: str | None = None
-    error: str | None = None
-    error_like: str | None = None
+
+AttributePairs = Annotated[
+    dict[str, str],
+    up_to(
+        limits.ATTRIBUTES_MAX, "An attribute they have, as key:value. May be repeated: they have all of them."
+    ),
+]
+SearchLimit = Annotated[int, bounded(1, limits.SEARCH_PAGE_MAX, "The most messages wanted.")]
+
+
+class DeadLettersQuery(Query, DeadLetterFilter, frozen=True, kw_only=True):
+    """A filter, and where the page begins."""
+
+    attributes: AttributePairs = field(default_factory=dict, name="attribute")
+    before: (
+        Annotated[
+            int,
+            bounded(
+                1,
+                limits.SEQUENCE_MAX,
+                "Only those with a sequence below this: nextBefore of the page before.",
+            ),
+        ]
+        | None
+    ) = None
+    limit: SearchLimit = limits.SEARCH_PAGE_DEFAULT
+
+    def arguments(self) -> dict[str, Any]:
+        return {"wanted": self, "before_sequence": self.before, "limit": self.limit}
 
 
 class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):

@@ -1,11 +1,13 @@
 """The history as people look through it: what a search may ask for, and which messages are sent again."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from forq_trio.model import history
-from forq_trio.wire.dead_letters import DeadLetterFilter, MessageIds
+from forq_trio.model import history, limits
+from forq_trio.model.values import bounded
+from forq_trio.wire.dead_letters import AttributePairs, DeadLetterFilter, MessageIds, SearchLimit
+from forq_trio.wire.queries import Query
 
 Outcome = Annotated[history.Outcome, Meta(description="How the message ended.")]
 
@@ -19,11 +21,29 @@ class RequeueFinished(Struct, frozen=True, forbid_unknown_fields=True):
 class HistoryFilter(
     DeadLetterFilter, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Which finished messages match; an empty filter matches all. Ages are those of the end.
+    """Which finished messages match; an empty filter matches all. Ages are those of the end."""
 
-    outcome: how it ended. reason: why it was discarded, exactly. attributes: those it must have, with these values.
-    text: part of the content, exactly. error: the last error, exactly; "" for those without one.
-    errorLike: the last error, numbers, ids and addresses aside.
-    """
-
+    reason: (
+        Annotated[
+            str,
+            Meta(
+                description="Why they were discarded, exactly.",
+                extra_json_schema={"maxLength": limits.SEARCH_TEXT_LENGTH_MAX},
+            ),
+        ]
+        | None
+    ) = None
     outcome: Outcome | None = None
+
+
+class FinishedQuery(Query, HistoryFilter, frozen=True, kw_only=True):
+    """A filter, and where the page begins."""
+
+    attributes: AttributePairs = field(default_factory=dict, name="attribute")
+    before: (
+        Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Only those with a history id below this.")] | None
+    ) = None
+    limit: SearchLimit = limits.SEARCH_PAGE_DEFAULT
+
+    def arguments(self) -> dict[str, Any]:
+        return {"wanted": self, "before": self.before, "limit": self.limit}

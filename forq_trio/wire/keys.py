@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.keys import Offer as Offer
@@ -10,8 +10,59 @@ from forq_trio.model.keys import Offered as Offered
 from forq_trio.model.keys import Offering as Offering
 from forq_trio.model.keys import Outcome, Revision
 from forq_trio.model.new_message import DelayMs, ProcessAfter
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, up_to
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 from forq_trio.wire.errors import Explanation, Field
+from forq_trio.wire.queries import Query
+
+_A_KIND = Meta(extra_json_schema={"maxLength": limits.KIND_LENGTH_MAX})
+_Kind = Annotated[
+    str, _A_KIND, Meta(description="The kind of the key; keys of different kinds are different keys.")
+]
+
+
+class KindQuery(Query, frozen=True, kw_only=True):
+    """The key of which kind is meant."""
+
+    kind: _Kind = ""
+
+
+class DropKeyQuery(KindQuery, frozen=True, kw_only=True):
+    """What of a key is removed. With a revision nothing waits behind the message, so the two exclude each other."""
+
+    revision: (
+        Annotated[
+            int, bounded(1, limits.SEQUENCE_MAX, "Only if it was not changed since it had this revision.")
+        ]
+        | None
+    ) = None
+    once_more: Annotated[
+        bool, Meta(description="Only the offer that waits behind the message in process.")
+    ] = False
+
+
+class DropKeysQuery(KindQuery, frozen=True, kw_only=True):
+    """The keys of which kind are removed."""
+
+    confirm: Annotated[str, Meta(description="The name of the queue; nothing is removed without it.")] = ""
+
+
+class KeysQuery(Query, frozen=True, kw_only=True):
+    """Which keys are wanted, and how many."""
+
+    prefix: Annotated[
+        str,
+        Meta(
+            description="Only keys that begin with this.",
+            extra_json_schema={"maxLength": limits.KEY_LENGTH_MAX},
+        ),
+    ] = ""
+    kind: (
+        Annotated[str, _A_KIND, Meta(description="Only keys of this kind; without it, of all kinds.")] | None
+    ) = None
+    after: Annotated[str, Meta(description="Only what comes after: `next` of the page before.")] | None = None
+    limit: Annotated[int, bounded(1, limits.BROWSE_PAGE_MAX, "The most messages wanted.")] = (
+        limits.BROWSE_PAGE_MAX
+    )
 
 
 class Offerings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

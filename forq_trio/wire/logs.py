@@ -1,9 +1,35 @@
 """The two logs as programs read them: their ranges and pages."""
 
-from msgspec import Struct
+from typing import Annotated
 
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
 from forq_trio.model.events import MessageEvent
+from forq_trio.model.values import bounded
 from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.queries import Query
+
+
+class EventsQuery(Query, frozen=True, kw_only=True):
+    """A page of events, and how long to wait for one."""
+
+    after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only events with an id above this.")] = 0
+    until: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only events with an id up to this.")] | None = None
+    limit: Annotated[int, bounded(1, limits.LOG_PAGE_MAX, "The most events wanted.")] = limits.LOG_PAGE_MAX
+    queue: Annotated[str, Meta(description="Only events of this queue.")] | None = None
+    wait_ms: Annotated[int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for one.")] = 0
+
+
+class HistoryPageQuery(Query, frozen=True, kw_only=True):
+    """A page of finished messages."""
+
+    after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only those with a history id above this.")] = 0
+    until: (
+        Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only those with a history id up to this.")] | None
+    ) = None
+    limit: Annotated[int, bounded(1, limits.LOG_PAGE_MAX, "The most messages wanted.")] = limits.LOG_PAGE_MAX
+    queue: Annotated[str, Meta(description="Only those of this queue.")] | None = None
 
 
 class LogRange(Struct, frozen=True, gc=False):

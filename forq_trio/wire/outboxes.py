@@ -10,6 +10,7 @@ from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
 from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
 from forq_trio.model.outboxes import SetAside as SetAside
 from forq_trio.model.values import bounded, up_to
+from forq_trio.wire.queries import Query
 
 
 class RelayRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,6 +20,15 @@ class RelayRequest(Struct, frozen=True, forbid_unknown_fields=True):
         int, bounded(0, limits.SEQUENCE_MAX, "The position that is stored; nothing is done if it is another.")
     ]
     messages: Annotated[list[RelayedMessage], up_to(limits.OUTBOX_PAGE_MAX, "By growing ids.")]
+
+
+class SetAsideQuery(Query, frozen=True, kw_only=True):
+    """A page of messages that were set aside."""
+
+    after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with ids above this.")] = 0
+    limit: Annotated[int, bounded(1, limits.SET_ASIDE_PAGE_MAX, "The most messages wanted.")] = (
+        limits.SET_ASIDE_PAGE_DEFAULT
+    )
 
 
 class SetAsidePage(Struct, frozen=True):

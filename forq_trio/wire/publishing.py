@@ -10,6 +10,7 @@ from forq_trio.model.publishing import Stage as Stage
 from forq_trio.model.publishing import Staged as Staged
 from forq_trio.model.values import LEFT_OUT, Count, bounded, text_up_to, up_to
 from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.queries import Query
 
 _NAME = "1 to 128 characters of A-Z a-z 0-9 . _ : -"
 
@@ -43,6 +44,35 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     published: bool
     messages: Annotated[Count | None, LEFT_OUT] = None
     moving: bool = False
+
+
+class AppsQuery(Query, frozen=True, kw_only=True):
+    """A page of apps."""
+
+    after: Annotated[
+        int, bounded(0, limits.SEQUENCE_MAX, "Only those behind this one: `next` of the page before.")
+    ] = 0
+    limit: Annotated[int, bounded(1, limits.APPS_PAGE_MAX, "The most apps wanted.")] = limits.APPS_PAGE_MAX
+
+
+class ExportQuery(Query, frozen=True, kw_only=True):
+    """A page of an export."""
+
+    after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with a sequence above this.")] = 0
+    until: (
+        Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with a sequence up to this.")] | None
+    ) = None
+    limit: Annotated[int, bounded(1, limits.EXPORT_PAGE_MAX, "The most messages wanted.")] = (
+        limits.EXPORT_PAGE_MAX
+    )
+
+
+class PartitionsQuery(Query, frozen=True, kw_only=True):
+    """Into how many ranges a queue is divided."""
+
+    count: Annotated[int, bounded(1, limits.EXPORT_PARTITIONS_MAX, "The most ranges wanted.")] = (
+        limits.EXPORT_PARTITIONS_DEFAULT
+    )
 
 
 class AppPage(Struct, frozen=True, gc=False):

@@ -1,16 +1,18 @@
 """Queues: their counts, settings and rules. The settings themselves are the model's types."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from forq_trio.model import limits
 from forq_trio.model.engine_facts import SendsRefused as SendsRefused
 from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
 from forq_trio.model.queue_settings import QueueTable as QueueTable
 from forq_trio.model.queue_settings import SettingsChange as SettingsChange
-from forq_trio.model.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs, bounded
+from forq_trio.wire.queries import Query
 
 Level = Literal["broken", "attention", "paused", "fine"]
 Remedy = Literal[
@@ -75,6 +77,15 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     def total(self) -> int:
         """All of its messages."""
         return self.ready + self.delayed + self.processing + self.failed + self.held
+
+
+class QueuesQuery(Query, frozen=True, kw_only=True):
+    """A page of queues."""
+
+    after: Annotated[str, Meta(description="Only queues whose names come after this one.")] = ""
+    limit: Annotated[int, bounded(1, limits.QUEUES_PAGE_MAX, "The most queues wanted.")] = (
+        limits.QUEUES_PAGE_MAX
+    )
 
 
 class QueueList(Struct, frozen=True, rename="camel"):

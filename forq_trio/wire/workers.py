@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
@@ -10,6 +10,7 @@ from forq_trio.model.workers import HeldMessage as HeldMessage
 from forq_trio.model.workers import WorkerInfo as WorkerInfo
 from forq_trio.model.workers import WorkerQueue as WorkerQueue
 from forq_trio.model.workers import WorkerReport as WorkerReport
+from forq_trio.wire.queries import Query
 
 
 class WorkerState(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -34,6 +35,12 @@ class WorkerState(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
         return WorkerReport(
             worker_id, self.name, self.host, self.version, self.process, self.started_at, tuple(self.queues)
         )
+
+
+class WorkersQuery(Query, frozen=True, kw_only=True):
+    """Which workers are wanted."""
+
+    queue: Annotated[str, Meta(description="Only those that serve this queue.")] | None = None
 
 
 class WorkerList(Struct, frozen=True):

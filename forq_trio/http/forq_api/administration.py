@@ -5,17 +5,18 @@ from collections.abc import Mapping
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling
-from forq_trio.http.forq_api.reading import query_page
+from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
 from forq_trio.http.router import Route
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import QueueSettings, QueueTable, SettingsChange
 from forq_trio.wire.endpoints import queues as api
-from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues
+from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, QueuesQuery
 
 _read_change = BodyReader(SettingsChange)
 _read_table = BodyReader(QueueTable)
+_read_page = QueryReader(QueuesQuery)
 
 
 class AdministrationEndpoints:
@@ -31,7 +32,8 @@ class AdministrationEndpoints:
         settings = self._broker.known.settings()
         if settings is not self._sorted_of:
             self._names, self._sorted_of = sorted(settings), settings
-        page, last = page_of(self._names, request.principal, *query_page(request.query))
+        wanted = _read_page(request.query)
+        page, last = page_of(self._names, request.principal, wanted.after, wanted.limit)
         queues = [
             ConfiguredQueue(settings=settings[queue], effective=self._broker.known.rules(queue), queue=queue)
             for queue in page

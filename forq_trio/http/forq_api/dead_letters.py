@@ -1,19 +1,15 @@
 """Dead letters: find, show, redrive, resubmit, delete, and tasks over all that match. Our additions to Forq's API."""
 
-from urllib.parse import parse_qs
-
 from forq_trio.broker.broker import Broker
 from forq_trio.broker.views import changed_redrive
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling
-from forq_trio.http.forq_api.reading import query_limit, query_number
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Principal, Scope
 from forq_trio.wire import dead_letters as wire
-from forq_trio.wire.dead_letters import DeadLetterFilter
 from forq_trio.wire.endpoints import dead_letters as api
 
 _read_redrive = BodyReader(wire.RedriveMessages)
@@ -26,17 +22,6 @@ class DeadLetterEndpoints:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-
-    async def search(self, request: Request, queue: str) -> Response:
-        """A page of dead letters that match, newest first, and how far the search came."""
-        self._broker.known.check_dead_letter_queue(queue)
-        wanted = filter_in_query(request.query)
-        before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX)
-        limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
-        page = await self._broker.search_dead_letters(
-            queue, wanted, before_sequence=before or None, limit=limit
-        )
-        return json_response(page)
 
     async def redrive(self, request: Request, queue: str) -> Response:
         """Redrive the named dead letters."""
@@ -92,35 +77,11 @@ def _check_sender(principal: Principal, target: str | None) -> None:
         principal.check(Scope.PRODUCE, target)
 
 
-def filter_in_query(query: str) -> DeadLetterFilter:
-    """The filter of a query."""
-    given = parse_qs(query, keep_blank_values=True)
-    attributes = {}
-    for pair in given.get("attribute", ()):
-        key, colon, value = pair.partition(":")
-        if not colon:
-            raise Refused(errors.InvalidParameter.about("attribute"), field="attribute")
-        attributes[key] = value
-    return DeadLetterFilter(
-        reason=given["reason"][-1] if "reason" in given else None,
-        min_age_ms=_age(query, "minAgeMs") if "minAgeMs" in given else None,
-        max_age_ms=_age(query, "maxAgeMs") if "maxAgeMs" in given else None,
-        attributes=attributes,
-        text=given["text"][-1] if "text" in given else None,
-        error=given["error"][-1] if "error" in given else None,
-        error_like=given["errorLike"][-1] if "errorLike" in given else None,
-    )
-
-
-def _age(query: str, name: str) -> int:
-    return query_number(query, name, 0, 0, limits.SEARCH_AGE_MS_MAX)
-
-
 def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes below /queues/{queue}/dead-letters. route: makes one of an endpoint and what responds."""
     letters = DeadLetterEndpoints(broker)
     return [
-        route(api.SEARCH_DEAD_LETTERS, letters.search),
+        calling(route, api.SEARCH_DEAD_LETTERS, broker.search_dead_letters),
         route(api.REDRIVE_DEAD_LETTERS, letters.redrive),
         calling(route, api.DELETE_DEAD_LETTERS, broker.delete_dead_letters, wraps=True),
         route(api.START_REDRIVE, letters.start_task),

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable
 from types import NoneType
-from typing import Literal
-from urllib.parse import parse_qs
+from typing import Annotated, Literal
 
 import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
@@ -18,7 +18,17 @@ from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseState
 from forq_trio.model.engine_facts import ReplicaState, SendsRefused
 from forq_trio.model.errors import ServiceError, StorageUnavailable
-from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
+from forq_trio.wire.endpoints.endpoint import Answer, Operation
+from forq_trio.wire.queries import Query
+
+
+class HealthQuery(Query, frozen=True, kw_only=True):
+    """How much is wanted."""
+
+    verbose: Annotated[str, msgspec.Meta(description="If present, describe the server.")] | None = None
+
+
+_read_query = QueryReader(HealthQuery)
 
 
 class About(msgspec.Struct, frozen=True):
@@ -75,7 +85,7 @@ class HealthCheck:
             healthy = True
         if not healthy:
             raise Refused(StorageUnavailable)
-        if "verbose" not in parse_qs(request.query, keep_blank_values=True):
+        if _read_query(request.query).verbose is None:
             return NO_CONTENT
         about = self._about
         uptime_seconds = int(self._monotonic() - self._started)
@@ -101,9 +111,7 @@ class HealthCheck:
             tag="Operation",
             summary="Is the server able to work?",
             description="Runs a real operation on the database. Needs no key and tells no secrets.",
-            parameters=(
-                Parameter("verbose", "query", "If present, describe the server.", {"type": "string"}),
-            ),
+            query=HealthQuery,
             answers=(
                 Answer(204, "Healthy.", NoneType),
                 Answer(200, "Healthy; asked with `verbose`.", Health),

@@ -156,9 +156,7 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
             _parameter(each.name, "query", each.meaning, each.schema)
             for each in parameters_of(operation.query)
         ]
-    parameters += [
-        _parameter(each.name, each.place, each.meaning, each.schema) for each in operation.parameters
-    ]
+    parameters += [_parameter(each.name, "header", each.meaning, each.schema) for each in operation.headers]
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:

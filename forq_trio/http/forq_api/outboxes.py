@@ -10,14 +10,13 @@ from msgspec import Raw, Struct
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling, with_key
-from forq_trio.http.forq_api.reading import query_limit, query_number
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.sends import ReadSlices, at_most, entries_of, read_batch, read_our_message
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
 from forq_trio.wire.endpoints import outboxes as api
-from forq_trio.wire.outboxes import OutboxRefusal, RelayedMessage, RelayRequest, SetAsidePage
+from forq_trio.wire.outboxes import OutboxRefusal, RelayedMessage, RelayRequest
 
 
 class _RawRelay(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,12 +60,6 @@ class OutboxEndpoints:
         stored = await self._broker.relay_outbox(outbox, wanted.after, messages, key=key)
         return json_response(stored.then(last, refused))
 
-    async def set_aside(self, request: Request) -> Response:
-        """A page of the messages that were set aside."""
-        after = query_number(request.query, "after", 0, 0, limits.SEQUENCE_MAX)
-        limit = query_limit(request.query, limits.SET_ASIDE_PAGE_MAX, limits.SET_ASIDE_PAGE_DEFAULT)
-        return json_response(SetAsidePage(await self._broker.set_aside(after=after, limit=limit)))
-
 
 async def _read_messages(entries: Sequence[Raw]) -> tuple[list[RelayedMessage], OutboxRefusal | None]:
     """The messages up to the first that is none, and why that is none. Raises Refused for one without id or queue."""
@@ -92,7 +85,7 @@ def outbox_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     return [
         route(api.RELAY_OUTBOX, OutboxEndpoints(broker).relay),
         calling(route, api.SHOW_OUTBOX, broker.outbox_position, about_caller=with_key),
-        route(api.LIST_SET_ASIDE, OutboxEndpoints(broker).set_aside),
+        calling(route, api.LIST_SET_ASIDE, broker.set_aside, wraps=True),
         calling(route, api.PUT_BACK, broker.put_back, wraps=True),
         calling(route, api.DELETE_SET_ASIDE, broker.delete_set_aside, wraps=True),
     ]

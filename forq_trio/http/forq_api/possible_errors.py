@@ -14,6 +14,7 @@ from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
 from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.wire.dead_letters import DeadLetterFilter
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.queries import parameters_of
@@ -85,9 +86,6 @@ def _of_request(route: Route) -> Iterator[AnyReason]:
     if operation.query is not None:
         for parameter in parameters_of(operation.query):
             yield from _of_parameter(parameter.name, parameter.schema)
-    for old in operation.parameters:
-        if old.place == "query":
-            yield from _of_parameter(old.name, old.schema)
     if route.parameters is not None:
         yield errors.UnknownQueryParameter
     if route.method in ("POST", "PUT", "PATCH"):
@@ -101,15 +99,21 @@ def _of_body(body: Any) -> Iterator[AnyReason]:
         yield from own.members.values()
         return
     _, components = msgspec.json.schema_components([body])
-    for component in components.values():
+    for kind, component in components.items():
+        possible = _of_filter if kind == DeadLetterFilter.__name__ else _of_value
         for name, schema in component.get("properties", {}).items():
-            yield from _of_value(name, schema)
+            yield from possible(name, schema)
 
 
 def _of_parameter(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:
     if "enum" in schema or schema["type"] == "boolean":
         return (errors.InvalidParameter.about(name),)
-    if "maxLength" in schema and name not in _INVALID:  # a member of a filter
+    return _of_filter(name, schema)
+
+
+def _of_filter(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:
+    """What a member of a filter is refused for: a text that is too long by the same code, whichever it is."""
+    if name not in _INVALID and any("maxLength" in each for each in (schema, *schema.get("anyOf", ()))):
         return (errors.OutOfRange,)
     return _of_value(name, schema)
 

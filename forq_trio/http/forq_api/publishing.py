@@ -8,8 +8,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling, with_key
-from forq_trio.http.forq_api.ndjson import lines_answer
-from forq_trio.http.forq_api.reading import check_length, query_limit, query_number, query_range
+from forq_trio.http.forq_api.reading import check_length
 from forq_trio.http.forq_api.refusals import Refused, shortened
 from forq_trio.http.forq_api.sends import ReadSlices, read_our_message
 from forq_trio.http.message import Request, Response, json_response
@@ -73,25 +72,6 @@ class PublishingEndpoints:
         )
         return json_response(published)
 
-    async def list_apps(self, request: Request) -> Response:
-        """A page of the apps that the key covers."""
-        after = query_number(request.query, "after", 0, 0, limits.SEQUENCE_MAX)
-        limit = query_limit(request.query, limits.APPS_PAGE_MAX)
-        return json_response(await self._broker.apps(after=after, limit=limit, key=request.principal.key))
-
-    async def export(self, request: Request, queue: str) -> Response:
-        """A page of messages, as the reader made its lines."""
-        after, until = query_range(request.query)
-        limit = query_limit(request.query, limits.EXPORT_PAGE_MAX)
-        rows = await self._broker.lines.export(queue, after=after, until=until, limit=limit)
-        return lines_answer(rows.lines, rows.next)
-
-    async def partitions(self, request: Request, queue: str) -> Response:
-        """Ranges for parallel exports."""
-        default, most = limits.EXPORT_PARTITIONS_DEFAULT, limits.EXPORT_PARTITIONS_MAX
-        count = query_number(request.query, "count", default, 1, most)
-        return json_response(await self._broker.export_partitions(queue, count))
-
 
 async def _read_page(body: bytes) -> list[NewMessage]:
     """The messages of a page, a line each. Raises Refused, with the number of the line (from 0) in `field`."""
@@ -139,9 +119,9 @@ def publishing_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route(api.STAGE_PAGE, publishing.stage),
         calling(route, api.DISCARD_STAGE, broker.discard_stage),
         route(api.PUBLISH, publishing.publish),
-        route(api.LIST_APPS, publishing.list_apps),
+        calling(route, api.LIST_APPS, broker.apps, about_caller=with_key),
         calling(route, api.SHOW_PUBLICATION, broker.publication, about_caller=with_key),
         calling(route, api.DELETE_APP, broker.delete_app, about_caller=with_key),
-        route(api.EXPORT_QUEUE, publishing.export),
-        route(api.EXPORT_PARTITIONS, publishing.partitions),
+        calling(route, api.EXPORT_QUEUE, broker.lines.export, lines=True),
+        calling(route, api.EXPORT_PARTITIONS, broker.export_partitions),
     ]

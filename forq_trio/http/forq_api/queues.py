@@ -3,11 +3,13 @@
 from msgspec.structs import replace
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.reading import query_page
+from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.wire.queues import QueueInfo, QueueList
+from forq_trio.wire.queues import QueueInfo, QueueList, QueuesQuery
+
+_read_page = QueryReader(QueuesQuery)
 
 
 class QueueEndpoints:
@@ -19,7 +21,9 @@ class QueueEndpoints:
 
     async def list(self, request: Request) -> Response:
         """A page of the queues that the key covers, by name, from the cache: fast with thousands of them."""
-        page, last = page_of(self._broker.known.queue_names(), request.principal, *query_page(request.query))
+        wanted = _read_page(request.query)
+        names = self._broker.known.queue_names()
+        page, last = page_of(names, request.principal, wanted.after, wanted.limit)
         return json_response(
             QueueList([self._judged(info) for info in self._broker.known.queues(page)], last)
         )

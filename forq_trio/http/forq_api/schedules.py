@@ -8,18 +8,21 @@ from contextlib import suppress
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling
-from forq_trio.http.forq_api.reading import query_flag, query_limit, query_number, query_text
+from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
-from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ScheduleNotFound
 from forq_trio.model.schedules import NewSchedule, Schedule, SchedulePage, Timing
 from forq_trio.wire.endpoints import schedules as api
-from forq_trio.wire.schedules import NextRuns
+from forq_trio.wire.schedules import NextRuns, NextRunsQuery, SaveScheduleQuery, ScheduleQuery, SchedulesQuery
 
 _read_schedule = BodyReader(NewSchedule)
 _read_timing = BodyReader(Timing)
+_read_page = QueryReader(SchedulesQuery)
+_read_save = QueryReader(SaveScheduleQuery)
+_read_show = QueryReader(ScheduleQuery)
+_read_count = QueryReader(NextRunsQuery)
 
 _SENDING = (Scope.SCHEDULE, Scope.PRODUCE)
 """What a key needs for whatever lets a schedule send."""
@@ -33,9 +36,7 @@ class ScheduleEndpoints:
 
     async def list(self, request: Request) -> Response:
         """A page of the schedules of queues that the key covers, by name."""
-        after = query_text(request.query, "after")
-        limit = query_limit(request.query, limits.SCHEDULES_PAGE_MAX, limits.SCHEDULES_PAGE_DEFAULT)
-        page = await self._broker.schedules(after=after, limit=limit)
+        page = await self._broker.schedules(**_read_page(request.query).arguments())
         may = request.principal.may
         seen = [each for each in page.schedules if may(Scope.BROWSE, each.queue)]
         return json_response(SchedulePage(seen, page.next))
@@ -43,7 +44,7 @@ class ScheduleEndpoints:
     async def save(self, request: Request, name: str) -> Response:
         """Make a schedule, or put this one in the place of the one that is there."""
         wanted = _read_schedule(request.body)
-        only_new = query_flag(request.query, "onlyNew")
+        only_new = _read_save(request.query).only_new
         for scope in _SENDING:
             request.principal.check(scope, wanted.queue)
         if wanted.dead_letter_queue:
@@ -54,14 +55,13 @@ class ScheduleEndpoints:
 
     async def show(self, request: Request, name: str) -> Response:
         """A schedule with its next runs and the last ones."""
-        runs = query_number(request.query, "runs", limits.RUNS_SHOWN_DEFAULT, 0, limits.RUNS_KEPT_MAX)
-        details = await self._broker.schedule(name, runs=runs)
+        details = await self._broker.schedule(name, runs=_read_show(request.query).runs)
         request.principal.check(Scope.BROWSE, details.schedule.queue)
         return json_response(details)
 
     async def next_runs(self, request: Request) -> Response:
         """The times that a timing would have; no queue is looked at."""
-        count = query_number(request.query, "count", limits.NEXT_RUNS_DEFAULT, 1, limits.NEXT_RUNS_MAX)
+        count = _read_count(request.query).count
         return json_response(NextRuns(await self._broker.next_runs(_read_timing(request.body), count)))
 
     async def may_change(self, request: Request, name: str) -> None:

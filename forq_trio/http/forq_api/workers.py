@@ -8,19 +8,18 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling, with_key
-from forq_trio.http.forq_api.reading import query_text
 from forq_trio.http.forq_api.refusals import Refused
-from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
+from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
 from forq_trio.wire.endpoints import workers as api
-from forq_trio.wire.workers import WorkerList, WorkerState
+from forq_trio.wire.workers import WorkerState
 
 _read_state = BodyReader(WorkerState)
 
 
 class WorkerEndpoints:
-    """What workers say of themselves, and who is there."""
+    """What workers say of themselves."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -36,17 +35,12 @@ class WorkerEndpoints:
             await self._broker.report_worker(report, key=request.principal.key)
         return NO_CONTENT
 
-    async def list(self, request: Request) -> Response:
-        """The workers in queues that the key covers."""
-        queue = query_text(request.query, "queue")
-        return json_response(WorkerList(await self._broker.workers(queue, key=request.principal.key)))
-
 
 def worker_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes of workers. route: makes one of an endpoint and what responds."""
     workers = WorkerEndpoints(broker)
     return [
-        route(api.LIST_WORKERS, workers.list),
+        calling(route, api.LIST_WORKERS, broker.workers, wraps=True, about_caller=with_key),
         route(api.REPORT_WORKER, workers.report),
         calling(route, api.FORGET_WORKER, broker.forget_worker, about_caller=with_key),
     ]

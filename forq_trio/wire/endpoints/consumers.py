@@ -2,7 +2,7 @@
 
 from types import NoneType
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire import consumers as wire
 from forq_trio.wire.endpoints.endpoint import (
@@ -12,30 +12,11 @@ from forq_trio.wire.endpoints.endpoint import (
     WRITE_ERRORS,
     Answer,
     Endpoint,
-    Parameter,
-    limit_parameter,
 )
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Consumers of pipelines"
 _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
-_LISTED = (
-    Parameter.text("after", "Only those behind this one: `next` of the page before."),
-    limit_parameter("consumers", limits.QUEUES_PAGE_MAX),
-)
-_PAGES = (
-    Parameter("page", "query", "The first page wanted.", {"type": "integer", "minimum": 0, "default": 0}),
-    Parameter.number(
-        "pages",
-        "How many pages; fewer come if they have more than 4 MiB.",
-        1,
-        limits.CONSUMER_READ_PAGES_MAX,
-        1,
-    ),
-    Parameter.number(
-        "madeAt", "When the lease was made; without it any of its number.", 0, limits.SEQUENCE_MAX
-    ),
-)
 LIST_ALL_CONSUMERS = Endpoint(
     "GET",
     "/consumers",
@@ -43,7 +24,7 @@ LIST_ALL_CONSUMERS = Endpoint(
     name="listAllConsumers",
     tag=_TAG,
     summary="The consumers of all queues, page by page",
-    parameters=_LISTED,
+    query=wire.ConsumersQuery,
     answers=(Answer(200, "Those of the queues that the key covers, by queue and name.", wire.ConsumerList),),
 )
 LIST_CONSUMERS = Endpoint(
@@ -123,7 +104,7 @@ READ_LEASE = Endpoint(
     summary="Read messages of a lease",
     description="As often as wanted, while it is open and until three later leases are acknowledged. The header "
     "`X-Forq-Next` has the page to go on with; without it that was the end.",
-    parameters=_PAGES,
+    query=wire.LeasePageQuery,
     answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, NDJSON),),
     errors=(
         errors.ConsumerNotFound,

@@ -2,53 +2,15 @@
 
 from types import NoneType
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, Produced
 from forq_trio.model.redrives import ChangedRedrive, RedriveInfo
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
-from forq_trio.wire.endpoints.endpoint import (
-    ID,
-    READ_ERRORS,
-    STORE_ERRORS,
-    WRITE_ERRORS,
-    Answer,
-    Endpoint,
-    Parameter,
-    limit_parameter,
-)
+from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
 
 _TAG = "Dead letters"
-_AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
-_TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
-FILTER = (
-    Parameter("minAgeMs", "query", "Dead letters, or finished, for at least so many milliseconds.", _AGE),
-    Parameter("maxAgeMs", "query", "Dead letters, or finished, for at most so many milliseconds.", _AGE),
-    Parameter(
-        "attribute",
-        "query",
-        "An attribute they have, as key:value. May be repeated: they have all of them.",
-        {"type": "array", "maxItems": limits.ATTRIBUTES_MAX, "items": {"type": "string", "pattern": "^.+:"}},
-    ),
-    Parameter("text", "query", "Part of their content, exactly.", _TEXT),
-    Parameter("error", "query", "Their last error, exactly; empty for those without one.", _TEXT),
-    Parameter(
-        "errorLike", "query", "Their last error, numbers, ids and addresses aside.", {**_TEXT, "minLength": 1}
-    ),
-)
-"""The parameters of searches in dead letters and in the history."""
-_SEARCH = (
-    Parameter("reason", "query", "Why they were dead-lettered, exactly.", _TEXT),
-    *FILTER,
-    Parameter(
-        "before",
-        "query",
-        "Only those with a sequence below this: nextBefore of the page before.",
-        {**ID, "minimum": 1},
-    ),
-    limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
-)
 SEARCH_DEAD_LETTERS = Endpoint(
     "GET",
     "/queues/{queue}/dead-letters",
@@ -57,7 +19,7 @@ SEARCH_DEAD_LETTERS = Endpoint(
     tag=_TAG,
     summary="Find dead letters, newest first",
     description="A page looks at 10,000 messages at most and says how far it came.",
-    parameters=_SEARCH,
+    query=wire.DeadLettersQuery,
     answers=(Answer(200, "Those that match, with their provenance.", DeadLetterPage),),
     errors=(errors.InvalidRequest, errors.DeadLettersOnly, errors.QueueNotFound, *READ_ERRORS),
 )

@@ -1,10 +1,10 @@
 """What is declared of an endpoint: method, path and scope, what it takes and answers, its errors, and its words."""
 
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.forq_error import AnyReason
 from forq_trio.wire.queries import Query
@@ -28,29 +28,12 @@ class Answer(Struct, Generic[AnswerT_co], frozen=True):
     full: type[Any] | None = None
 
 
-class Parameter(Struct, frozen=True):
-    """A query or header parameter, for the documentation. place: "query" or "header"; schema: JSON Schema."""
+class Header(Struct, frozen=True):
+    """A header of a request, for the documentation. schema: JSON Schema."""
 
     name: str
-    place: str
     meaning: str
     schema: dict[str, Any]
-
-    @classmethod
-    def text(cls, name: str, meaning: str, **schema: object) -> Self:
-        """A text in the query. schema: further members of its JSON Schema."""
-        return cls(name, "query", meaning, {"type": "string", **schema})
-
-    @classmethod
-    def flag(cls, name: str, meaning: str) -> Self:
-        """`true` or `false` in the query; false without it."""
-        return cls(name, "query", meaning, {"type": "boolean", "default": False})
-
-    @classmethod
-    def number(cls, name: str, meaning: str, low: int, high: int, default: int | None = None) -> Self:
-        """A whole number in the query. default: None where there is none."""
-        schema = {"type": "integer", "minimum": low, "maximum": high}
-        return cls(name, "query", meaning, schema if default is None else {**schema, "default": default})
 
 
 class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
@@ -68,15 +51,14 @@ class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
     errors: tuple[AnyReason, ...] = ()
     description: str = ""
     query: type[Query] | None = None
-    parameters: tuple[Parameter, ...] = ()
+    headers: tuple[Header, ...] = ()
     body: Any = None
     body_type: str = JSON
 
     @property
     def query_names(self) -> frozenset[str]:
         """The names of the parameters in the query."""
-        names = () if self.query is None else self.query.__struct_encode_fields__
-        return frozenset(each.name for each in self.parameters if each.place == "query").union(names)
+        return frozenset(() if self.query is None else self.query.__struct_encode_fields__)
 
 
 class Endpoint(Operation[AnswerT_co], frozen=True):
@@ -127,26 +109,3 @@ TABLE_ERRORS: tuple[AnyReason, ...] = (
     errors.Overloaded,
 )
 """What every call about messages may answer where the queue is bound to a table."""
-
-ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
-"""The schema of a sequence, or of the id of an event or of a finished message."""
-
-
-def limit_parameter(what: str, most: int, default: int | None = None) -> Parameter:
-    """The most `what` wanted; default: None for `most`. `reading.query_limit` reads it."""
-    return Parameter.number("limit", f"The most {what} wanted.", 1, most, default or most)
-
-
-def range_parameters(what: str, number: str) -> tuple[Parameter, Parameter]:
-    """Where a page of a log begins and ends. `reading.query_range` reads them."""
-    return (
-        Parameter("after", "query", f"Only {what} with {number} above this.", {**ID, "default": 0}),
-        Parameter("until", "query", f"Only {what} with {number} up to this.", ID),
-    )
-
-
-QUEUES_PAGE = (
-    Parameter.text("after", "Only queues whose names come after this one."),
-    limit_parameter("queues", limits.QUEUES_PAGE_MAX),
-)
-"""The parameters of lists of queues; `reading.query_page` reads them."""

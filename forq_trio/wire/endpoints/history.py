@@ -1,21 +1,11 @@
 """Endpoints for those who look through the history of finished messages; `logs` has those that read it by pages."""
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
-from forq_trio.model.history import OUTCOMES, FinishedMessage, FinishedPage
-from forq_trio.wire.endpoints.dead_letters import FILTER
-from forq_trio.wire.endpoints.endpoint import (
-    ID,
-    READ_ERRORS,
-    STORE_ERRORS,
-    WRITE_ERRORS,
-    Answer,
-    Endpoint,
-    Parameter,
-    limit_parameter,
-)
+from forq_trio.model.history import FinishedMessage, FinishedPage
+from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
 from forq_trio.wire.endpoints.logs import HISTORY
-from forq_trio.wire.history import RequeueFinished
+from forq_trio.wire.history import FinishedQuery, RequeueFinished
 from forq_trio.wire.messages import SendResults
 from forq_trio.wire.queues import Purged
 
@@ -27,13 +17,7 @@ SEARCH_HISTORY = Endpoint(
     tag=HISTORY,
     summary="Find finished messages of a queue, newest first",
     description="A page looks at 10,000 messages at most and says how far it came.",
-    parameters=(
-        Parameter.text("outcome", "How they ended.", enum=list(OUTCOMES)),
-        Parameter.text("reason", "Why they were discarded, exactly."),
-        *FILTER,
-        Parameter("before", "query", "Only those with a history id below this.", {**ID, "minimum": 1}),
-        limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
-    ),
+    query=FinishedQuery,
     answers=(Answer(200, "Those that match.", FinishedPage),),
     errors=(errors.InvalidRequest, *READ_ERRORS),
 )

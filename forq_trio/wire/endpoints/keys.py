@@ -2,34 +2,15 @@
 
 from types import NoneType
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import KeyedMessage, KeyPage
 from forq_trio.wire import keys as wire
-from forq_trio.wire.endpoints.endpoint import (
-    READ_ERRORS,
-    STORE_ERRORS,
-    WRITE_ERRORS,
-    Answer,
-    Endpoint,
-    Parameter,
-    limit_parameter,
-)
+from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
 
 _TAG = "Keys"
 _ONE = "/queues/{queue}/keys/{key}"
 _ALL = "/queues/{queue}/keys"
-_KIND = Parameter.text(
-    "kind",
-    "The kind of the key; keys of different kinds are different keys.",
-    maxLength=limits.KIND_LENGTH_MAX,
-    default="",
-)
-_REVISION = Parameter.number(
-    "revision", "Only if it was not changed since it had this revision.", 1, limits.SEQUENCE_MAX
-)
-_ONCE_MORE = Parameter.flag("onceMore", "Only the offer that waits behind the message in process.")
-_CONFIRM = Parameter.text("confirm", "The name of the queue; nothing is removed without it.")
 _OFFER_ERRORS = (errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS)
 
 OFFER_MESSAGE = Endpoint(
@@ -40,7 +21,7 @@ OFFER_MESSAGE = Endpoint(
     tag=_TAG,
     summary="Offer a message under a key",
     description="One message of a key is pending at a time; `mode` says what becomes of another offer meanwhile.",
-    parameters=(_KIND,),
+    query=wire.KindQuery,
     body=wire.Offer,
     answers=(
         Answer(200, "The message of the key was changed, or is as it was.", wire.Offered),
@@ -67,14 +48,7 @@ LIST_KEYS = Endpoint(
     name="listKeys",
     tag=_TAG,
     summary="The pending messages that have a key, page by page",
-    parameters=(
-        Parameter.text("prefix", "Only keys that begin with this.", maxLength=limits.KEY_LENGTH_MAX),
-        Parameter.text(
-            "kind", "Only keys of this kind; without it, of all kinds.", maxLength=limits.KIND_LENGTH_MAX
-        ),
-        Parameter.text("after", "Only what comes after: `next` of the page before."),
-        limit_parameter("messages", limits.BROWSE_PAGE_MAX),
-    ),
+    query=wire.KeysQuery,
     answers=(Answer(200, "The messages, by kind and key.", KeyPage),),
     errors=(errors.OutOfRange, *READ_ERRORS),
 )
@@ -85,7 +59,7 @@ SHOW_KEY = Endpoint(
     name="showKey",
     tag=_TAG,
     summary="Show the pending message of a key without changing it",
-    parameters=(_KIND,),
+    query=wire.KindQuery,
     answers=(Answer(200, "The message, in whatever state, and what waits behind it.", KeyedMessage),),
     errors=(errors.KeyNotFound, *READ_ERRORS),
 )
@@ -97,7 +71,7 @@ RESCHEDULE_KEY = Endpoint(
     tag=_TAG,
     summary="Change when the message of a key is due",
     description="Its content stays as it is. One that a consumer has is refused.",
-    parameters=(_KIND,),
+    query=wire.KindQuery,
     body=wire.RescheduleRequest,
     answers=(Answer(200, "What is stored now.", wire.Offered),),
     errors=(errors.KeyNotFound, errors.MessageInFlight, *WRITE_ERRORS),
@@ -110,7 +84,7 @@ DROP_KEY = Endpoint(
     tag=_TAG,
     summary="Remove the message of a key, also one in process",
     description="Its receipt is void then. Without onceMore, what waits behind it is removed, too.",
-    parameters=(_KIND, _REVISION, _ONCE_MORE),
+    query=wire.DropKeyQuery,
     answers=(Answer(204, "It is removed.", NoneType),),
     errors=(errors.KeyNotFound, *WRITE_ERRORS),
 )
@@ -122,7 +96,7 @@ DROP_KEYS = Endpoint(
     tag=_TAG,
     summary="Remove all keyed messages of a kind",
     description="Those that were there before this request, in whatever status. Messages without a key stay.",
-    parameters=(_KIND, _CONFIRM),
+    query=wire.DropKeysQuery,
     answers=(Answer(200, "How many there were.", wire.Dropped),),
     errors=(errors.QueueNotFound, *WRITE_ERRORS),
 )

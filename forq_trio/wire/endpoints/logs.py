@@ -1,31 +1,14 @@
 """Endpoints for readers of the two logs: lifecycle events, and the history of finished messages."""
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.events import MessageEvent
-from forq_trio.wire.endpoints.endpoint import (
-    NDJSON,
-    READ_ERRORS,
-    Answer,
-    Endpoint,
-    Parameter,
-    limit_parameter,
-    range_parameters,
-)
+from forq_trio.wire.endpoints.endpoint import NDJSON, READ_ERRORS, Answer, Endpoint
 from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.logs import EventRange, HistoryRange
+from forq_trio.wire.logs import EventRange, EventsQuery, HistoryPageQuery, HistoryRange
 
 _EVENTS, HISTORY = "Events", "History"
-
-
-def _page_parameters(what: str, number: str, of_queue: str, briefly: str = "") -> tuple[Parameter, ...]:
-    """The parameters of a page. briefly: a word for `what`, "" for itself."""
-    return (
-        *range_parameters(briefly or what, number),
-        limit_parameter(what, limits.LOG_PAGE_MAX),
-        Parameter.text("queue", of_queue),
-    )
 
 
 LIST_EVENTS = Endpoint(
@@ -37,10 +20,7 @@ LIST_EVENTS = Endpoint(
     summary="What happened to messages, oldest first",
     description="One event a line, at most 4 MiB of them. The headers X-Forq-Next (pass it as `after` to go on), "
     "X-Forq-First and X-Forq-Last (which are kept) are always there. A token for some queues has to name one.",
-    parameters=(
-        *_page_parameters("events", "an id", "Only events of this queue."),
-        Parameter.number("waitMs", "How long to wait for one.", 0, limits.WAIT_MS_MAX, 0),
-    ),
+    query=EventsQuery,
     answers=(Answer(200, "The events, one a line.", MessageEvent, content_type=NDJSON),),
     errors=(errors.EventsOff, errors.EventsGone, *READ_ERRORS),
 )
@@ -73,7 +53,7 @@ READ_HISTORY = Endpoint(
     summary="Finished messages, oldest first, page by page",
     description=f"A message a line. {NEXT_HEADER} is the `after` of the next page, {FIRST_HEADER} and {LAST_HEADER} "
     "are the ids that are kept. A token that does not cover all queues has to name one.",
-    parameters=_page_parameters("messages", "a history id", "Only those of this queue.", "those"),
+    query=HistoryPageQuery,
     answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
     errors=(errors.HistoryOff, errors.HistoryGone, *READ_ERRORS),
 )

@@ -13,7 +13,7 @@ from forq_trio.wire.endpoints.endpoint import (
     WRITE_ERRORS,
     Answer,
     Endpoint,
-    Parameter,
+    Header,
 )
 from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
 from forq_trio.wire.messages import (
@@ -36,16 +36,14 @@ from forq_trio.wire.receipts import (
     ReleaseRequest,
 )
 
-_RECEIPT = Parameter(
+_RECEIPT = Header(
     RECEIPT_HEADER,
-    "header",
     "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
     "one the id alone decides, unless the server demands receipts.",
     {"type": "string"},
 )
-_ANSWER = Parameter(
+_ANSWER = Header(
     ANSWER_HEADER,
-    "header",
     "`full`: all members of a message and of an error, not Forq's alone.",
     {"type": "string", "enum": [FULL]},
 )
@@ -60,7 +58,7 @@ SEND_MESSAGE = Endpoint(
     description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
     "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
     body=NewMessage,
-    parameters=(_ANSWER,),
+    headers=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably.", NoneType),),
     errors=(
         errors.ProduceToDeadLetterQueue,
@@ -83,7 +81,7 @@ RECEIVE_MESSAGE = Endpoint(
     description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
     "set. The answer comes as soon as there is one.",
     query=NextQuery,
-    parameters=(_ANSWER,),
+    headers=(_ANSWER,),
     answers=(
         Answer(200, "A message.", NextMessage, full=ReceivedMessage),
         Answer(204, "There was none.", NoneType),
@@ -98,7 +96,7 @@ ACK_MESSAGE = Endpoint(
     tag="Consumer",
     summary="Remove a message that is done with",
     description="Without a receipt it succeeds whether or not the message was there.",
-    parameters=(_RECEIPT, _ANSWER),
+    headers=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is gone.", NoneType),),
     errors=(
         errors.MalformedReceipt,
@@ -118,7 +116,7 @@ NACK_MESSAGE = Endpoint(
     description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
     "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
     "message was there.",
-    parameters=(_RECEIPT, _ANSWER),
+    headers=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is given back, or failed.", NoneType),),
     errors=(
         errors.MalformedReceipt,

@@ -1,17 +1,9 @@
 """Endpoints for outboxes: relay messages, ask how far an outbox was relayed; and messages that were set aside."""
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire import outboxes as wire
-from forq_trio.wire.endpoints.endpoint import (
-    READ_ERRORS,
-    STORE_ERRORS,
-    WRITE_ERRORS,
-    Answer,
-    Endpoint,
-    Parameter,
-    limit_parameter,
-)
+from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
 
 _TAG = "Outboxes"
 RELAY_OUTBOX = Endpoint(
@@ -47,10 +39,7 @@ LIST_SET_ASIDE = Endpoint(
     tag=_TAG,
     summary="Messages of forq.send that were refused for good",
     description="With a file there are none: there the application's database has them.",
-    parameters=(
-        Parameter.number("after", "Only messages with ids above this.", 0, limits.SEQUENCE_MAX, 0),
-        limit_parameter("messages", limits.SET_ASIDE_PAGE_MAX, limits.SET_ASIDE_PAGE_DEFAULT),
-    ),
+    query=wire.SetAsideQuery,
     answers=(
         Answer(200, "A page by id, shorter where they have many bytes; empty at the end.", wire.SetAsidePage),
     ),

@@ -2,7 +2,7 @@
 
 from types import NoneType
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire import publishing as wire
@@ -13,9 +13,6 @@ from forq_trio.wire.endpoints.endpoint import (
     WRITE_ERRORS,
     Answer,
     Endpoint,
-    Parameter,
-    limit_parameter,
-    range_parameters,
 )
 from forq_trio.wire.export import ExportedMessage
 
@@ -92,15 +89,7 @@ LIST_APPS = Endpoint(
     summary="The apps whose last versions are remembered",
     description="In the order in which they published last. Of a key for some queues only those that write no others: "
     "then a page may have fewer than there are behind it.",
-    parameters=(
-        Parameter(
-            "after",
-            "query",
-            "Only those behind this one: `next` of the page before.",
-            {"type": "integer", "minimum": 0, "default": 0},
-        ),
-        limit_parameter("apps", limits.APPS_PAGE_MAX),
-    ),
+    query=wire.AppsQuery,
     answers=(Answer(200, "A page of apps.", wire.AppPage),),
     errors=READ_ERRORS,
 )
@@ -124,10 +113,7 @@ EXPORT_QUEUE = Endpoint(
     summary="The messages of a queue with their contents, without any effect on them",
     description="A message a line, by sequence, whatever its state: at most `limit` and 4 MiB of content. The header "
     "X-Forq-Next is the `after` of the next page; it is absent at the end.",
-    parameters=(
-        *range_parameters("messages", "a sequence"),
-        limit_parameter("messages", limits.EXPORT_PAGE_MAX),
-    ),
+    query=wire.ExportQuery,
     answers=(Answer(200, "The messages.", ExportedMessage, NDJSON),),
     errors=(errors.QueueNotFound, *READ_ERRORS),
 )
@@ -139,15 +125,7 @@ EXPORT_PARTITIONS = Endpoint(
     tag=_TAG,
     summary="Cut a queue into ranges that can be exported side by side",
     description="The ranges are disjoint and cover everything that is stored now; none for an empty queue.",
-    parameters=(
-        Parameter.number(
-            "count",
-            "The most ranges wanted.",
-            1,
-            limits.EXPORT_PARTITIONS_MAX,
-            limits.EXPORT_PARTITIONS_DEFAULT,
-        ),
-    ),
+    query=wire.PartitionsQuery,
     answers=(Answer(200, "The ranges, in order.", wire.ExportPartitions),),
     errors=(errors.QueueNotFound, *READ_ERRORS),
 )

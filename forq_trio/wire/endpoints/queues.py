@@ -6,14 +6,7 @@ from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import QueueTable, SettingsChange
 from forq_trio.wire import queues as wire
-from forq_trio.wire.endpoints.endpoint import (
-    QUEUES_PAGE,
-    READ_ERRORS,
-    TABLE_ERRORS,
-    WRITE_ERRORS,
-    Answer,
-    Endpoint,
-)
+from forq_trio.wire.endpoints.endpoint import READ_ERRORS, TABLE_ERRORS, WRITE_ERRORS, Answer, Endpoint
 
 _TAG = "Administration"
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
@@ -25,7 +18,7 @@ LIST_QUEUES = Endpoint(
     name="listQueues",
     tag="Queues",
     summary="All queues, page by page",
-    parameters=QUEUES_PAGE,
+    query=wire.QueuesQuery,
     answers=(Answer(200, "The queues by name.", wire.QueueList),),
 )
 SHOW_QUEUE = Endpoint(
@@ -58,7 +51,7 @@ LIST_SETTINGS = Endpoint(
     name="listSettings",
     tag=_TAG,
     summary="The queues for which something was set, page by page",
-    parameters=QUEUES_PAGE,
+    query=wire.QueuesQuery,
     answers=(Answer(200, "Their settings, by name.", wire.ConfiguredQueues),),
 )
 SHOW_SETTINGS = Endpoint(

@@ -2,20 +2,12 @@
 
 from types import NoneType
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import ChangedSchedule, NewSchedule, ScheduleDetails, SchedulePage, Timing
-from forq_trio.wire.endpoints.endpoint import (
-    READ_ERRORS,
-    STORE_ERRORS,
-    WRITE_ERRORS,
-    Answer,
-    Endpoint,
-    Parameter,
-    limit_parameter,
-)
-from forq_trio.wire.schedules import NextRuns
+from forq_trio.wire import schedules as wire
+from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
 
 _TAG = "Schedules"
 LIST_SCHEDULES = Endpoint(
@@ -27,10 +19,7 @@ LIST_SCHEDULES = Endpoint(
     summary="All schedules, page by page",
     description="Of a key for some queues only those that send to one of them: then a page may have fewer than there "
     "are behind it.",
-    parameters=(
-        Parameter.text("after", "Only schedules whose names come after this one.", default=""),
-        limit_parameter("schedules", limits.SCHEDULES_PAGE_MAX, limits.SCHEDULES_PAGE_DEFAULT),
-    ),
+    query=wire.SchedulesQuery,
     answers=(Answer(200, "The schedules by name.", SchedulePage),),
     errors=(errors.InvalidContent, *READ_ERRORS),
 )
@@ -43,7 +32,7 @@ SAVE_SCHEDULE = Endpoint(
     summary="Make a schedule, or change one",
     description="The body is the whole schedule: what it leaves out gets its default, but for `paused`. The token "
     "needs the scope `produce` for the queue, too. With another timing the next run is computed from now on.",
-    parameters=(Parameter.flag("onlyNew", "Refuse to change one that is there."),),
+    query=wire.SaveScheduleQuery,
     body=NewSchedule,
     answers=(Answer(200, "The schedule as it is stored.", ChangedSchedule),),
     errors=(
@@ -62,15 +51,7 @@ SHOW_SCHEDULE = Endpoint(
     name="showSchedule",
     tag=_TAG,
     summary="One schedule, its next runs and its last ones",
-    parameters=(
-        Parameter.number(
-            "runs",
-            "The most runs wanted of those that were.",
-            0,
-            limits.RUNS_KEPT_MAX,
-            limits.RUNS_SHOWN_DEFAULT,
-        ),
-    ),
+    query=wire.ScheduleQuery,
     answers=(Answer(200, "The schedule.", ScheduleDetails),),
     errors=(errors.ScheduleNotFound, *READ_ERRORS),
 )
@@ -130,10 +111,8 @@ NEXT_RUNS = Endpoint(
     tag=_TAG,
     summary="The next runs that a timing would have",
     description="Nothing is stored. Says in words what was understood, and where a change of the clocks moves a run.",
-    parameters=(
-        Parameter.number("count", "The most runs wanted.", 1, limits.NEXT_RUNS_MAX, limits.NEXT_RUNS_DEFAULT),
-    ),
+    query=wire.NextRunsQuery,
     body=Timing,
-    answers=(Answer(200, "The runs from now on; fewer where the timing has an end.", NextRuns),),
+    answers=(Answer(200, "The runs from now on; fewer where the timing has an end.", wire.NextRuns),),
     errors=(errors.InvalidSchedule,),
 )

@@ -5,7 +5,7 @@ from types import NoneType
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire import workers as wire
-from forq_trio.wire.endpoints.endpoint import Answer, Endpoint, Parameter
+from forq_trio.wire.endpoints.endpoint import Answer, Endpoint
 
 _TAG = "Workers"
 REPORT_WORKER = Endpoint(
@@ -39,7 +39,7 @@ LIST_WORKERS = Endpoint(
     tag=_TAG,
     summary="The workers that are known",
     description="Silent ones too: until their leases have ended, and for at least a minute.",
-    parameters=(Parameter.text("queue", "Only those that serve this queue."),),
+    query=wire.WorkersQuery,
     answers=(Answer(200, "What is known of them in queues that the key covers.", wire.WorkerList),),
     errors=(errors.InvalidQueueName,),
 )

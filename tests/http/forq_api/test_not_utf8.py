@@ -1,11 +1,13 @@
 """Percent-encoded bytes that are not UTF-8: refused everywhere, and never taken for another text."""
 
 import re
+from itertools import product
 
 import pytest
 
 from forq_trio.http.message import Response
 from forq_trio.http.router import Route
+from forq_trio.wire.queries import parameters_of
 from support.forq_api import Api, make_request
 
 FILLED = {"queue": "q", "messageId": "01890000-0000-7000-8000-000000000000", "number": "1", "page": "0"}
@@ -31,6 +33,26 @@ async def test_a_segment_that_is_not_utf_8_names_nothing(api: Api, broken: str):
 
 
 async def test_a_query_that_is_not_utf_8_breaks_nothing(api: Api):
-    for path in ("/api/v1/events?queue=%FF", "/api/v1/history?queue=%FF", "/api/v1/queues?after=%FF"):
-        response = await api.handler(make_request("GET", path))
-        assert response.status < 500, path
+    asked = 0
+    for route in api.routes:
+        path = route.path.format_map(
+            {each: FILLED.get(each, "a") for each in re.findall(r"{(\w+)}", route.path)}
+        )
+        query = route.operation.query
+        for each in () if query is None else parameters_of(query):
+            if each.schema["type"] == "string" and "enum" not in each.schema and each.name != "verbose":
+                response = await ask(api, route, f"{path}?{each.name}=%FF")
+                assert response.status < 500, (path, each.name)
+                asked += 1
+    assert asked > 20
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_a_search_takes_it_for_no_other_text(api: Api, broken: str):
+    """As U+FFFD it would find messages that have that character."""
+    for path, name in product(
+        ("q/history", "q-dlq/dead-letters"),
+        ("reason", "text", "error", "errorLike", "attribute=a:b&attribute"),
+    ):
+        value = f"a:{broken}" if "attribute" in name else broken
+        assert (await api.code("GET", f"{path}?{name}={value}"))[0] == 400, (path, name)

@@ -20,7 +20,7 @@ import trio.testing
 
 from forq_trio.http.forq_api import sends
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
+from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.refusals import TRANSPORT_CODES, Refused, answer
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
@@ -148,14 +148,6 @@ def _check_timing(raw: bytes) -> None:
     NominalTimes(timing, 0).next(0, 2)
 
 
-def _number(text: str) -> None:
-    assert 1 <= query_number(text, "limit", 1, 1, 100) <= 100
-
-
-def _choice(text: str) -> None:
-    query_choice(text, "peek", {"false": False, "true": True}, False)
-
-
 def load_app() -> tuple[list[Route], dict[str, Any]]:
     """The routes, and the types of the bodies they take by the operations' names."""
 
@@ -168,6 +160,7 @@ def load_app() -> tuple[list[Route], dict[str, Any]]:
 
 
 ROUTES, BODIES = load_app()
+QUERIES = {each.operation.name: each.operation.query for each in ROUTES if each.operation.query}
 FORQ = [
     each for each in ROUTES if (each.operation.tag != "Sasquatch" and "{" in each.path) or each.operation.body
 ]
@@ -187,9 +180,7 @@ READERS: dict[str, Target] = {
     "queue": _text(model.check_queue_name),
     "cron": _text(check_cron),
     "timing": _check_timing,
-    "order": _text(query_shuffles),
-    "number": _text(_number),
-    "choice": _text(_choice),
+    **{f"query of {name}": _text(QueryReader(query)) for name, query in QUERIES.items()},
 }
 _READERS = list(READERS.values())
 

@@ -1,19 +1,11 @@
-"""Builds the queries of searches, and reads the settings of queues. No I/O in here."""
+"""Reads the settings of queues. No I/O in here."""
 
 import msgspec
 from msgspec import Struct
 
 from forq_trio.client.http1 import HttpAnswer
-from forq_trio.client.protocol import Given, read_answer
-from forq_trio.client.types import (
-    DeadLetterFilter,
-    ExponentialBackOff,
-    HistoryFilter,
-    QueueConfiguration,
-    QueueRules,
-    QueueSettings,
-    Rate,
-)
+from forq_trio.client.protocol import read_answer
+from forq_trio.client.types import ExponentialBackOff, QueueConfiguration, QueueRules, QueueSettings, Rate
 
 
 class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
@@ -43,22 +35,6 @@ class _Configuration(Struct):
 
     settings: _Settings
     effective: _Rules
-
-
-def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> Given:
-    """The query of a search for dead letters, or in the history."""
-    return {
-        "reason": wanted.reason,
-        "minAgeMs": wanted.min_age_ms,
-        "maxAgeMs": wanted.max_age_ms,
-        "text": wanted.text,
-        "error": wanted.error,
-        "errorLike": wanted.error_like,
-        "before": before_sequence,
-        "limit": limit,
-        "outcome": wanted.outcome if isinstance(wanted, HistoryFilter) else None,
-        "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],
-    }
 
 
 def read_configuration(answer: HttpAnswer) -> QueueConfiguration:
