@@ -14,8 +14,7 @@ from pyspark.sql import functions as f
 from pyspark_forq.logs import bounds
 from pyspark_forq.options import parsed
 from pyspark_forq.pipelines.archive_files import TIME, day, read_files, rows_in, write_files
-from pyspark_forq.pipelines.archive_table import ARCHIVED, TABLES, ArchiveError
-from pyspark_forq.pipelines.old_archives import open_table
+from pyspark_forq.pipelines.archive_table import ARCHIVED, TABLES, ArchiveError, ArchiveTable
 from pyspark_forq.pipelines.owners import server_of
 from pyspark_forq.pipelines.results import ArchiveResult, Show, show_nothing
 from pyspark_forq.pipelines.stores import whole
@@ -77,7 +76,7 @@ class _Log:
         step: Callable[[str], None],
     ) -> None:
         self.rows = 0
-        self.table = open_table(spark, directory, table)
+        self.table = ArchiveTable(spark, directory, table)
         self._spark = spark
         self._step = step
         self._source = source_options(table, **given)
@@ -126,7 +125,7 @@ def archived(
     It has what was archived when this was called, each row once, whatever `archive` and `compact` do meanwhile. Raises
     ArchiveError where nothing was archived.
     """
-    found = open_table(spark, directory, table)
+    found = ArchiveTable(spark, directory, table)
     moments = (day(f.lit(moment).cast("timestamp")) for moment in (since, until))
     ((first, last),) = spark.range(1).select(*moments).collect()
     files = found.files(queue=queue, since=first, until=last)

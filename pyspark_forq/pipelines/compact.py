@@ -19,7 +19,6 @@ from pyspark_forq.pipelines.archive_table import (
     ArchiveTable,
     LoggedFile,
 )
-from pyspark_forq.pipelines.old_archives import open_table
 from pyspark_forq.pipelines.results import CompactResult, Show, show_nothing
 
 FILE_BYTES = 256 * 2**20
@@ -42,7 +41,7 @@ def compact(
     compaction was faster.
     """
     end = date.fromisoformat(before) if before else datetime.now(UTC).date()
-    found = [table for table in (open_table(spark, archive, name) for name in TABLES) if table.exists]
+    found = [table for table in (ArchiveTable(spark, archive, name) for name in TABLES) if table.exists]
     work = [(table, files) for table in found for files in _worth_it(table, end)]
     before_count = after_count = rows = 0
     for done, (table, files) in enumerate(work):

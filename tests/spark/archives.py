@@ -5,8 +5,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from pyspark_forq.pipelines.archive_files import write_files
-from pyspark_forq.pipelines.archive_table import ARCHIVED
-from pyspark_forq.pipelines.old_archives import open_table
+from pyspark_forq.pipelines.archive_table import ARCHIVED, ArchiveTable
 from pyspark_forq.rows import arrow_schema
 from spark.event_frames import SCHEMA
 
@@ -17,7 +16,7 @@ OWNER = {"url": "http://forq", "queue": None}
 def add_batch(spark, archive: str | Path, *events: tuple, table_name: str = "events") -> None:
     """What a batch leaves; the last event is its end."""
     frame = spark.createDataFrame(events, SCHEMA).withColumnsRenamed(_NAMES[table_name]).coalesce(1)
-    table = open_table(spark, archive, table_name)
+    table = ArchiveTable(spark, archive, table_name)
     table.belong_to(arrow_schema(frame.schema), OWNER)
     table.commit(ARCHIVED, table.number(ARCHIVED), events[-1][0], write_files(frame, table, "batch"))
 

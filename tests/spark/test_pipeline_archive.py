@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,8 @@ from deltalake import DeltaTable
 from forq_trio.model.errors import InvalidRequest
 from pyspark_forq.pipelines import archive as archiving
 from pyspark_forq.pipelines.archive import archive, archived
-from pyspark_forq.pipelines.archive_table import ARCHIVED, ArchiveError
+from pyspark_forq.pipelines.archive_table import ARCHIVED, ArchiveError, ArchiveTable
 from pyspark_forq.pipelines.compact import compact
-from pyspark_forq.pipelines.old_archives import open_table
 from spark.archives import OWNER, add_batch, ids, parquet
 from spark.event_frames import SCHEMA, event
 from spark.support import Server, running
@@ -119,7 +117,7 @@ def test_an_archive_belongs_to_a_server_and_queue(spark, server, asked, tmp_path
     archive(spark, tmp_path, **asked)
     with pytest.raises(InvalidRequest, match=r"queue .*, not any queue: use another one"):
         archive(spark, tmp_path, **server.options, tables=["events"])
-    table = open_table(spark, tmp_path, "events")
+    table = ArchiveTable(spark, tmp_path, "events")
     table.commit(ARCHIVED, table.number(ARCHIVED), 10**6, [])
     with pytest.raises(ArchiveError, match="is at 1,000,000, and the server's events end at"):
         archive(spark, tmp_path, **asked)
@@ -154,46 +152,8 @@ def test_the_archive_is_read_by_queue_and_time_with_the_types_of_the_server(spar
 
 def test_a_column_that_is_new_is_null_in_older_files(spark, tmp_path) -> None:
     add_batch(spark, tmp_path, event(1, 0, "produced"))
-    table = open_table(spark, tmp_path, "events")
+    table = ArchiveTable(spark, tmp_path, "events")
     table.belong_to(pa.schema([("id", pa.int64()), ("later", pa.string())]), OWNER)
     add_batch(spark, tmp_path, event(2, 0, "produced"))
     rows = archived(spark, tmp_path, "events").select("id", "later").collect()
     assert sorted(map(tuple, rows)) == [(1, None), (2, None)]
-
-
-def old_layout(archive: Path, source: Path, batch: int, *, committed: bool = True) -> None:
-    """What a batch of the streaming query left, of one queue and day. source: a file of it."""
-    directory = archive / "events" / "date=2026-11-23" / "queue_name=q" / f"batch={batch}"
-    directory.mkdir(parents=True)
-    (directory / "part-0.zstd.parquet").write_bytes(source.read_bytes())
-    checkpoint = archive / "_checkpoints" / "events"
-    for log in ("offsets", *(["commits"] if committed else [])):
-        (checkpoint / log).mkdir(parents=True, exist_ok=True)
-        (checkpoint / log / str(batch)).write_text(f'v1\n{{}}\n{{"after": 0, "until": {10 * batch + 1}}}')
-    (checkpoint / "forq.json").write_text('{"url": "http://forq", "queue": null}')
-
-
-def test_an_archive_of_the_layout_before_becomes_a_table_where_it_is(spark, tmp_path) -> None:
-    for number in (1, 11, 21):
-        add_batch(spark, tmp_path / str(number), event(number, 0, "produced"))
-    files = {path.parts[-5]: path for path in sorted(tmp_path.glob("*/events/*/*/*.parquet"))}
-    old = tmp_path / "old"
-    old_layout(old, files["1"], 0)
-    old_layout(old, files["11"], 1)
-    old_layout(old, files["21"], 2, committed=False)
-    assert archived(spark, old, "events").count() == 2
-    assert ids(old) == [1, 11]
-    table = open_table(spark, old, "events")
-    assert table.number(ARCHIVED) == 11
-    with pytest.raises(InvalidRequest, match="url http://forq, not url http://other"):
-        table.belong_to(pa.schema([]), OWNER | {"url": "http://other"})
-    assert compact(spark, old, before="2026-11-24", keep_hours=0).files_before == 2
-    assert ids(old) == [1, 11]
-
-
-def test_an_old_archive_without_its_checkpoint_is_refused(spark, tmp_path) -> None:
-    file = tmp_path / "file"
-    file.touch()
-    old_layout(tmp_path, file, 0, committed=False)
-    with pytest.raises(ArchiveError, match="bring back the checkpoint"):
-        archived(spark, tmp_path, "events")

@@ -12,9 +12,8 @@ from deltalake import DeltaTable
 
 from pyspark_forq.pipelines import compact as compaction
 from pyspark_forq.pipelines.archive import archived
-from pyspark_forq.pipelines.archive_table import ArchiveError
+from pyspark_forq.pipelines.archive_table import ArchiveError, ArchiveTable
 from pyspark_forq.pipelines.compact import compact
-from pyspark_forq.pipelines.old_archives import open_table
 from spark.archives import add_batch, ids, parquet
 from spark.event_frames import event
 
@@ -61,11 +60,11 @@ def test_open_days_are_left_alone(spark, archive) -> None:
     add_batch(spark, archive, *batch(4, days=1))
     add_batch(spark, archive, *batch(5, days=1))
     assert compact(spark, archive, before=BEFORE).files_before == 3
-    assert len(open_table(spark, archive, "events").files()) == 3
+    assert len(ArchiveTable(spark, archive, "events").files()) == 3
 
 
 def test_a_large_day_has_files_of_a_bounded_size(spark, archive, monkeypatch) -> None:
-    size = sum(file.bytes for file in open_table(spark, archive, "events").files())
+    size = sum(file.bytes for file in ArchiveTable(spark, archive, "events").files())
     monkeypatch.setattr(compaction, "FILE_BYTES", size * 2 // 3)
     before = ids(archive)
     assert compact(spark, archive, before=BEFORE).files_after == 2
