@@ -8,7 +8,7 @@ Rules
   space for them.
 - One that somebody asks for gives back all that is free; one that began by itself goes on to that goal then.
 - It is not stored: after a restart it has to be begun again.
-- A file of an earlier version cannot give pages back: then nothing begins.
+- A file that Forq made cannot give pages back: then nothing begins.
 """
 
 from collections import deque

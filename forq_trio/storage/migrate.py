@@ -1,8 +1,11 @@
 """Schema migrations for every SQL engine: numbered files, applied in order, never changed, never undone.
 
-A file `0007_schedules.sql` is version 7. A database records the migrations that were applied to it with the SHA-256 of
+A file `0027_labels.sql` is version 27. A database records the migrations that were applied to it with the SHA-256 of
 their texts, so that a program refuses a database of another version before it changes anything. The engine executes
 migrations; this module says which ones are missing.
+
+The first file is the baseline: all tables of the first release. Until then there were steps, numbered from 1; the
+baseline has the number of the last one, and names its checksum (`-- same as:`), because both lead to the same tables.
 """
 
 import hashlib
@@ -14,6 +17,7 @@ from typing import NamedTuple
 from forq_trio.model.errors import StorageOpenError
 
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_SAME_AS = re.compile(r"^-- same as: ([0-9a-f]{64})$", re.MULTILINE)
 
 
 class Applied(NamedTuple):
@@ -44,11 +48,20 @@ class Migration(NamedTuple):
         """SHA-256 of the SQL text, in hex."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
+    def is_same_as(self, applied: Applied) -> bool:
+        """Whether a database that has had `applied` has had this one."""
+        return applied.checksum in (self.checksum, *_SAME_AS.findall(self.sql))
+
+
+def version_of(applied: Sequence[Applied]) -> int:
+    """The version of a database that has had these migrations; 0 for none."""
+    return applied[-1].version if applied else 0
+
 
 def load(package: str) -> tuple[Migration, ...]:
     """The migrations in the folder `migrations` of a package, in order.
 
-    Raises ValueError when a file is misnamed or the versions are not 1, 2, 3 …: a mistake in the program.
+    Raises ValueError when a file is misnamed or a version is left out: a mistake in the program.
     """
     found = []
     for file in files(package).joinpath("migrations").iterdir():
@@ -57,26 +70,34 @@ def load(package: str) -> tuple[Migration, ...]:
             raise ValueError(f"{file.name} is not named like a migration")
         found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
     found.sort()
-    if [migration.version for migration in found] != list(range(1, len(found) + 1)):
-        raise ValueError(f"the migrations of {package} are not numbered 1, 2, 3 …")
+    if [migration.version for migration in found] != [found[0].version + n for n in range(len(found))]:
+        raise ValueError(f"the migrations of {package} are not numbered one after the other")
     return tuple(found)
 
 
 def pending(path: str, known: Sequence[Migration], applied: Sequence[Applied]) -> Sequence[Migration]:
     """The known migrations that were not applied to the database at `path`, in order.
 
-    Raises StorageOpenError unless those that were applied are the first of the known ones, unchanged.
+    Raises StorageOpenError unless those that were applied are the first of the known ones, unchanged; what was applied
+    before the baseline is in it.
     """
-    for expected, had in enumerate(applied, start=1):
+    baseline, latest, found = known[0].version, known[-1].version, version_of(applied)
+    if 0 < found < baseline:
+        raise StorageOpenError(
+            f"{path} was written by an unreleased version of forq-trio, at version {found} of its tables; "
+            f"releases begin with {baseline}: have the last unreleased version bring it there, or use another database"
+        )
+    since = [had for had in applied if had.version >= baseline]
+    for expected, had in enumerate(since, start=baseline):
         if had.version != expected:
             raise StorageOpenError(f"{path} has had migration {had.version} but not migration {expected}")
-        if expected > len(known):
+        if expected > latest:
             raise StorageOpenError(
                 f"{path} was written by a newer version of forq-trio: it has had migration {had.version}, "
-                f"this version knows {len(known)}; use the newer version, or another database"
+                f"this version knows {latest}; use the newer version, or another database"
             )
-        if had.checksum != known[expected - 1].checksum:
+        if not known[expected - baseline].is_same_as(had):
             raise StorageOpenError(
                 f"{path} has had a migration {had.version} ({had.name}) that differs from the one known here"
             )
-    return known[len(applied) :]
+    return known[len(since) :]

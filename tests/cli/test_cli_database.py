@@ -16,24 +16,29 @@ from forq_trio.cli import database as commands
 from forq_trio.cli.exits import Exit
 from forq_trio.model import limits
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.migrate import Migration
 from forq_trio.storage.open import open_engine
 from forq_trio.storage.postgres.open import KNOWN as KNOWN_TO_POSTGRES
+from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.migrations import KNOWN
+from forq_trio.storage.sqlite.files.open import open_database
 from support.batches import run
-from support.old_files import make_version_1
 from support.processes import killed_after
 from support.real_server import environment
 from support.rich import fill
+from support.unreleased import make_unreleased_file
 from support.words import send
 
-NOW, PG_NOW = len(KNOWN), len(KNOWN_TO_POSTGRES)
+NOW, PG_NOW = KNOWN[-1].version, KNOWN_TO_POSTGRES[-1].version
 SECRET = "hunter2"
 
 
-def test_a_file_is_brought_up_to_date_once(forq, tmp_path: Path):
+def test_a_file_is_brought_up_to_date_once(forq, tmp_path: Path, monkeypatch):
     path = str(tmp_path / "old.db")
-    make_version_1(path)
-    for said in (f"brought up to date: from version 1 to {NOW}", f"up to date: version {NOW}"):
+    open_database(path, "full").close()
+    later = Migration(NOW + 1, "later", "ALTER TABLE queues ADD COLUMN later")
+    monkeypatch.setattr(migrations, "KNOWN", (*KNOWN, later))
+    for said in (f"brought up to date: from version {NOW} to {NOW + 1}", f"up to date: version {NOW + 1}"):
         done = forq("migrate", "--db", path)
         assert (done.code, done.out, done.err) == (0, f"{path} is {said}\n", "")
 
@@ -96,10 +101,21 @@ def test_a_file_that_is_not_there_is_not_made(forq, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(("migrate", "--db"), Exit.USAGE), (("check", "--db"), Exit.FAILED), (("verify",), Exit.FAILED)],
+)
+def test_a_file_of_an_unreleased_version(forq, tmp_path: Path, command, code):
+    path = str(tmp_path / "old.db")
+    make_unreleased_file(path, NOW - 1)
+    done = forq(*command, path)
+    assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
+    assert f"unreleased version of forq-trio, at version {NOW - 1} of its tables" in done.err
+
+
 def test_a_file_of_a_newer_version(forq, tmp_path: Path):
     path = str(tmp_path / "new.db")
-    make_version_1(path)
-    assert forq("migrate", "--db", path).code == 0
+    open_database(path, "full").close()
     with closing(apsw.Connection(path)) as connection:
         connection.execute("INSERT INTO migrations VALUES (?, 'later', 'x', 0)", [NOW + 1])
     done = forq("migrate", "--db", path)
@@ -136,7 +152,7 @@ def test_how_far_a_move_is_stands_on_stderr(forq, database, tmp_path: Path, monk
     with closing(open_engine(f"sqlite:///{path}", EngineSettings(), "normal")) as engine:
         fill(engine)
     done = forq("move", "--from", f"sqlite:{path}", "--to", database)
-    assert "forq: copying messages: 38 rows\nforq: copying queues: 1 row\n" in done.err
+    assert "forq: copying messages: 38 rows\nforq: copying message_keys: 3 rows\n" in done.err
     assert "forq: comparing messages: 30 rows\n" in done.err
     shown = forq("move", "--to", f"sqlite:{tmp_path / 'b.db'}", "--from", database, terminal=True)
     assert (shown.code, "forq:" in shown.err) == (0, False)

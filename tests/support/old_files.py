@@ -1,12 +1,9 @@
-"""Database files as Forq itself and our first release leave them, built by hand."""
+"""Database files as Forq itself leaves them, built by hand."""
 
 import os
 import random
-from contextlib import closing
 
 import apsw
-
-from forq_trio.storage.sqlite.files import migrations
 
 FORQ_SCHEMA = """
 CREATE TABLE messages
@@ -36,24 +33,6 @@ FORQ_COLUMNS = (
 )
 LONG_AGO_MS = 1_700_000_000_000
 FAR_AHEAD_MS = 4_000_000_000_000
-
-_VERSION_1 = """
-INSERT INTO messages (seq, id, queue, is_dlq, status, attempts, process_after, processing_started_at, failure_reason,
-                      received_at, updated_at, expires_after, priority, position, lease_until, receipt, dedup_id,
-                      max_attempts, source_queue, last_error, content)
-VALUES
-    (3, 'ready', 'q', 0, 0, 2, 1, NULL, NULL, 1, 2, 9000000000000, 7, 3, NULL, 5, NULL, 4, NULL, 'broke', 'größe'),
-    (5, 'leased', 'q', 0, 1, 1, 1, 2, NULL, 1, 2, 9000000000000, 100, 5, 9000000000000, 77, 'once', NULL, NULL, NULL,
-     'x'),
-    (6, 'later', 'q', 0, 3, 0, 9000000000000, NULL, NULL, 1, 2, 9000000000001, 100, 6, NULL, NULL, NULL, NULL, NULL,
-     NULL, ''),
-    (8, 'dead', 'q-dlq', 1, 0, 0, 1, NULL, 'message_expired', 1, 2, 9000000000000, 100, 8, NULL, NULL, NULL, NULL, 'q',
-     NULL, 'four'),
-    (40, 'gone', 'q', 0, 0, 0, 1, NULL, NULL, 1, 2, 3, 100, 40, NULL, NULL, NULL, NULL, NULL, NULL, 'gone');
-DELETE FROM messages WHERE id = 'gone';
-INSERT INTO queue_counts VALUES ('q', 1, 1, 0, 1, 2), ('q-dlq', 1, 0, 0, 0, 2), ('empty', 0, 0, 0, 0, 2);
-INSERT INTO dedup VALUES ('q', 'once', 'leased', 5, 9000000000000);
-"""
 
 Row = tuple[object, ...]
 
@@ -116,12 +95,3 @@ def make_forq_file(
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.close()
     assert (os.path.exists(path + "-wal") and os.path.getsize(path + "-wal") > 0) == log
-
-
-def make_version_1(path: str) -> None:
-    """A file of the first release: messages in every state, and one that had the highest number and is gone."""
-    with closing(apsw.Connection(path)) as connection:
-        connection.pragma("journal_mode", "WAL")
-        with migrations.immediate(connection):
-            migrations.apply(connection, migrations.KNOWN[:1])
-        connection.execute(_VERSION_1)

@@ -29,7 +29,7 @@ class Notice(NamedTuple):
 def read_notice(text: str) -> Notice:
     """A notice as it was sent, by whatever version of this program, or by any role of the database."""
     sender, *woken = text.split(" ")
-    process, _, version = sender.partition(":")  # earlier versions, and `forq.send`, tell no version
+    process, _, version = sender.partition(":")  # `forq.send` tells no version
     number = int(version) if version.isascii() and version.isdigit() and len(version) < 20 else 0
     return Notice(process, number, frozenset(woken))
 

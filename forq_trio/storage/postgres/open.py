@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from forq_trio.model.database_urls import split_pooled
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
-from forq_trio.storage.migrate import Applied, Migrated, load, pending
+from forq_trio.storage.migrate import Applied, Migrated, load, pending, version_of
 from forq_trio.storage.move import MARK, half_filled_by_move
 from forq_trio.storage.postgres.connecting import CONNECT_SECONDS
 from forq_trio.storage.postgres.connection import PgConnection
@@ -145,7 +145,7 @@ def migrate(url: str) -> Migrated:
     address = DatabaseAddress(url)
     connection, before = _open_writer(address)
     connection.close()
-    return Migrated(address.name, before, len(KNOWN))
+    return Migrated(address.name, before, KNOWN[-1].version)
 
 
 def _open_writer(address: DatabaseAddress, *, half_filled: bool = False) -> tuple[PgConnection, int]:
@@ -183,7 +183,7 @@ def _migrate(connection: PgConnection, name: str) -> int:
     """
     had = _applied(connection, name) if connection.query("tables") else []
     if had and not pending(name, KNOWN, had):
-        return len(had)
+        return version_of(had)
     ends_at = monotonic() + MIGRATION_WAIT_SECONDS_MAX
     while True:
         try:
@@ -203,10 +203,11 @@ def _migrate_once(connection: PgConnection, name: str) -> int:
     """Raises DatabaseFailed with LOCK_TIMEOUT where somebody holds what it needs."""
     connection.send("begin")
     connection.query("take_time")
-    tables = connection.query("tables")
-    connection.query("migration_gate" if ("migrations",) in tables else "first_migration_gate")
-    if ("gate",) in tables:
+    if ("migrations",) in connection.query("tables"):
+        connection.query("migration_gate")
         connection.query("gate")
+    else:
+        connection.query("first_migration_gate")
     had = _applied(connection, name) if connection.query("tables") else []
     missing = pending(name, KNOWN, had)
     if missing and not had:
@@ -218,20 +219,20 @@ def _migrate_once(connection: PgConnection, name: str) -> int:
         connection.query("record", migration.version, migration.name, migration.checksum)
     connection.query("commit")
     connection.query("flush")
-    return len(had)
+    return version_of(had)
 
 
 def refusal(connection: PgConnection, error: DatabaseFailed) -> StorageUnavailable:
     """The error for callers when nothing was changed: it says so where a newer version has changed the tables."""
     if error.sqlstate[:2] in _OF_THE_SCHEMA:
         try:
-            version = max((row[0] for row in connection.query("applied")), default=0)
+            version = version_of([Applied(*row) for row in connection.query("applied")])
         except (DatabaseFailed, StatementFailed):
             return unavailable(error)
-        if version > len(KNOWN):
+        if version > KNOWN[-1].version:
             return Outdated(
                 f"a newer version of forq-trio has brought the database to version {version} of its tables, which this"
-                f" one, of version {len(KNOWN)}, must not write: start the newer one"
+                f" one, of version {KNOWN[-1].version}, must not write: start the newer one"
             )
     return unavailable(error)
 

@@ -15,15 +15,24 @@ import pytest
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.migrate import Migration
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.check import check_file
 from reliability.disk.faulty import Fault, FaultyDisk, Kind
 from support import old_files
+from support.batches import run
 from support.effort import count
+from support.words import send
 
 pytestmark = pytest.mark.tier2
 
 MESSAGES = 60
+LATER = Migration(
+    migrations.KNOWN[-1].version + 1,
+    "later",
+    "ALTER TABLE messages ADD COLUMN later; UPDATE messages SET later = seq; CREATE INDEX by_later ON messages (later)",
+)
 STRIDE = count("upgrade_fault_stride")
 
 
@@ -35,8 +44,10 @@ def make_file_of_forq_with_a_log(path: str, rng: random.Random) -> None:
     old_files.make_forq_file(path, old_files.forq_rows(rng, MESSAGES), log=True)
 
 
-def make_file_of_version_1(path: str, _: random.Random) -> None:
-    old_files.make_version_1(path)
+def make_file_of_ours(path: str, rng: random.Random) -> None:
+    """At the version of the first release."""
+    with closing(SqliteEngine(path, EngineSettings())) as engine:
+        run(engine, *(send(rng.choice(("", "grüße 🎃", "x" * 5_000))) for _ in range(MESSAGES)))
 
 
 def start(place: Path) -> None:
@@ -93,11 +104,13 @@ class Upgrade:
 
 
 @pytest.fixture
-def upgrade(quick_path, rng, request) -> Iterator[Upgrade]:
+def upgrade(quick_path, rng, request, monkeypatch) -> Iterator[Upgrade]:
+    """To a version with one more migration, which writes every message."""
     make = getattr(request, "param", make_file_of_forq)
     old = quick_path / "old"
     old.mkdir()
     make(str(old / "forq.db"), rng)
+    monkeypatch.setattr(migrations, "KNOWN", (*migrations.KNOWN, LATER))
     with FaultyDisk().in_use() as disk:
         yield Upgrade(disk, old)
 
@@ -110,7 +123,7 @@ def faults(operations: int, first: int) -> Iterator[Fault]:
 
 
 @pytest.mark.parametrize(
-    "upgrade", [make_file_of_forq, make_file_of_forq_with_a_log, make_file_of_version_1], indirect=True
+    "upgrade", [make_file_of_forq, make_file_of_forq_with_a_log, make_file_of_ours], indirect=True
 )
 def test_an_upgrade_that_fails_leaves_every_message(upgrade, rng) -> None:
     to_try = list(faults(len(upgrade.operations), rng.randrange(1, STRIDE + 1)))

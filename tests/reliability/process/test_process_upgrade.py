@@ -46,7 +46,7 @@ def newer(tmp_path) -> Callable[[str], dict[str, str]]:
             Path(forq_trio.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
         )
         postgres = package / "storage/postgres"
-        number = len(list((postgres / "migrations").glob("*.sql"))) + 1
+        number = max(int(file.name[:4]) for file in (postgres / "migrations").glob("*.sql")) + 1
         (postgres / f"migrations/{number:04}_later.sql").write_text(script, encoding="utf-8")
         changed(postgres / "shipped.py", r"^(    return _encode\(\(tx)", r"    changes['later'] = 1\n\1")
         if script == FENCES:

@@ -38,7 +38,8 @@ def filled(database):
 def test_a_sound_file_of_a_running_server(path, filled) -> None:
     report = check_file(path)
     assert report.ok
-    assert (report.problems, report.messages, report.queues, report.schema_version) == ([], 5, 2, len(KNOWN))
+    assert (report.problems, report.messages, report.queues) == ([], 5, 2)
+    assert report.schema_version == KNOWN[-1].version
 
 
 @pytest.mark.parametrize(

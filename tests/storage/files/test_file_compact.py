@@ -33,7 +33,7 @@ def fill(connection: apsw.Connection) -> None:
 
 @pytest.fixture
 def old_file(path: str) -> str:
-    """A file of an earlier version, which cannot give free pages back."""
+    """A file that cannot give free pages back, as one that Forq made."""
     open_database(path, "full").close()
     with closing(apsw.Connection(path)) as connection:
         connection.pragma("journal_mode", "DELETE")

@@ -1,27 +1,56 @@
 """Migrations are ordered, checksummed and forward-only; a file that had others is refused."""
 
-from hashlib import sha256
+from contextlib import closing
 
 import apsw
 import pytest
 
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.migrate import Applied, Migration, load, pending
+from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import migrations
+from forq_trio.storage.sqlite.files.check import backup_file, check_file, verify_backup
 from forq_trio.storage.sqlite.files.open import open_database
+from forq_trio.storage.sqlite.files.restore import restore_file
+from support.batches import do
+from support.words import send
 
-RELEASED, DIGEST = 20, "db7da28df772776bf7329a6065325d22471d211af74353fc3e64765573fffdfb"
-"""How many migrations databases have had that are in use, and the SHA-256 of their checksums: they never change."""
-KNOWN = (Migration(1, "one", "SELECT 1"), Migration(2, "two", "SELECT 2"))
-ONE, TWO = (Applied(migration.version, migration.name, migration.checksum) for migration in KNOWN)
+NEVER_CHANGED = {
+    "sqlite": {23: "e210179cbbbdce24b8d65938ef2636c17b0a70a00341b2a63ef463d1a5bdf4f4"},
+    "postgres": {11: "ae51096b9a8c84ce43f65e1ab35d26795aef53176ad41cc8f597476398b3854f"},
+}
+"""The checksums of the migrations that databases have had; a later one is added with its release."""
+SAME = "a" * 64
+KNOWN = (
+    Migration(3, "baseline", f"SELECT 3\n-- same as: {SAME}\n;"),
+    Migration(4, "four", "SELECT 4"),
+    Migration(5, "five", "SELECT 5"),
+)
+THREE, FOUR, FIVE = (Applied(migration.version, migration.name, migration.checksum) for migration in KNOWN)
+STEPS = [Applied(1, "one", "1"), Applied(2, "two", "2"), Applied(3, "three", SAME)]
+"""Of development, before there was a baseline."""
 
 
-def test_what_databases_have_had_is_as_it_was() -> None:
-    checksums = "".join(migration.checksum for migration in migrations.KNOWN[:RELEASED])
-    assert sha256(checksums.encode()).hexdigest() == DIGEST
+@pytest.mark.parametrize("engine", NEVER_CHANGED)
+def test_what_databases_have_had_is_as_it_was(engine) -> None:
+    never_changed = NEVER_CHANGED[engine]
+    known = load(f"forq_trio.storage.{engine}")
+    assert {each.version: each.checksum for each in known if each.version in never_changed} == never_changed
+    assert known[0].version in never_changed
 
 
-@pytest.mark.parametrize(("applied", "due"), [([], KNOWN), ([ONE], KNOWN[1:]), ([ONE, TWO], ())])
+@pytest.mark.parametrize(
+    ("applied", "due"),
+    [
+        ([], KNOWN),
+        ([THREE], KNOWN[1:]),
+        ([THREE, FOUR], KNOWN[2:]),
+        ([THREE, FOUR, FIVE], ()),
+        (STEPS, KNOWN[1:]),
+        ([*STEPS, FOUR, FIVE], ()),
+    ],
+)
 def test_what_is_missing_is_due_in_order(applied, due) -> None:
     assert pending("forq.db", KNOWN, applied) == due
 
@@ -29,9 +58,14 @@ def test_what_is_missing_is_due_in_order(applied, due) -> None:
 @pytest.mark.parametrize(
     ("applied", "complaint"),
     [
-        ([TWO], "forq.db has had migration 2 but not migration 1"),
-        ([ONE, TWO, Applied(3, "new", "")], "forq.db was written by a newer version of forq-trio"),
-        ([ONE._replace(checksum="0")], "forq.db has had a migration 1 .one. that differs"),
+        ([FOUR], "forq.db has had migration 4 but not migration 3"),
+        ([*STEPS[:2], FOUR], "forq.db has had migration 4 but not migration 3"),
+        ([THREE, FIVE], "forq.db has had migration 5 but not migration 4"),
+        ([THREE, FOUR, FIVE, Applied(6, "new", "")], "forq.db was written by a newer version of forq-trio"),
+        ([THREE._replace(checksum="0")], "forq.db has had a migration 3 .baseline. that differs"),
+        ([THREE, FOUR._replace(checksum=SAME)], "forq.db has had a migration 4 .four. that differs"),
+        (STEPS[:1], "forq.db was written by an unreleased version .* version 1 .* releases begin with 3: "),
+        (STEPS[:2], "forq.db was written by an unreleased version .* version 2 .* releases begin with 3: "),
     ],
 )
 def test_another_history_is_refused(applied, complaint) -> None:
@@ -43,7 +77,7 @@ def test_another_history_is_refused(applied, complaint) -> None:
     ("names", "complaint"),
     [
         (["1_one.sql"], "not named like a migration"),
-        (["0001_one.sql", "0003_three.sql"], "not numbered 1, 2, 3"),
+        (["0001_one.sql", "0003_three.sql"], "not numbered one after the other"),
     ],
 )
 def test_files_that_are_not_a_sequence_are_refused(tmp_path, monkeypatch, names, complaint) -> None:
@@ -58,11 +92,13 @@ def test_files_that_are_not_a_sequence_are_refused(tmp_path, monkeypatch, names,
 def test_a_new_file_is_marked_and_a_second_start_changes_nothing(path, read) -> None:
     open_database(path, "full").close()
     first = read(path, "SELECT * FROM migrations")
-    assert [row[0] for row in first] == [migration.version for migration in migrations.KNOWN]
+    assert [row[:3] for row in first] == [
+        (each.version, each.name, each.checksum) for each in migrations.KNOWN
+    ]
     open_database(path, "full").close()
     assert read(path, "SELECT * FROM migrations") == first
     assert read(path, "PRAGMA application_id") == [(migrations.APPLICATION_ID,)]
-    assert read(path, "PRAGMA user_version") == [(len(first),)]
+    assert read(path, "PRAGMA user_version") == [(migrations.KNOWN[-1].version,)]
 
 
 def test_a_migration_that_fails_leaves_nothing(path) -> None:
@@ -79,8 +115,8 @@ def test_a_migration_that_fails_leaves_nothing(path) -> None:
     ("change", "complaint"),
     [
         ("UPDATE migrations SET checksum = 'changed'", "differs from the one known here"),
-        ("DELETE FROM migrations WHERE version = 1", "has had migration 2 but not migration 1"),
-        ("INSERT INTO migrations VALUES (99, 'later', '', 0)", "migration 99 but not|newer version"),
+        ("INSERT INTO migrations VALUES (99, 'later', '', 0)", "has had migration 99 but not migration 24"),
+        ("INSERT INTO migrations VALUES (24, 'later', '', 0)", "newer version of forq-trio"),
         ("DROP TABLE queue_counts", "tables of forq-trio are missing"),
     ],
 )
@@ -93,3 +129,33 @@ def test_a_file_with_another_history_is_left_untouched(path, fingerprint, change
     with pytest.raises(StorageOpenError, match=complaint):
         open_database(path, "full")
     assert fingerprint() == before
+
+
+def test_a_file_and_a_backup_of_an_earlier_version_are_sound_and_restored(
+    path, tmp_path, monkeypatch
+) -> None:
+    """An operator upgrades, and then needs the backup of the night before."""
+    backup, restored = (str(tmp_path / name) for name in ("backup.db", "restored.db"))
+    with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
+        do(engine, send("before"))
+    later = Migration(migrations.KNOWN[-1].version + 1, "later", "DELETE FROM queues")
+    monkeypatch.setattr(migrations, "KNOWN", (*migrations.KNOWN, later))
+    backup_file(path, backup)
+    for report in (check_file(path), verify_backup(backup)):
+        assert (report.problems, report.messages, report.schema_version) == ([], 1, later.version - 1)
+        assert report.is_older
+    restore_file(backup, restored)
+    with closing(SqliteEngine(restored, EngineSettings(), "normal")) as engine:
+        assert do(engine, send("new")).sequence == 2
+    report = check_file(restored)
+    assert (report.problems, report.messages, report.schema_version) == ([], 2, later.version)
+    assert not report.is_older
+
+
+def test_a_file_of_a_newer_version_is_not_called_damaged(path) -> None:
+    open_database(path, "full").close()
+    newer = Migration(migrations.KNOWN[-1].version + 1, "later", "SELECT 1")
+    with closing(apsw.Connection(path)) as connection, migrations.immediate(connection):
+        migrations.apply(connection, [newer])
+    with pytest.raises(StorageOpenError, match="newer version of forq-trio"):
+        check_file(path)

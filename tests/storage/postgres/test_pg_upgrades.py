@@ -51,7 +51,9 @@ def newer(database, monkeypatch) -> Callable[[str], None]:
     """Brings the database up to date as a newer version would that has these migrations, too."""
 
     def migrated(*scripts: str) -> None:
-        more = [Migration(len(module.KNOWN) + n, "later", each) for n, each in enumerate(scripts, start=1)]
+        more = [
+            Migration(module.KNOWN[-1].version + n, "later", each) for n, each in enumerate(scripts, start=1)
+        ]
         with monkeypatch.context() as patched:
             patched.setattr(module, "KNOWN", (*module.KNOWN, *more))
             migrate(database)
@@ -115,12 +117,12 @@ def test_a_setting_of_a_newer_version_is_not_ignored(open_one: Open, database) -
         assert "a newer version" in str(refused.value)
 
 
-@pytest.mark.parametrize("version", [0, 1])
-def test_of_processes_that_start_at_once_one_migrates(database, monkeypatch, version: int) -> None:
-    if version:
-        with monkeypatch.context() as patched:
-            patched.setattr(module, "KNOWN", module.KNOWN[:version])
-            migrate(database)
+@pytest.mark.parametrize("is_new", [True, False])
+def test_of_processes_that_start_at_once_one_migrates(database, monkeypatch, *, is_new: bool) -> None:
+    if not is_new:
+        migrate(database)
+    later = Migration(module.KNOWN[-1].version + 1, "later", "CREATE TABLE later ()")
+    monkeypatch.setattr(module, "KNOWN", (*module.KNOWN, later))
     ready = threading.Barrier(4)
 
     def start(number: int) -> str:

@@ -215,6 +215,7 @@ def crash(engine: SqliteEngine) -> None:
         ("INSERT INTO queues VALUES ('q', '[]', 1)", "the settings of queue q cannot be read"),
         ("UPDATE queue_counts SET ready = 'x'", "the counts of queue q cannot be read"),
         ("INSERT INTO tokens VALUES ('t', '', 'none', '*', 1, 1, 1)", "the access token t cannot be read"),
+        ("INSERT INTO redrives (id, task) VALUES ('b', 'no JSON')", "the redrive b cannot be read"),
     ],
 )
 def test_a_row_about_a_queue_that_cannot_be_read_refuses_the_file(tmp_path, damage: str, what: str) -> None:

@@ -1,7 +1,7 @@
 """Rewrites a database without free pages: for the command line, while no server has it open.
 
-A file of an earlier version, or of Forq, cannot give free pages back, and SQLite cannot change that in place. What is
-written here can: from then on the server does it beside its work (operations/compaction.py).
+A file that Forq made cannot give free pages back, and SQLite cannot change that in place. What is written here can:
+from then on the server does it beside its work (operations/compaction.py).
 
 The new file is written beside the old one, checked and synced, and takes its name in one step of the file system, when
 nothing but the old file is left under the names that SQLite looks for. So if this is interrupted at any point, the name

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import apsw
 
-from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.storage.migrate import Applied, Migration, load, pending
+from forq_trio.storage.migrate import Applied, Migration, load, pending, version_of
 from forq_trio.storage.relational import statements as sql
 
 APPLICATION_ID = int.from_bytes(b"forq")
@@ -29,24 +27,17 @@ def migrate(connection: apsw.Connection, path: str) -> int:
     for migration in pending(path, KNOWN, had):
         with immediate(connection):
             apply(connection, [migration])
-    return len(had)
+    return version_of(had)
 
 
 def apply(connection: apsw.Connection, migrations: Sequence[Migration]) -> None:
     """Execute migrations and record them, inside the transaction that is open."""
-    connection.create_scalar_function("fingerprint_key", _fingerprint_key, 1)
     for migration in migrations:
         connection.execute(_SQL["create"])
         connection.execute(migration.sql)
         connection.execute(_SQL["record"], (migration.version, migration.name, migration.checksum))
         connection.pragma("user_version", migration.version)
     connection.pragma("application_id", APPLICATION_ID)
-
-
-def _fingerprint_key(*errors: Any) -> int | None:
-    """For the migrations: of one error; a damaged one has none."""
-    (error,) = errors
-    return fingerprint_key(error) if isinstance(error, str) else None
 
 
 @contextmanager

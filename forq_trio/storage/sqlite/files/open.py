@@ -127,7 +127,7 @@ def migrate_file(path: str) -> Migrated:
     check_exists(path)
     database = open_database(path, "full")
     database.close()
-    return Migrated(path, database.version_found, len(migrations.KNOWN))
+    return Migrated(path, database.version_found, migrations.KNOWN[-1].version)
 
 
 def check_exists(path: str) -> None:
