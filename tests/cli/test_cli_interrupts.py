@@ -16,6 +16,7 @@ from forq_trio.cli.interrupts import Interrupts
 from support.effort import count
 from support.proxy import CUT_OFF, LOST, Answer, Proxy
 from support.real_server import environment
+from support.redrives import many_dead_letters
 
 from .conftest import Forq
 from .test_cli_processes import command
@@ -158,9 +159,8 @@ def test_one_message(connected: Forq, client: ForqClient, proxy: Proxy, press: P
 
 @pytest.fixture
 def dead(client: ForqClient, queue: str) -> str:
-    """A queue with two dead letters."""
-    client.produce_many(queue, [NewMessage(content, max_attempts=1) for content in "ab"])
-    client.nack(queue, [delivery.receipt for delivery in client.receive(queue, max_messages=2)])
+    """A queue with dead letters enough for a redrive that goes on."""
+    many_dead_letters(client, queue)
     return f"{queue}-dlq"
 
 

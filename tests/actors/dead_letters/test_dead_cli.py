@@ -13,6 +13,7 @@ from cli.conftest import Forq
 from forq_trio import DeadLetterFilter, ForqClient
 from support.in_process import in_process_server
 from support.real_server import SECRET, environment
+from support.redrives import MANY, many_dead_letters
 
 DEAD = "orders-dlq"
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -150,7 +151,7 @@ def test_delete_all_that_match(forq: Forq, client: ForqClient) -> None:
 
 
 def test_a_redrive_is_paused_resumed_cancelled_and_dismissed(forq: Forq, client: ForqClient) -> None:
-    fail(client, "a", "b", "c")
+    many_dead_letters(client, "orders")
     task = client.start_redrive(DEAD, rate_per_second=1)
     for option, state in [("--pause", "paused"), ("--resume", "running"), ("--cancel", "cancelled")]:
         changed = forq("dead", "redrives", DEAD, option, task.id, "--json")
@@ -178,17 +179,17 @@ def test_redrives_that_make_no_sense(forq: Forq) -> None:
 
 
 def test_cancel(forq: Forq, client: ForqClient) -> None:
-    fail(client, "a", "b", "c")
+    many_dead_letters(client, "orders")
     task = client.start_redrive(DEAD, DeadLetterFilter(), rate_per_second=1)
     cancelled = json.loads(forq("dead", "redrives", DEAD, "--cancel", task.id, "--json").out)
     assert cancelled["state"] == "cancelled"
-    assert client.queue_stats("orders").ready == client.redrive_info(DEAD, task.id).moved < 3
+    assert client.queue_stats("orders").ready == client.redrive_info(DEAD, task.id).moved < MANY
     assert forq("dead", "redrives", DEAD, "--cancel", UNKNOWN).code == 5
 
 
 @pytest.mark.process
 def test_ctrl_c_cancels(forq: Forq, client: ForqClient, url: str) -> None:
-    fail(client, *"abcdefghij")
+    many_dead_letters(client, "orders")
     command = [sys.executable, "-m", "forq_trio.cli", "dead", "redrive", DEAD, "--all", "--rate", "1"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment(FORQ_URL=url), stdout=pipe, text=True) as process:
