@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 
 import psycopg
@@ -13,10 +14,9 @@ from forq_trio import Broker, open_broker, pgq
 from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.rows import Rows
 from pgq.theirs import Theirs
+from support.processes import WAIT_SECONDS_MAX
 
 NUMBERS = count(1)
-WOKEN_SECONDS = 4
-"""From the message on; less than the interval after which a receiver looks by itself."""
 REPLACED = ("%", "%", "s", "(", ")", "{", "}", "\\", "$", "1", '"', "'", ":", "?", "/", " ", "ß")
 """What a name may have that statements, formats, patterns, URLs and shells replace."""
 
@@ -30,15 +30,23 @@ def locked(url: str, table: str) -> Iterator[None]:
         connection.rollback()
 
 
-async def until_listening(theirs: Theirs) -> None:
-    """Until a connection of this database listens, and has looked once."""
-    query = "SELECT count(*) AS n FROM pg_stat_activity WHERE query = 'LISTEN forq_pgq' AND state = 'idle'"
-    with trio.fail_after(10):
-        while True:
-            ((n,),) = theirs.connection.execute(query).fetchall()
-            if n:
-                return
+LOCKED = """
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1718579825 AND mode = 'ShareLock'
+    AND objid = (64 + (hashtext(%s) & 63))::oid
+"""
+
+
+async def until_awaited(connection: psycopg.Connection, table: str, processes: int = 1) -> None:
+    """Until so many processes have the trigger of the table tell of new messages, because somebody waits there."""
+    with trio.fail_after(WAIT_SECONDS_MAX):
+        while connection.execute(LOCKED, [table]).fetchone() != (processes,):
             await trio.lowlevel.checkpoint()
+
+
+@pytest.fixture
+def only_told(monkeypatch) -> None:
+    """Who waits does not look by itself before the test is over: a message comes because it was told of."""
+    monkeypatch.setattr("forq_trio.pgq.tables.TableOptions", partial(TableOptions, polling_seconds=3_600.0))
 
 
 @pytest.fixture(scope="session")

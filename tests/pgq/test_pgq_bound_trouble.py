@@ -16,13 +16,14 @@ from forq_trio.model.errors import ForqError, OutcomeUnknown, Overloaded, Storag
 from forq_trio.pgq.connections import PgqConnections
 from forq_trio.pgq.errors import TableBusy
 from pgq.conftest import NUMBERS, locked
+from support.processes import WAIT_SECONDS_MAX
 
 WAITING = """SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forq pgq' AND wait_event_type = 'Lock'
     AND datname = current_database()"""
 
 
 async def until_waiting(connection: psycopg.Connection, number: int) -> None:
-    with trio.fail_after(20):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         while connection.execute(WAITING).fetchone() < (number,):
             await trio.lowlevel.checkpoint()
 
@@ -140,7 +141,7 @@ async def test_slow_tables_have_connections_of_their_own(pgq_url, monkeypatch) -
 async def test_calls_that_become_slow_leave_their_places_to_other_tables(pgq_url, kind) -> None:
     connections = PgqConnections(pgq_url, 2)
     held = Held(limits.PGQ_LATE_CONNECTIONS_MAX)
-    with trio.fail_after(20):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         async with trio.open_nursery() as nursery:
             for number in range(limits.PGQ_LATE_CONNECTIONS_MAX):
                 nursery.start_soon(partial(connections.run, f"held{number // 2}", held, kind=kind))
@@ -160,7 +161,7 @@ async def test_however_many_calls_become_slow_connections_are_bounded(pgq_url, m
     connections = PgqConnections(pgq_url, 1)
     bound = limits.PGQ_CONNECTIONS_MAX + limits.PGQ_LATE_CONNECTIONS_MAX
     held = Held(bound)
-    with trio.fail_after(20):
+    with trio.fail_after(WAIT_SECONDS_MAX):
         async with trio.open_nursery() as nursery:
             for number in range(bound + more):
                 nursery.start_soon(connections.run, f"held{number}", held)
@@ -252,15 +253,16 @@ async def test_a_database_that_does_not_answer_holds_up_no_call_for_good(
     broker, queue, connection, monkeypatch
 ) -> None:
     """Its machine answers packets, but no statement: no time-out of the database ends that."""
-    monkeypatch.setattr(limits, "PGQ_ANSWER_SECONDS_MAX", 0.3)
     await broker.produce(queue, "{}")
     ours = "SELECT pid FROM pg_stat_activity WHERE application_name = 'forq pgq' AND datname = current_database()"
     pids = [pid for (pid,) in connection.execute(ours)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
-        with pytest.raises(OutcomeUnknown, match="does not answer"):
-            await broker.produce(queue, "{}")
+        with monkeypatch.context() as impatient:
+            impatient.setattr(limits, "PGQ_ANSWER_SECONDS_MAX", 0.3)
+            with pytest.raises(OutcomeUnknown, match="does not answer"):
+                await broker.produce(queue, "{}")
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)

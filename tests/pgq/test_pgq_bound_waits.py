@@ -4,10 +4,15 @@ import trio
 import trio.testing
 
 from forq_trio.system import open_broker
-from pgq.conftest import NUMBERS, WOKEN_SECONDS, until_listening
+from pgq.conftest import NUMBERS, until_awaited
+from support.processes import WAIT_SECONDS_MAX
+
+WAIT_MS = 30_000
+STOP_SECONDS_MAX = 25.0
+"""Before a receive of WAIT_MS ends by itself."""
 
 
-async def test_a_waiting_receiver_is_woken_by_either_side(broker, queue, theirs) -> None:
+async def test_a_waiting_receiver_is_woken_by_either_side(only_told, broker, queue, table, theirs) -> None:
     for send in (
         lambda: broker.produce(queue, "{}"),
         lambda: trio.to_thread.run_sync(theirs.publish, {}, {}),
@@ -15,41 +20,40 @@ async def test_a_waiting_receiver_is_woken_by_either_side(broker, queue, theirs)
         found = []
 
         async def receive(found=found) -> None:
-            found += await broker.receive(queue, wait_ms=30_000)
+            with trio.fail_after(WAIT_SECONDS_MAX):
+                found += await broker.receive(queue, wait_ms=WAIT_MS)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(receive)
-            await until_listening(theirs)
+            await until_awaited(theirs.connection, table)
             await send()
-            nursery.cancel_scope.deadline = trio.current_time() + WOKEN_SECONDS
-        assert len(found) == 1
         await broker.ack(queue, found)
 
 
-async def test_each_message_wakes_one_receiver(broker, queue, theirs) -> None:
+async def test_each_message_wakes_one_receiver(only_told, broker, queue, table, theirs) -> None:
     found: list[str] = []
 
     async def receive() -> None:
-        found.extend(each.id for each in await broker.receive(queue, wait_ms=30_000))
+        with trio.fail_after(WAIT_SECONDS_MAX):
+            found.extend(each.id for each in await broker.receive(queue, wait_ms=WAIT_MS))
 
     async with trio.open_nursery() as nursery:
         for _ in range(8):
             nursery.start_soon(receive)
-        await until_listening(theirs)
+        await until_awaited(theirs.connection, table)
         ids = [theirs.publish({}, {}) for _ in range(8)]
-        nursery.cancel_scope.deadline = trio.current_time() + WOKEN_SECONDS
     assert sorted(found) == sorted(map(str, ids))
 
 
 async def test_a_receiver_that_leaves_takes_nothing(broker, queue, rows) -> None:
     with trio.move_on_after(0.05):
-        await broker.receive(queue, wait_ms=30_000)
+        await broker.receive(queue, wait_ms=WAIT_MS)
     rows.add({})
     (delivery,) = await broker.receive(queue, wait_ms=0)
     assert delivery.attempts == 1
     broker.undeliver(queue, [delivery.receipt])
-    with trio.fail_after(5):
-        (again,) = await broker.receive(queue, wait_ms=30_000)
+    with trio.fail_after(WAIT_SECONDS_MAX):
+        (again,) = await broker.receive(queue, wait_ms=WAIT_MS)
     assert again.attempts == 1
 
 
@@ -61,10 +65,10 @@ async def test_waiting_receivers_are_answered_when_the_server_stops(pgq_url, tab
             found = []
 
             async def receive() -> None:
-                found.append(await broker.receive(queue, wait_ms=30_000))
+                found.append(await broker.receive(queue, wait_ms=WAIT_MS))
 
             nursery.start_soon(receive)
             await trio.testing.wait_all_tasks_blocked(0.05)
             broker._writer.drain_receivers()
-            nursery.cancel_scope.deadline = trio.current_time() + 5
+            nursery.cancel_scope.deadline = trio.current_time() + STOP_SECONDS_MAX
     assert found == [[]]

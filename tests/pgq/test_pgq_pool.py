@@ -11,10 +11,11 @@ import trio.testing
 from forq_trio import ForqError, open_broker, pgq
 from forq_trio.pgq.connections import connect, connected
 from forq_trio.pgq.tables import TableOptions, Tables
-from pgq.conftest import NUMBERS, WOKEN_SECONDS, locked, until_listening
+from pgq.conftest import NUMBERS, locked, until_awaited
 from pgq.rows import Rows
 from pgq.theirs import Theirs
 from support.pgbouncer import through
+from support.processes import WAIT_SECONDS_MAX
 
 LEFT = """SELECT current_setting('statement_timeout'), current_setting('lock_timeout'),
     (SELECT count(*) FROM pg_listening_channels())"""
@@ -71,19 +72,21 @@ async def test_a_pool_that_passes_process_numbers_on_is_told_by_the_url(pgq_url,
         assert (await tables.ack(table, [delivery.receipt]))[0].ok
 
 
-async def test_a_bound_queue_listens_beside_the_pool(pooled, pgq_url, table, theirs: Theirs) -> None:
+async def test_a_bound_queue_listens_beside_the_pool(
+    only_told, pooled, pgq_url, table, theirs: Theirs
+) -> None:
     async with open_broker(pooled, listen_url=pgq_url) as broker:
         queue = f"bound{next(NUMBERS)}"
         await broker.bind(queue, table)
         found = []
 
         async def receive() -> None:
-            found.extend(await broker.receive(queue, wait_ms=30_000))
+            with trio.fail_after(WAIT_SECONDS_MAX):
+                found.extend(await broker.receive(queue, wait_ms=30_000))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(receive)
-            await until_listening(theirs)
+            await until_awaited(theirs.connection, table)
             await trio.to_thread.run_sync(theirs.publish, {}, {})
-            nursery.cancel_scope.deadline = trio.current_time() + WOKEN_SECONDS
     assert len(found) == 1
     assert left_behind(pooled) == {("0", "0", 0)}

@@ -9,6 +9,7 @@ import trio
 from forq_trio import pgq
 from forq_trio.model import limits
 from forq_trio.pgq.tables import TableOptions, Tables
+from pgq.conftest import until_awaited
 
 FOR_EVER = 3_600.0
 
@@ -28,18 +29,6 @@ def told(publisher: psycopg.Connection, table: str) -> list[str]:
     return [each.payload for each in publisher.notifies(timeout=0) if each.payload == table]
 
 
-LOCK = """
-SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1718579825 AND mode = 'ShareLock'
-    AND objid = (64 + (hashtext(%s) & 63))::oid
-"""
-
-
-async def until_locks(publisher: psycopg.Connection, table: str, number: int) -> None:
-    with trio.fail_after(20):
-        while publisher.execute(LOCK, [table]).fetchone() != (number,):
-            await trio.lowlevel.checkpoint()
-
-
 def test_nobody_is_told_where_nobody_waits(publisher, table):
     assert told(publisher, table) == []
 
@@ -50,9 +39,9 @@ async def test_who_waits_is_told_and_no_longer_when_he_has_left(pgq_url, publish
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(lambda: tables.receive(table, wait_ms=30_000))
-        await until_locks(publisher, table, 1)
+        await until_awaited(publisher, table, 1)
         assert told(publisher, table) == [table]
-        await until_locks(publisher, table, 0)
+        await until_awaited(publisher, table, 0)
         assert told(publisher, table) == []
 
 
@@ -74,7 +63,7 @@ async def test_what_was_published_before_he_waited_and_is_committed_later_is_fou
 
         nursery.start_soon(receive)
         with psycopg.connect(pgq_url, autocommit=True) as other:
-            await until_locks(other, table, 1)
+            await until_awaited(other, table, 1)
         publisher.execute("COMMIT")
     assert len(found) == 1
 
@@ -95,9 +84,9 @@ async def test_publishers_of_very_many_are_not_asked_to_tell_and_their_messages_
                 got += len(await tables.receive(table, wait_ms=60_000))
 
         nursery.start_soon(receive)
-        await until_locks(publisher, table, 1)
+        await until_awaited(publisher, table, 1)
         assert told(publisher, table) == [table]
-        await until_locks(publisher, table, 0)
+        await until_awaited(publisher, table, 0)
         assert told(publisher, table) == []
 
 

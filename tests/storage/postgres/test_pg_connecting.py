@@ -11,6 +11,7 @@ from forq_trio.storage.postgres.connecting import NotConnected, connect
 from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.postgres.open import DatabaseAddress
 from support.database_proxy import ANSWERED, Fault, database_proxy
+from support.processes import WAIT_SECONDS_MAX
 
 READY = b"Z\0\0\0\5I"
 """In what the server answers: it waits for a statement."""
@@ -20,7 +21,7 @@ READY = b"Z\0\0\0\5I"
 def silent():
     """The port of a server that says nothing, and its socket."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(20)
+        server.settimeout(WAIT_SECONDS_MAX)
         yield server
 
 
@@ -37,7 +38,7 @@ def test_other_threads_run_meanwhile(silent):
     thread.start()
     peer, _ = silent.accept()
     peer.close()
-    thread.join(20)
+    thread.join(WAIT_SECONDS_MAX)
     assert len(problems) == 1
     assert "closed the connection unexpectedly" in problems[0]
 
@@ -60,7 +61,7 @@ def test_other_threads_run_while_a_name_is_looked_up_and_each_of_its_addresses_i
     def slow(host, port, **options):
         assert host == "db.example"
         asked.set()
-        assert answered.wait(20)
+        assert answered.wait(WAIT_SECONDS_MAX)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", 0)) for n in (2, 1)]
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
@@ -73,11 +74,11 @@ def test_other_threads_run_while_a_name_is_looked_up_and_each_of_its_addresses_i
 
     thread = threading.Thread(target=attempt)
     thread.start()
-    assert asked.wait(20)
+    assert asked.wait(WAIT_SECONDS_MAX)
     answered.set()
     peer, _ = silent.accept()  # nobody listens at the first address
     peer.close()
-    thread.join(20)
+    thread.join(WAIT_SECONDS_MAX)
     assert ["closed the connection unexpectedly" in each for each in problems] == [True]
 
 
@@ -113,10 +114,11 @@ def test_no_time_limit_is_the_usual_one(monkeypatch, silent, seconds: str) -> No
 
 
 def test_a_server_that_falls_silent_after_it_took_the_connection_is_given_up(postgres, monkeypatch):
-    monkeypatch.setattr(connection, "ANSWER_SECONDS_MAX", 0.3)
     with database_proxy(postgres.url()) as proxy:
         proxy.faults.append(Fault(ANSWERED, READY, len(READY), silent=True))
-        with pytest.raises(DatabaseFailed, match="does not answer"):
-            DatabaseAddress(proxy.url).connect()
+        with monkeypatch.context() as impatient:
+            impatient.setattr(connection, "ANSWER_SECONDS_MAX", 0.3)
+            with pytest.raises(DatabaseFailed, match="does not answer"):
+                DatabaseAddress(proxy.url).connect()
         assert proxy.hit == 1
         DatabaseAddress(proxy.url).connect().close()

@@ -19,6 +19,7 @@ from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.storage.postgres.open import migrate
 from support.actors import T0
 from support.batches import do, run
+from support.processes import WAIT_SECONDS_MAX
 from support.words import claim, contents, send
 
 FENCE = "ALTER TABLE batches RENAME TO batches_2;"
@@ -126,7 +127,7 @@ def test_of_processes_that_start_at_once_one_migrates(database, monkeypatch, *, 
     ready = threading.Barrier(4)
 
     def start(number: int) -> str:
-        ready.wait(20)
+        ready.wait(WAIT_SECONDS_MAX)
         with closing(PostgresEngine(database, EngineSettings(), "normal")) as engine:
             do(engine, send(str(number)))
         return str(number)
@@ -140,20 +141,24 @@ def test_of_processes_that_start_at_once_one_migrates(database, monkeypatch, *, 
     assert applied == [(each.version,) for each in module.KNOWN]
 
 
+LONG = "DO $$ BEGIN WHILE NOT pg_try_advisory_xact_lock(1) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$"
+"""A migration that lasts until nobody has this lock; it does not wait for it, for such a wait has a bound."""
+
+
 def test_batches_wait_shortly_for_a_migration_and_are_refused_then(
     open_one: Open, newer, database, monkeypatch
 ) -> None:
     monkeypatch.setitem(module.SESSION, "lock_timeout", "50ms")
     a = open_one()
     with ThreadPoolExecutor(1) as thread, psycopg.connect(database, autocommit=True) as connection:
-        migrating = thread.submit(newer, "SELECT pg_sleep(1)")
-        while not connection.execute(
-            "SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
-        ).fetchall():
+        connection.execute("SELECT pg_advisory_lock(1)")
+        migrating = thread.submit(newer, LONG)
+        while not connection.execute("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'").fetchall():
             assert not migrating.done()
         with pytest.raises(StorageUnavailable, match="lock timeout"):
             do(a, send("meanwhile"))
-        migrating.result(20)
+        connection.execute("SELECT pg_advisory_unlock(1)")
+        migrating.result(WAIT_SECONDS_MAX)
     do(a, send("behind"))
     assert contents(do(a, claim(most=5))) == ["behind"]
 
@@ -166,7 +171,7 @@ def test_a_migration_waits_for_the_batch_that_runs(open_one: Open, newer, databa
         while not connection.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
             assert not migrating.done()
         assert a.commit()
-        migrating.result(20)
+        migrating.result(WAIT_SECONDS_MAX)
     assert contents(do(a, claim())) == []
 
 
