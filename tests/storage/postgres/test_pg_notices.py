@@ -320,7 +320,14 @@ def test_also_one_whose_snapshot_is_older(listener, shop):
     assert answer(listener) == {"q"}
 
 
-def test_it_notifies_for_no_role_that_has_the_lock_alone(listener, shop, empty_tables):
+@pytest.fixture
+def slow_motion(monkeypatch) -> None:
+    """The times of wake-ups are so long that none ends between two lines of a test."""
+    for name, seconds in {"LOOK": 10.0, "UNTOLD": 20.0, "AWAITED": 30.0, "QUIET": 40.0}.items():
+        monkeypatch.setattr(limits, f"WAKE_{name}_SECONDS", seconds)
+
+
+def test_it_notifies_for_no_role_that_has_the_lock_alone(slow_motion, listener, shop, empty_tables):
     """Then who waits cannot have it, and looks often."""
     with psycopg.connect(empty_tables, autocommit=True) as stranger:
         stranger.execute("SELECT pg_advisory_lock(1718579825, 3)")
@@ -331,7 +338,7 @@ def test_it_notifies_for_no_role_that_has_the_lock_alone(listener, shop, empty_t
         assert told(shop) == []
 
 
-def test_applications_that_notify_too_often_are_told_to_be_quiet(listener, shop, monkeypatch):
+def test_applications_that_notify_too_often_are_told_to_be_quiet(slow_motion, listener, shop, monkeypatch):
     monkeypatch.setattr(limits, "WAKE_NOTICES_MAX", 0)
     await_sent(listener)
     assert told(shop) == ["sent q"]
