@@ -27,6 +27,21 @@ class PauseWriter(Command[None], frozen=True, gc=False):
     traits = Traits(None, Effect.REPEATS, weighs=1)
 
 
+class Pauses:
+    """The pauses between two batches."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call[None]] = []  # that ask for one
+        self.resume = trio.Event()  # ends the pause that runs
+
+    async def run(self) -> None:
+        """Give each call its pause, and return when all have ended."""
+        while self.calls:
+            self.resume = trio.Event()
+            if self.calls.pop().resolve(None):
+                await self.resume.wait()
+
+
 class Tick(Command[None], frozen=True, gc=False):
     """Wakes the writer: a message may be due."""
 

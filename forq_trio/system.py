@@ -101,8 +101,8 @@ class System:
             inbox_calls=self.writer.inbox_calls,
             engine=engine,
             commits=commit_facts(self.counters, now_ms, self.started_at),
-            sends_refused=self.writer.sends_refused,
-            files_problem=self.writer.files_problem,
+            sends_refused=self.writer.storage.sends_refused,
+            files_problem=self.writer.storage.files_problem,
             log_held=checkpointer is not None and checkpointer.held and not self.backups.runs.running,
             space=None if guard is None else guard.facts(),
             processes=self.broker.known_processes.all() if engine.shared else (),
@@ -290,7 +290,9 @@ def _retention_jobs(
     """The jobs that remove old events and finished messages; `housekeeping` notices when a log has too many bytes."""
     retention: dict[LogName, Retention] = {"history": history or Retention(), "events": events or Retention()}
     bounds = {
-        log: BytesBound(each.mib_max * limits.MIB, lambda: writer.sends_refused, grows=log == "history")
+        log: BytesBound(
+            each.mib_max * limits.MIB, lambda: writer.storage.sends_refused, grows=log == "history"
+        )
         for log, each in retention.items()
     }
     jobs: dict[LogName, tuple[Periodic, BytesBound]] = {
@@ -335,7 +337,7 @@ def gauges_of(
     return Gauges(
         parked=writer.parked,
         inbox_calls=lambda: writer.inbox_calls,
-        sends_refused=lambda: writer.refusal,
+        sends_refused=lambda: writer.storage.refusal,
         log_bytes=lambda: 0 if checkpointer is None else checkpointer.log_bytes,
         checkpoint_failed=lambda: checkpointer is not None and checkpointer.failed,
         file_space=compaction.space,

@@ -14,7 +14,7 @@ Rules
 - No call is answered before its commit returned, and there is no checkpoint between that return and the answers: no
   caller gets Stopping for a change that is on disk.
 - A claim that finds nothing and may wait is parked (waiters.py). The batch that makes messages ready serves it.
-- One timer: the writer sleeps until the next due time, the deadline of a parked receiver, or the next call.
+- One timer (due_timer.py): the writer sleeps until the next due time, the deadline of a parked receiver, or a call.
 - An abandoned claim (its caller was cancelled once it was taken) is released in the next batch, uncounted.
 - A batch is bounded in messages and bytes (inbox.py, storage/allowance.py). A command that did not run for it
   runs in the next one. A claim that got nothing for it is parked for a moment, whatever its wait.
@@ -24,27 +24,30 @@ Rules
   fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown. On one file the writer then ends with
   CommitFailed, which ends the process, and the next one reads what was committed. On PostgreSQL it goes on.
 - While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
-  StorageLost (`Effect`). Claims and settlements still work: no other process can deliver the stored messages.
+  StorageLost (storage_state.py). Claims and settlements still work: no other process can deliver the stored messages.
 - A batch that finds the disk full (StorageFull) runs again without its sends and leases, in the space of the reserve
   file. From then on they are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from enum import IntEnum
 from math import inf
 from typing import Any
 
 import trio
+from msgspec import Struct
 
-from forq_trio.inbox import Inbox, PauseWriter, Tick
+from forq_trio.announcements import Announcements
+from forq_trio.due_timer import DueTimer
+from forq_trio.inbox import Inbox, Pauses, PauseWriter, Tick
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import (
     GROWING,
-    LASTING,
     NOTED,
-    SENDING,
     Claim,
     Command,
     Nack,
@@ -57,7 +60,6 @@ from forq_trio.model.commands import (
     Publish,
     Release,
 )
-from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import (
     OutcomeUnknown,
     Overloaded,
@@ -65,19 +67,18 @@ from forq_trio.model.errors import (
     ServiceError,
     Stopping,
     StorageFull,
-    StorageLost,
     StorageUnavailable,
 )
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.model.publishing import Published
 from forq_trio.step_scheduler import StepScheduler
-from forq_trio.storage.engine import Batch, BatchResult, Deferred, Elsewhere, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, Deferred, Snapshot
+from forq_trio.storage_state import StorageState
 from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.activity import log_losses
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.waiters import Call, ParkedReceivers, fail, without
-from forq_trio.watches import ALL_QUEUES, Watches
 
 
 class WriterListener:
@@ -94,16 +95,17 @@ class WriterListener:
         return False
 
 
-class WriterActor:
-    """Executes all commands. `run` is its task; others call `execute` and `post`.
+class _Phase(IntEnum):
+    """How far the writer is with its end."""
 
-    parked: the parked receivers. watches, event_watches: wake tasks when messages become ready, or events are stored.
-    sends_refused, leases_refused, put_back_refused: who is answered StorageFull; space_short: the log has to start over
-    early. The disk guard sets the four, the writer when the disk is full; SendsAgain resets them, too. files_problem:
-    None, or what the file watch found; then commands whose effect has to last are answered StorageLost. moved: is set,
-    and replaced, when staged messages moved into their queues; set for good when the writer ends. token_changes: grows
-    with every commit that may have changed access tokens; a cache of them is valid until then. check_texts: as engines.
-    """
+    RUNS = 0
+    DRAINS = 1  # no receiver is parked any more
+    STOPS = 2  # no call is taken in any more
+    ENDED = 3
+
+
+class WriterActor:
+    """Executes all commands. `run` is its task; others call `execute` and `post`."""
 
     def __init__(
         self,
@@ -116,33 +118,35 @@ class WriterActor:
         parked_max: int = limits.PARKED_RECEIVERS_MAX,
     ) -> None:
         self._store = store
-        self.check_texts = store.check_texts
         self._clock = clock
         self._counters = counters
         self._listener = listener or WriterListener()
+        self._phase = _Phase.RUNS
         self._inbox = Inbox(inbox_calls_max)
-        self.budgets = {"inbox": self._inbox.budget}
-        self._postponed: deque[Call[Any]] = deque()
-        self.steps = StepScheduler()  # of long work
-        self._pauses: list[Call[None]] = []
-        self._resume = trio.Event()
-        self._timer = trio.CancelScope()
-        self._next_due_ms: int | None = clock.now_ms()
-        self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
-        self._looking = False  # a batch is to run although nothing is known to be due
+        self._postponed: deque[Call[Any]] = deque()  # taken, and to run in the next batch
+        self._pauses = Pauses()
+        self._timer = DueTimer(clock)
         self._told: set[str] = set()  # see `Batch.told`
-        self._draining = False
-        self._stopping = False
-        self.finished = False
         self._overload_logged_at = float("-inf")
         self.parked = ParkedReceivers(parked_max)
-        self.budgets["parked"] = self.parked.budget
-        self.watches = Watches()
-        self.event_watches = Watches()
-        self.token_changes = 0
-        self.set_disk_full(full=False)
-        self.files_problem: str | None = None
-        self.moved = trio.Event()
+        self.steps = StepScheduler()  # of long work
+        self.storage = StorageState()
+        self.announced = Announcements()
+
+    @property
+    def check_texts(self) -> Callable[[Struct], None] | None:
+        """See storage/engine.py."""
+        return self._store.check_texts
+
+    @property
+    def budgets(self) -> dict[str, Budget]:
+        """What callers share, by its name in the metrics."""
+        return {"inbox": self._inbox.budget, "parked": self.parked.budget}
+
+    @property
+    def finished(self) -> bool:
+        """The writer has ended."""
+        return self._phase >= _Phase.ENDED
 
     @property
     def inbox_calls(self) -> int:
@@ -186,7 +190,7 @@ class WriterActor:
 
     async def _send(self, call: Call[Any]) -> None:
         """Put a call into the inbox. Raises Overloaded or Stopping."""
-        if self._stopping:
+        if self._phase >= _Phase.STOPS:
             raise Stopping
         try:
             await self._inbox.put(call)
@@ -215,7 +219,7 @@ class WriterActor:
 
     def look(self, told: Iterable[str] = ()) -> None:
         """Another process may have changed the database: have it looked at soon. told: see `Batch`."""
-        self._looking = True
+        self._timer.look()
         self._told.update(told)
         self.post(Tick())
 
@@ -223,33 +227,21 @@ class WriterActor:
         """Counts, settings and tokens as of the last commit; the next commit changes them (see `Snapshot`)."""
         return self._store.snapshot()
 
-    @property
-    def refusal(self) -> SendsRefused | None:
-        """Why sends to all queues are refused; None while they are not."""
-        if self.files_problem is not None:
-            return "storage_lost"
-        return "storage_full" if self.sends_refused else None
-
     def note_storage_full(self) -> bool:
         """The disk is full: refuse all that grows from now on. True if the listener freed some space."""
-        self.set_disk_full(full=True)
+        self.storage.set_full(full=True)
         return self._listener.storage_full()
-
-    def set_disk_full(self, *, full: bool) -> None:
-        """Refuse all that needs space, or nothing."""
-        self.sends_refused = self.leases_refused = self.put_back_refused = self.space_short = full
 
     def drain_receivers(self) -> None:
         """Answer all parked receivers with nothing, and from now on park none: the first step of a shutdown."""
-        self._draining = True
+        self._phase = max(self._phase, _Phase.DRAINS)
         self.parked.expire(inf)
-        self.watches.close()
-        self.event_watches.close()
+        self.announced.close_watches()
 
     def stop(self) -> None:
         """Refuse new calls, finish those that were sent, then let `run` return."""
-        if not self._stopping:
-            self._stopping = True
+        if self._phase < _Phase.STOPS:
+            self._phase = _Phase.STOPS
             self.drain_receivers()
             self._inbox.close()
 
@@ -257,7 +249,7 @@ class WriterActor:
     async def paused(self) -> AsyncIterator[None]:
         """No batch runs while the body does, which must be short (a checkpoint); calls gather meanwhile."""
         await self.execute(PauseWriter())
-        resume = self._resume
+        resume = self._pauses.resume
         try:
             yield
         finally:
@@ -272,7 +264,7 @@ class WriterActor:
         store.
         """
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._keep_time)
+            nursery.start_soon(self._timer.run, self._wake)
             task_status.started()
             error = await self._work()
             nursery.cancel_scope.cancel()
@@ -281,25 +273,24 @@ class WriterActor:
 
     async def _work(self) -> Exception | None:
         """The loop. Returns the error that ended it: raised, it would come out of the nursery in a group."""
-        self._set_timer()
+        self._timer.set(self.parked.next_deadline())
         try:
             while (taken := await self._inbox.take()) is not None:
                 self.parked.expire(trio.current_time(), limits.WAITS_ENDED_MAX)
                 calls = self._sort_out(taken)
-                if calls or self._is_due():
+                if calls or self._timer.is_due():
                     await self._run_batch(calls)
-                if self._postponed and self._retry_at == inf:  # whatever became of the batch
+                if self._postponed and not self._timer.retries:  # whatever became of the batch
                     self._inbox.post_first(Call(Tick(), posted=True))
-                while self._pauses:
-                    await self._wait_for_resume(self._pauses.pop())
-                self._set_timer()
+                await self._pauses.run()
+                self._timer.set(self.parked.next_deadline())
         except Exception as error:
             return error
         finally:
-            self._stopping = self.finished = True
-            self.moved.set()
+            self._phase = _Phase.ENDED
+            self.announced.end()
             self._inbox.close()
-            fail([*self._postponed, *self._inbox.take_rest(), *self._pauses], Stopping)
+            fail([*self._postponed, *self._inbox.take_rest(), *self._pauses.calls], Stopping)
             self.parked.expire(inf)
             self._store.close()
         return None
@@ -309,13 +300,10 @@ class WriterActor:
         calls = self._take_postponed()
         for call in taken:
             if type(call.command) is PauseWriter:
-                self._pauses.append(call)
+                self._pauses.calls.append(call)
             elif not call.abandoned and type(call.command) is not Tick:
                 calls.append(call)
-        if self.files_problem is not None:
-            calls = without(LASTING, calls, StorageLost)
-        if self.sends_refused:
-            calls = without(GROWING if self.leases_refused else SENDING, calls, StorageFull)
+        calls = self.storage.admit(calls)
         moving = self._store.snapshot().staging.in_progress > 0
         calls, later = self.steps.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
@@ -339,12 +327,13 @@ class WriterActor:
             [call.command for call in calls],
             self._clock.now_ms(),
             self.parked.offer(),
-            moves_staged=not (self.steps.put_off or self.sends_refused or self.files_problem),
+            moves_staged=not self.steps.put_off and self.storage.refusal is None,
             shared=self.steps.shared(trio.current_time()),
-            put_back_refused=self.put_back_refused,
+            put_back_refused=self.storage.put_back_refused,
             told=self._told,
         )
-        self._looking, self._told = False, set()
+        self._timer.begin_batch()
+        self._told = set()
         first_stage = self._store.snapshot().staging.first_entry
         try:
             result = await self._store.run(batch)
@@ -353,7 +342,7 @@ class WriterActor:
             has_sends = any(call.command.traits.effect in GROWING for call in calls)
             if self.note_storage_full() or has_sends or (first_stage is not None and batch.moves_staged):
                 calls = without(GROWING, calls, StorageFull)
-                if calls or self._is_due():
+                if calls or self._timer.is_due():
                     await self._run_batch(calls)
             else:
                 self._refuse(calls, error)
@@ -371,22 +360,16 @@ class WriterActor:
         else:
             self._after_commit(calls, batch, result)
             if first_stage != self._store.snapshot().staging.first_entry:
-                self.moved.set()
-                self.moved = trio.Event()
+                self.announced.announce_moved()
 
     def _after_commit(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
         """All that follows a commit, without a checkpoint in between: figures, wake-ups, answers, housekeeping.
 
         Housekeeping (jobs/housekeeping.py) has the sweeps, the log's checkpoints and the disk guard.
         """
-        self._next_due_ms = batch.now_ms if self.steps.put_off else result.next_due_ms
-        self._retry_at = inf
+        self._timer.note_commit(batch.now_ms if self.steps.put_off else result.next_due_ms)
         self._counters.record_batch(result, batch.now_ms)
-        everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
-        for done in everywhere:
-            self.watches.notify(done.woken)
-            self.event_watches.notify([*done.logged, ALL_QUEUES] if done.logged else ())
-        self.token_changes += sum(each.tokens for each in result.elsewhere)
+        self.announced.announce(result)
         if not NOTED.isdisjoint(map(type, batch.commands)):
             self._note(batch, result.outcomes)
         for receiver, deliveries in result.served:
@@ -411,7 +394,7 @@ class WriterActor:
             elif type(command) is Publish and isinstance(outcome, Published):
                 self._counters.publications += outcome.published
             elif command.traits.noted is Noted.TOKENS:
-                self.token_changes += 1
+                self.announced.token_changes += 1
 
     def _serve(self, receiver_id: int, deliveries: tuple[Delivery, ...], batch: Batch) -> None:
         """Resolve a parked receiver; release the messages of one that has left."""
@@ -444,7 +427,7 @@ class WriterActor:
             self._postponed.append(call)
 
     def _park(self, call: Call[Any], claim: Claim, seconds: float) -> None:
-        if self._draining:
+        if self._phase >= _Phase.DRAINS:
             call.resolve(())
         elif not self.parked.add(call, claim, trio.current_time() + seconds):
             call.resolve(Overloaded())
@@ -459,39 +442,7 @@ class WriterActor:
         log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(calls))
         fail([call for call in calls if not call.posted], type(error), str(error))
         self._postponed.extendleft(reversed([call for call in calls if call.posted]))
-        self._retry_at = trio.current_time() + limits.STORAGE_RETRY_SECONDS
+        self._timer.note_refusal()
 
-    async def _wait_for_resume(self, pause: Call[None]) -> None:
-        """Run no batch until the body of `paused` ends."""
-        self._resume = trio.Event()
-        if pause.resolve(None):
-            await self._resume.wait()
-
-    # Time
-
-    async def _keep_time(self) -> None:
-        """The one timer: sleeps until the time that `_set_timer` sets, then wakes the writer, and again."""
-        while True:
-            with self._timer:
-                await trio.sleep_forever()
-            self._timer = trio.CancelScope()
-            self.post(Tick())
-
-    def _set_timer(self) -> None:
-        """Wake the writer at the next due time, or at the next deadline of a parked receiver, whichever is earlier.
-
-        The timer is only ever moved to an earlier time; one that fires too early finds nothing and is set anew.
-        """
-        wake_at = min(self.parked.next_deadline(), self._retry_at)
-        if self._next_due_ms is not None and self._retry_at == inf:
-            due_seconds = (self._next_due_ms - self._clock.now_ms()) / 1_000
-            # The wall clock can be set while we sleep: read it again now and then. That runs no query.
-            wake_at = min(wake_at, trio.current_time() + min(due_seconds, limits.CLOCK_CHECK_SECONDS_MAX))
-        if wake_at < self._timer.deadline:
-            self._timer.deadline = wake_at
-
-    def _is_due(self) -> bool:
-        """True if there is work without calls: expired timers, or a batch to try again."""
-        if self._retry_at < inf:
-            return trio.current_time() >= self._retry_at
-        return self._looking or (self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms())
+    def _wake(self) -> None:
+        self.post(Tick())

@@ -45,7 +45,7 @@ class AccessTokens:
         return sorted(tokens, key=lambda token: token.name)
 
     def _current(self) -> dict[str, AccessToken]:
-        changes = self._writer.token_changes
+        changes = self._writer.announced.token_changes
         if changes != self._changes_seen:
             self._by_digest = {token.digest.hex: token for token in self._writer.snapshot().tokens.values()}
             self._changes_seen = changes

@@ -82,11 +82,11 @@ class OwnBackend:
     async def peek(self, queue: str, limit: int, *, shuffle: bool, wait_ms: int) -> list[MessageInfo]:
         """The wait ends early when the server stops."""
         deadline = trio.current_time() + wait_ms / 1_000
-        with self._writer.watches.on(queue) as watcher:
+        with self._writer.announced.ready.on(queue) as watcher:
             while True:
                 watcher.look()
                 found = await self._peek(queue, limit, shuffle)
-                if found or trio.current_time() >= deadline or self._writer.watches.closed:
+                if found or trio.current_time() >= deadline or self._writer.announced.ready.closed:
                     return found
                 with trio.move_on_at(deadline):
                     await watcher.wait()

@@ -179,15 +179,15 @@ class BoundQueues:
                 failure = error
 
         try:
-            if not wait_ms or self._writer.watches.closed:
+            if not wait_ms or self._writer.announced.ready.closed:
                 with self._share("inbox"):
                     await claim(0)
             else:
-                with self._share("parked"), self._writer.watches.on(queue):
+                with self._share("parked"), self._writer.announced.ready.on(queue):
                     async with trio.open_nursery() as nursery:
 
                         async def end() -> None:
-                            await self._writer.watches.wait_closed()
+                            await self._writer.announced.ready.wait_closed()
                             nursery.cancel_scope.cancel()
 
                         nursery.start_soon(end)

@@ -104,7 +104,7 @@ class Known:
     @property
     def sends_refused(self) -> SendsRefused | None:
         """Why sends to all queues are refused; None while they are not."""
-        return self._writer.refusal
+        return self._writer.storage.refusal
 
     def settings(self) -> Mapping[str, QueueSettings]:
         """The settings of the queues that have any: a value that never changes."""

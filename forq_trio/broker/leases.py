@@ -84,7 +84,7 @@ class Leases:
         self, step: commands.LeaseMessages, wait_until: float, seconds: float | None
     ) -> ConsumerLease:
         """Go on with the lease for `seconds`. Where no messages are ready for it, wait for some until `wait_until`."""
-        watches = self._writer.watches
+        watches = self._writer.announced.ready
         with watches.on(step.queue) as watcher:
             while True:
                 watcher.look()

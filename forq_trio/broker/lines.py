@@ -79,7 +79,7 @@ class Lines:
         page = await self.log("events", after, until, limit, queue)
         if page.lines or not wait_ms:
             return page
-        watches = self._writer.event_watches
+        watches = self._writer.announced.events
         with (
             trio.move_on_after(wait_ms / 1_000),
             watches.on(ALL_QUEUES if queue is None else queue) as watcher,

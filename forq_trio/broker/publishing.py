@@ -118,14 +118,14 @@ class Publishing(Sends):
         writer = self._writer
         with trio.move_on_after(limits.PUBLISH_WAIT_SECONDS):
             while True:
-                moved = writer.moved
+                moved = writer.announced.moved
                 first = writer.snapshot().staging.first_entry
                 if first is None or first > last:
                     return True
                 if writer.finished:
                     raise Stopping
                 await moved.wait()
-        if writer.sends_refused or writer.files_problem is not None:
+        if writer.storage.sends_refused or writer.storage.files_problem is not None:
             raise PublicationUnfinished
         return False
 

@@ -318,5 +318,5 @@ class _Copy:
         if done == total:
             self._copied = True
             trio.from_thread.run_sync(self._on_copied)
-        elif self._writer.sends_refused:
+        elif self._writer.storage.sends_refused:
             raise BackupFailed("the disk is nearly full, and the log cannot be emptied during a backup")

@@ -84,7 +84,9 @@ class Checkpointer:
         self._hold_logged = False
 
     def _has_grown(self) -> bool:
-        pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.space_short else limits.CHECKPOINT_PAGES
+        pages = (
+            limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.storage.space_short else limits.CHECKPOINT_PAGES
+        )
         return self._log_pages - self._tried_pages >= pages
 
     @property
@@ -98,7 +100,7 @@ class Checkpointer:
             self._grew = trio.Event()
             result = await self._checkpoint()
             is_long = result is not None and result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
-            if result is not None and (is_long or self._writer.space_short):
+            if result is not None and (is_long or self._writer.storage.space_short):
                 await self._restart_log(result)
             await self._empty_when_idle()
 
@@ -132,7 +134,7 @@ class Checkpointer:
                 return
             if commits != self._commits:
                 continue
-            truncate = not self._writer.space_short
+            truncate = not self._writer.storage.space_short
             result = await self._checkpoint_while_paused(truncate=truncate)
             emptied = result is not None and result.log_pages == (0 if truncate else result.moved_pages)
 
@@ -169,7 +171,7 @@ class Checkpointer:
         self._tried_pages = min(result.log_pages, self._log_pages)
         if not self._has_grown() and not self._asked:
             self._grew = trio.Event()  # the pages added meanwhile are not enough for another one
-        if self._writer.space_short:
+        if self._writer.storage.space_short:
             self._on_moved()
         return result
 

@@ -141,7 +141,7 @@ class Compaction:
             self._info.state != "paused"
             and len(self._free_bytes) == LOOKS
             and facts.gives_pages_back
-            and not self._writer.sends_refused
+            and not self._writer.storage.sends_refused
             and unused >= max(BYTES_MIN, facts.file_bytes * SHARE_MIN)
         ):
             self._begin(unused, automatic=True)

@@ -85,7 +85,7 @@ class SendsAgain:
     async def run(self) -> None:
         while True:
             await trio.sleep(limits.DISK_LOOK_SECONDS)
-            self._writer.set_disk_full(full=False)
+            self._writer.storage.set_full(full=False)
 
 
 class DiskGuard:
@@ -148,7 +148,7 @@ class DiskGuard:
 
         A checkpoint that finds the disk full wakes this job, so it asks for one at most every DISK_LOOK_SECONDS.
         """
-        if not self._writer.sends_refused:
+        if not self._writer.storage.sends_refused:
             return
         if not self._wal.space().unmoved_bytes:
             self.give_way(self._lacking_bytes)
@@ -159,7 +159,7 @@ class DiskGuard:
     def checkpointed(self) -> None:
         """A checkpoint ended while space is short: how many pages commits have freed is known now."""
         self.look()
-        if self._writer.sends_refused:
+        if self._writer.storage.sends_refused:
             self.give_way(self._lacking_bytes)
 
     def note_commit(self) -> None:
@@ -170,7 +170,7 @@ class DiskGuard:
         self._written_bytes += added * limits.LOG_PAGE_BYTES
         if (
             self._written_bytes * limits.DISK_LOOK_SHARE >= self._left_bytes
-            and not self._writer.leases_refused
+            and not self._writer.storage.leases_refused
         ):
             self.look()
 
@@ -191,25 +191,25 @@ class DiskGuard:
         if not self._copies():
             for_leases = bytes_for_leases(free_bytes, keep_bytes, space, has_reserve=has_reserve)
         a_commit = max(1, min(keep_bytes // 8, limits.COMMIT_BYTES_MAX))
-        writer.sends_refused = left < (reopen_bytes if writer.sends_refused else a_commit)
+        writer.storage.sends_refused = left < (reopen_bytes if writer.storage.sends_refused else a_commit)
         self._lacking_bytes = 0
-        if writer.sends_refused and has_reserve:
+        if writer.storage.sends_refused and has_reserve:
             self._lacking_bytes = lacking_free_pages(reopen_bytes, free_bytes, keep_bytes, for_sends)
-        writer.leases_refused = writer.sends_refused and for_leases < a_commit
-        writer.put_back_refused = writer.sends_refused and for_put_back < a_commit
-        writer.space_short = left < limits.DISK_SHORT_BYTES
+        writer.storage.leases_refused = writer.storage.sends_refused and for_leases < a_commit
+        writer.storage.put_back_refused = writer.storage.sends_refused and for_put_back < a_commit
+        writer.storage.space_short = left < limits.DISK_SHORT_BYTES
         self._written_bytes = 0
-        if not writer.sends_refused:
+        if not writer.storage.sends_refused:
             self._left_bytes = left
-        elif not writer.put_back_refused:
+        elif not writer.storage.put_back_refused:
             self._left_bytes = for_put_back
         else:
             self._left_bytes = for_leases
-        if writer.sends_refused != (self._refused_since is not None):
-            self._refused_since = self._clock.now_ms() if writer.sends_refused else None
+        if writer.storage.sends_refused != (self._refused_since is not None):
+            self._refused_since = self._clock.now_ms() if writer.storage.sends_refused else None
             self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]
             facts = self.facts()
-            if writer.sends_refused:
+            if writer.storage.sends_refused:
                 log(
                     LogEvent.DISK_FULL,
                     free_bytes=free_bytes,

@@ -37,8 +37,8 @@ class FileWatch:
 
     def _look(self) -> None:
         """Tell the writer what is wrong, and log it once."""
-        before, problem = self._writer.files_problem, self._files_problem()
-        self._writer.files_problem = problem
+        before, problem = self._writer.storage.files_problem, self._files_problem()
+        self._writer.storage.files_problem = problem
         if problem is None and before is not None:
             log(LogEvent.FILES_BACK)
         elif problem is not None and problem != before:

@@ -36,7 +36,7 @@ class Peers:
     async def run(self) -> None:
         listener: Listener | None = None
         soon = partial(_soon, trio.lowlevel.current_trio_token(), self._wake)
-        self._writer.parked.on_first = self._writer.watches.on_first = self._wake
+        self._writer.parked.on_first = self._writer.announced.ready.on_first = self._wake
         try:
             while True:
                 try:
@@ -55,7 +55,7 @@ class Peers:
 
     async def _hear(self, listener: Listener) -> None:
         """Wait until there is something to hear or to tell, or until it is time to look. Raises StorageUnavailable."""
-        listener.tell(awaited=self._writer.parked.total > 0 or bool(self._writer.watches))
+        listener.tell(awaited=self._writer.parked.total > 0 or bool(self._writer.announced.ready))
         looks_at = min(self._looks_at, trio.current_time() + listener.rest_seconds)
         self._rest = trio.CancelScope(deadline=looks_at)
         with self._rest:
@@ -76,7 +76,7 @@ class Peers:
 
     def _is_awaited(self, queue: str) -> bool:
         """True if a receiver is parked there, or a task watches it."""
-        return self._writer.parked.count(queue) > 0 or queue in self._writer.watches
+        return self._writer.parked.count(queue) > 0 or queue in self._writer.announced.ready
 
 
 def _soon(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:

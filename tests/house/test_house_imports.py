@@ -22,7 +22,10 @@ GROUPS = {
     "oracle": {"oracle"},
     "actors": {
         "writer_actor",
+        "announcements",
+        "due_timer",
         "step_scheduler",
+        "storage_state",
         "waiters",
         "watches",
         "inbox",

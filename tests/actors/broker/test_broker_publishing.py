@@ -25,7 +25,7 @@ async def test_while_nothing_can_be_stored_a_publication_says_so_and_a_repeated_
         await broker.stage("q", "s", 0, [NewMessage("x")])
 
         def fill_the_disk() -> None:
-            writer.sends_refused = True
+            writer.storage.sends_refused = True
 
         engine.after_answers = fill_the_disk
         with pytest.raises(PublicationUnfinished):
@@ -33,7 +33,7 @@ async def test_while_nothing_can_be_stored_a_publication_says_so_and_a_repeated_
         with pytest.raises(StorageFull):
             await broker.publish("app", 1, STAGES)
         engine.after_answers = lambda: None
-        writer.sends_refused = False
+        writer.storage.sends_refused = False
         assert await broker.publish("app", 1, STAGES) == Publication(False)
         assert writer.snapshot().counts["q"].ready == 1
 

@@ -251,11 +251,11 @@ async def test_a_stop_ends_the_check_as_well(engine, directory, monkeypatch) -> 
 async def test_it_gives_up_where_the_log_needs_the_space(engine, directory) -> None:
     async with running(engine, SetClock(), BackupSettings(directory)) as system:
         writer = system.writer
-        engine.on_step = lambda done, total: setattr(writer, "sends_refused", True)
+        engine.on_step = lambda done, total: setattr(writer.storage, "sends_refused", True)
         report = await system.jobs.run_now("backup")
         assert report.result == "the disk is nearly full, and the log cannot be emptied during a backup"
         engine.on_step = lambda done, total: None
-        writer.sends_refused = False
+        writer.storage.sends_refused = False
     assert names(directory) == []
 
 

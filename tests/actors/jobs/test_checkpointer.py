@@ -391,7 +391,7 @@ async def test_while_space_is_short_the_log_starts_over_early_and_keeps_its_leng
             await writer.execute(send(f"{number} {BODY}"))
         length, pages = log_bytes(path), engine.log.pages()
         assert engine.checkpoints == []
-        writer.space_short = True
+        writer.storage.space_short = True
         with trio.fail_after(120):
             while engine.log.pages() >= pages:
                 pages = engine.log.pages()

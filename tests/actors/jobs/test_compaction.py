@@ -18,6 +18,7 @@ from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.compaction import STEP_PAGES
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage_state import StorageState
 from forq_trio.system import System, open_system
 from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop, until
 
@@ -118,7 +119,7 @@ class Stub:
     """A writer with so many free pages."""
 
     def __init__(self) -> None:
-        self.sends_refused = False
+        self.storage = StorageState()
         self.free = GIB // limits.LOG_PAGE_BYTES
         self.file_bytes = 2 * GIB
         self.error: Exception | None = None
@@ -184,7 +185,7 @@ async def test_by_itself_it_leaves_what_is_needed(autojump_clock, stub, why: str
     elif why == "a small share is free":
         stub.file_bytes = 5 * GIB
     else:
-        stub.sends_refused = True
+        stub.storage.sends_refused = True
     async with looking(stub) as compaction:
         await minutes(3 * LOOKS)
         assert compaction.state().state == "idle"

@@ -64,7 +64,7 @@ async def test_while_the_disk_is_full_there_are_no_more_bytes_than_when_that_beg
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         broker = system.broker
         await broker.produce_many("q", [NewMessage("x")] * 500)
-        system.writer.sends_refused = True
+        system.writer.storage.sends_refused = True
         await broker.receive("q", max_messages=50, wait_ms=0)
         began_with = broker.known.log("events").bytes
         while deliveries := await broker.receive("q", max_messages=50, wait_ms=0):
@@ -72,7 +72,7 @@ async def test_while_the_disk_is_full_there_are_no_more_bytes_than_when_that_beg
             await wait_all_tasks_blocked()
             assert broker.known.log("events").bytes <= began_with + 1_000
         assert broker.known.log("events").last == 3 * 500 - 50
-        system.writer.sends_refused = False
+        system.writer.storage.sends_refused = False
         await broker.produce_many("q", [NewMessage("x")] * 500)
         await wait_all_tasks_blocked()
         assert broker.known.log("events").bytes > 3 * began_with // 2

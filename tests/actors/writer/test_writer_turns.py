@@ -83,7 +83,7 @@ async def test_what_is_published_moves_in_every_second_batch_beside_others(engin
         engine.after_answers = lambda: writer.post(send(queue="other"))
         await writer.execute(Publish("app", 1, (Stage("q", "s", 1),)))
         while writer.snapshot().staging.in_progress:
-            await writer.moved.wait()
+            await writer.announced.moved.wait()
         engine.after_answers = lambda: None
         assert writer.snapshot().counts["q"].ready == 150
         moves = [batch.moves_staged for batch in engine.batches]

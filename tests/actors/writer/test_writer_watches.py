@@ -22,7 +22,7 @@ class Watcher:
         nursery.start_soon(self._watch, writer, queue)
 
     async def _watch(self, writer, queue: str) -> None:
-        with writer.watches.on(queue) as watcher:
+        with writer.announced.ready.on(queue) as watcher:
             await watcher.wait()
             self.woken = True
 
@@ -87,7 +87,7 @@ async def test_time_and_the_end_of_a_pause_wake_watchers(engine, autojump_clock)
 
 async def test_what_happens_while_a_watcher_reads_ends_its_next_wait(engine) -> None:
     async with running_writer(engine) as writer:
-        with writer.watches.on("q") as watcher:
+        with writer.announced.ready.on("q") as watcher:
             watcher.look()
             await writer.execute(send())
             await watcher.wait()
@@ -99,9 +99,9 @@ async def test_what_happens_while_a_watcher_reads_ends_its_next_wait(engine) -> 
 
 async def test_nothing_is_kept_of_watchers_that_left(engine) -> None:
     async with running_writer(engine) as writer:
-        with writer.watches.on("q"):
-            assert "q" in writer.watches
-        assert "q" not in writer.watches
+        with writer.announced.ready.on("q"):
+            assert "q" in writer.announced.ready
+        assert "q" not in writer.announced.ready
 
 
 class Crowd:
@@ -193,8 +193,8 @@ async def test_draining_wakes_watchers_and_says_that_nothing_more_will_come(engi
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         watcher = Watcher(nursery, writer)
         await wait_all_tasks_blocked()
-        assert not writer.watches.closed
+        assert not writer.announced.ready.closed
         writer.drain_receivers()
         await wait_all_tasks_blocked()
         assert watcher.woken
-        assert writer.watches.closed
+        assert writer.announced.ready.closed

@@ -137,7 +137,7 @@ async def waiting(nursery: trio.Nursery, api: Api, query: str) -> list[Response]
         answers.append(await api.call("GET", EVENTS + query))
 
     nursery.start_soon(ask)
-    while not api.writer.event_watches._by_queue:
+    while not api.writer.announced.events._by_queue:
         await trio.lowlevel.checkpoint()
     assert answers == []
     return answers

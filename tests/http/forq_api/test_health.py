@@ -55,16 +55,16 @@ async def test_f10_a_stopped_server(api: Api):
 async def test_f10_a_full_disk_is_no_reason_to_take_the_server_away_but_told(api: Api):
     """Receives and acks go on, and they are what frees space."""
     await api.send("a")
-    api.writer.sends_refused = True
+    api.writer.storage.sends_refused = True
     assert await check(api) == (204, "")
     for cause, change in (("storage_full", False), ("storage_lost", True)):
-        api.writer.files_problem = "gone" if change else None
+        api.writer.storage.files_problem = "gone" if change else None
         if not change:
             verbose = await api.handler(make_request("GET", "/healthcheck?verbose", headers={}))
             assert json_of(verbose)["sendsRefused"] == cause
         for path in ("/api/v1/queues/q", "/api/v1/queues/q/health"):
             assert json_of(await api.call("GET", path))["sendsRefused"] == cause
-    api.writer.files_problem, api.writer.sends_refused = None, False
+    api.writer.storage.files_problem, api.writer.storage.sends_refused = None, False
     assert json_of(await api.call("GET", "/api/v1/queues/q/health"))["sendsRefused"] is None
 
 

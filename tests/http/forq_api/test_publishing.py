@@ -164,10 +164,10 @@ async def test_while_the_disk_is_full_published_messages_wait(api: Api):
         nursery.start_soon(publish_it)
         while api.writer.snapshot().staging.first_entry is None:
             await trio.lowlevel.checkpoint()
-        api.writer.sends_refused = True
+        api.writer.storage.sends_refused = True
         assert await api.code("POST", "q/stages/t/pages/0", lines("b")) == (503, "forq.storage_full")
         assert await contents(api) in ([], ["a"])
-        api.writer.sends_refused = False
+        api.writer.storage.sends_refused = False
         api.clock.ms += limits.DUE_RETRY_MS
         await api.send("z")
         await answered.wait()

@@ -110,7 +110,7 @@ async def test_sends_are_refused_before_the_disk_is_full_and_accepted_again_with
             place.free = free
             await look()
             # The guard looks in a thread, which the simulated clock does not wait for.
-            await until(lambda accepted=accepted: place.writer.sends_refused is not accepted)
+            await until(lambda accepted=accepted: place.writer.storage.sends_refused is not accepted)
         place.free = 0
         await look()
         place.engine.batches.clear()
@@ -137,7 +137,7 @@ async def test_a_batch_that_finds_the_disk_full_runs_again_without_its_sends(pla
         assert outcomes[1] == (True,)
         assert outcomes[2][0].content == "two"
         assert [len(batch.commands) for batch in place.engine.batches] == [4, 2]
-        assert writer.sends_refused
+        assert writer.storage.sends_refused
         assert not place.reserve.exists()
         assert writer.snapshot().counts["q"].total == 1
         nursery.cancel_scope.cancel()
@@ -172,9 +172,9 @@ async def test_sends_go_on_without_a_restart_once_there_is_room_and_a_reserve_ag
             place.free = free
             await look()
             await look_until(lambda wanted=has_reserve: place.reserve.exists() is wanted)
-            assert writer.sends_refused
+            assert writer.storage.sends_refused
         place.free = PLENTY
-        await look_until(lambda: not writer.sends_refused)
+        await look_until(lambda: not writer.storage.sends_refused)
         assert place.reserve.exists()
         assert (await writer.execute(send())).sequence == 1
         nursery.cancel_scope.cancel()
@@ -233,18 +233,18 @@ async def test_without_a_reserve_sends_leave_what_the_others_need(place, autojum
         place.empty_log()
         place.free = least + 2 * limits.MIB
         await place.guarded(nursery, keep_bytes=0)
-        assert not place.writer.sends_refused
+        assert not place.writer.storage.sends_refused
         place.free = least
-        await look_until(lambda: place.writer.sends_refused)
+        await look_until(lambda: place.writer.storage.sends_refused)
         assert place.house.disk_guard.facts().reserve_bytes == 0
         assert not place.reserve.exists()
         place.reserve.touch()  # the disk of this test is full while it is there
         place.full, place.free = True, PLENTY
-        await look_until(lambda: not place.writer.sends_refused)
+        await look_until(lambda: not place.writer.storage.sends_refused)
         with pytest.raises(StorageFull):
             await place.writer.execute(send())
         place.full = False
-        await look_until(lambda: not place.writer.sends_refused)
+        await look_until(lambda: not place.writer.storage.sends_refused)
         await place.writer.execute(send())
         nursery.cancel_scope.cancel()
 
@@ -272,7 +272,7 @@ async def test_receivers_stay_parked_through_a_full_disk(place, autojump_clock) 
         place.full = True
         with pytest.raises(StorageFull):
             await writer.execute(send("x"))
-        place.full = writer.sends_refused = False
+        place.full = writer.storage.sends_refused = False
         await writer.execute(send("y"))
         assert [delivery.content for delivery in await receiver.finished()] == ["y"]
 
@@ -294,7 +294,7 @@ async def test_a_reserve_of_nothing_is_not_said_to_be_lowered(place, autojump_cl
     async with trio.open_nursery() as nursery:
         await place.guarded(nursery, 0)
         await look()
-        assert place.writer.sends_refused
+        assert place.writer.storage.sends_refused
         need = place.house.disk_guard.facts().need
         assert need.startswith("The disk has 0 B free; sends need ")
         assert need.endswith(": make space")
@@ -312,15 +312,15 @@ async def test_a_disk_that_is_too_small_from_the_start_is_told_what_sends_need(
         place.empty_log()
         await look()
         guard = place.house.disk_guard
-        assert place.writer.sends_refused
+        assert place.writer.storage.sends_refused
         facts = guard.facts()
         assert (facts.reserve_bytes, facts.free_bytes) == (0, keep_bytes)
         assert facts.wanted_disk_bytes > 2 * keep_bytes  # with what the reserve file will take
         assert facts.need.endswith(": make space or lower FORQ_DISK_RESERVE_MB")
         place.free = facts.wanted_disk_bytes - 1
         guard.look()
-        assert place.writer.sends_refused
+        assert place.writer.storage.sends_refused
         place.free += 1
         guard.look()
-        assert not place.writer.sends_refused
+        assert not place.writer.storage.sends_refused
         nursery.cancel_scope.cancel()

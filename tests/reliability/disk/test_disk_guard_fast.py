@@ -74,7 +74,9 @@ class Server:
             self.engine.log, self.writer, TrioClock(), self.counters, keep_bytes, self.free_bytes
         )
         nursery.start_soon(self.guard.run)
-        await until(lambda: self.guard._has_reserve is bool(keep_bytes) and not self.writer.sends_refused)
+        await until(
+            lambda: self.guard._has_reserve is bool(keep_bytes) and not self.writer.storage.sends_refused
+        )
 
     def checkpoints(self, nursery: trio.Nursery) -> None:
         checkpointer = Checkpointer(self.engine.log, self.writer, self.counters, self.guard.checkpointed)
@@ -85,7 +87,7 @@ class Server:
     def retain(self, nursery: trio.Nursery) -> None:
         """Run the jobs that shorten the logs, which give way to sends."""
         bounds = {
-            log: BytesBound(64 * MIB, lambda: self.writer.sends_refused, grows=log == "history")
+            log: BytesBound(64 * MIB, lambda: self.writer.storage.sends_refused, grows=log == "history")
             for log in LOGS
         }
         jobs = {
@@ -174,7 +176,7 @@ async def test_a_queue_that_was_emptied_takes_sends_again_though_the_file_is_as_
         server.checkpoints(nursery)
         stored = await server.fill()
         await server.consume(stored)
-        await until(lambda: not server.writer.sends_refused)
+        await until(lambda: not server.writer.storage.sends_refused)
         again = await server.fill()
         assert again >= 0.7 * stored
         assert server.low >= KEEP // 4
@@ -186,14 +188,14 @@ async def test_one_short_commit_that_frees_much_is_enough(server, mock_clock) ->
     async with trio.open_nursery() as nursery:
         await server.start(nursery)
         server.checkpoints(nursery)
-        while not server.writer.sends_refused:
+        while not server.writer.storage.sends_refused:
             await server.fill()
             server.house.checkpointer.hurry()
             await all_idle()
         await server.writer.execute(Purge("q", 1_000))
         await all_idle()
         mock_clock.jump(limits.DISK_LOOK_SECONDS)
-        await until(lambda: not server.writer.sends_refused)
+        await until(lambda: not server.writer.storage.sends_refused)
         await server.writer.execute(send("again"))
         nursery.cancel_scope.cancel()
 
@@ -204,7 +206,7 @@ async def test_free_pages_do_not_help_while_a_long_read_holds_the_log(server) ->
         await server.start(nursery)
         server.checkpoints(nursery)
         await server.consume(await server.fill())
-        await until(lambda: not server.writer.sends_refused)
+        await until(lambda: not server.writer.storage.sends_refused)
         server.low = DISK  # what acks used while a checkpoint was to come
         reader = server.engine.open_reader()
         reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
@@ -213,7 +215,7 @@ async def test_free_pages_do_not_help_while_a_long_read_holds_the_log(server) ->
         await server.consume(stored)
         reader.close()
         server.house.checkpointer.hurry()
-        await until(lambda: not server.writer.sends_refused)
+        await until(lambda: not server.writer.storage.sends_refused)
         await server.writer.execute(send("again"))
         nursery.cancel_scope.cancel()
 
@@ -233,10 +235,10 @@ async def test_after_a_restart_free_pages_are_known_and_count(quick_path, server
 async def test_it_says_since_when_sends_are_refused_and_how_many(server) -> None:
     async with trio.open_nursery() as nursery:
         await server.start(nursery)
-        assert (server.guard.facts().refused_since, server.writer.refusal) == (None, None)
+        assert (server.guard.facts().refused_since, server.writer.storage.refusal) == (None, None)
         began_ms = TrioClock().now_ms()
         await server.fill()
-        assert server.writer.refusal == "storage_full"
+        assert server.writer.storage.refusal == "storage_full"
         server.counters.record_rejection(StorageFull())
         facts = server.guard.facts()
         assert began_ms <= facts.refused_since <= TrioClock().now_ms()
@@ -253,7 +255,7 @@ async def test_a_read_of_leased_messages_uses_the_space_that_sends_left_for_it(s
         for _ in range(20):
             await server.writer.execute(send(BODY * "x"))
             await all_idle()
-        assert not server.writer.sends_refused
+        assert not server.writer.storage.sends_refused
         await server.lease()
         assert await server.fill() > 20
         await server.put_back()
@@ -316,7 +318,7 @@ async def test_a_queue_on_a_full_disk_can_be_drained_by_a_consumer(server, mock_
             await server.writer.execute(DropPages("q", "spark"))
             await all_idle()
         mock_clock.jump(limits.DISK_LOOK_SECONDS)
-        await until(lambda: not server.writer.sends_refused)
+        await until(lambda: not server.writer.storage.sends_refused)
         assert await server.fill() >= 0.7 * stored
         nursery.cancel_scope.cancel()
 
@@ -344,7 +346,7 @@ async def test_without_a_reserve_what_is_stored_can_be_consumed_and_sends_go_on(
         assert least // LOG_SHARE <= server.low <= least + 4 * MIB
         await server.consume(stored)
         assert server.low > 0
-        await until(lambda: not server.writer.sends_refused)
+        await until(lambda: not server.writer.storage.sends_refused)
         assert await server.fill() >= 0.7 * stored
         nursery.cancel_scope.cancel()
 
@@ -354,11 +356,11 @@ async def drain(server: Server, mock_clock: trio.testing.MockClock) -> tuple[int
     stored = await server.fill()
     await server.consume(stored)
     for _ in range(10):
-        if not server.writer.sends_refused:
+        if not server.writer.storage.sends_refused:
             break
         mock_clock.jump(limits.DISK_LOOK_SECONDS)
         await all_idle()
-    assert not server.writer.sends_refused
+    assert not server.writer.storage.sends_refused
     assert await server.fill() > 0
     return stored, server.writer.snapshot().history_of(None).messages
 
@@ -391,14 +393,14 @@ async def test_events_give_way_to_sends(quick_path, mock_clock, monkeypatch) -> 
         server.checkpoints(nursery)
         server.retain(nursery)
         small = ProduceMany("q", (NewMessage("x"),) * 1_000)
-        while not server.writer.sends_refused:
+        while not server.writer.storage.sends_refused:
             await server.writer.execute(small)
             await server.writer.execute(Purge("q", 1_000))
             await all_idle()
         for _ in range(10):
             mock_clock.jump(limits.DISK_LOOK_SECONDS)
             await all_idle()
-        assert not server.writer.sends_refused
+        assert not server.writer.storage.sends_refused
         await server.writer.execute(small)
         assert server.writer.snapshot().logs["events"].first > 1
         nursery.cancel_scope.cancel()

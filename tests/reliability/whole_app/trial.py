@@ -81,7 +81,7 @@ class App:
 
     def allow_sends(self) -> None:
         """As the disk guard does when there is room again."""
-        self.system.writer.sends_refused = False
+        self.system.writer.storage.sends_refused = False
 
 
 class Trial:

@@ -1,0 +1,40 @@
+"""What the writer tells other tasks after each commit, without waiting for any of them."""
+
+import trio
+
+from forq_trio.storage.engine import BatchResult, Elsewhere
+from forq_trio.watches import ALL_QUEUES, Watches
+
+
+class Announcements:
+    """Who waits for a commit looks here."""
+
+    def __init__(self) -> None:
+        self.ready = Watches()  # wakes tasks when messages of a queue become ready
+        self.events = Watches()  # wakes tasks when lifecycle events are stored
+        self.moved = trio.Event()
+        """Is set, and replaced, when staged messages moved into their queues; set for good when the writer ends."""
+        self.token_changes = 0
+        """Grows with every commit that may have changed access tokens; a cache of them is valid until then."""
+
+    def announce(self, result: BatchResult) -> None:
+        """Wake those who wait for what this batch did, or for what other processes did before it."""
+        everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
+        for done in everywhere:
+            self.ready.notify(done.woken)
+            self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
+        self.token_changes += sum(each.tokens for each in result.elsewhere)
+
+    def announce_moved(self) -> None:
+        """Staged messages moved into their queues."""
+        self.moved.set()
+        self.moved = trio.Event()
+
+    def close_watches(self) -> None:
+        """Wake all watching tasks: nobody is to wait any longer."""
+        self.ready.close()
+        self.events.close()
+
+    def end(self) -> None:
+        """The writer has ended: nothing will be moved."""
+        self.moved.set()
