@@ -38,9 +38,9 @@ from forq_trio.jobs.disk_space import (
     lacking_free_pages,
     less_leased,
 )
+from forq_trio.jobs.reserve_file import ReserveFile
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.storage.on_disk import allocate
 from forq_trio.storage.write_ahead_log import LogSpace, WriteAheadLog
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
@@ -88,14 +88,55 @@ class SendsAgain:
             self._writer.storage.set_full(full=False)
 
 
-class DiskGuard:
-    """A job: `run` until cancelled.
+class _WrittenBytes:
+    """How much commits wrote to the log since the guard looked, beside what it found for them."""
 
-    wal: the log of the database. clock, counters: say since when sends are refused, and how many. keep_bytes: the size
-    of each reserve; with 0 there is no file, and sends leave the least. free_bytes: returns how much this process may
-    still write to the disk of a directory. Set by the code that made the other jobs: checkpoint_soon asks for a
-    checkpoint, however short the log is; give_way removes so many bytes of the oldest history or events.
-    """
+    def __init__(self, wal: WriteAheadLog) -> None:
+        self._wal = wal
+        self._log_pages = 0
+        self._bytes = 0
+        self._left_bytes = 0  # that sends may write, or leases while sends are refused, as of the last look
+
+    def note_commit(self) -> None:
+        pages = self._wal.pages()
+        added = pages - self._log_pages if pages >= self._log_pages else pages
+        self._log_pages = pages
+        self._bytes += added * limits.LOG_PAGE_BYTES
+
+    @property
+    def are_many(self) -> bool:
+        """Much of the space that was left is used."""
+        return self._bytes * limits.DISK_LOOK_SHARE >= self._left_bytes
+
+    def restart(self, left_bytes: int) -> None:
+        """The guard has looked."""
+        self._bytes, self._left_bytes = 0, left_bytes
+
+
+class _Refused:
+    """Since when sends are refused for a full disk, and how many."""
+
+    def __init__(self, clock: Clock, counters: Counters) -> None:
+        self.since: int | None = None  # epoch ms; None while they are accepted
+        self._clock = clock
+        self._counters = counters
+        self._before = 0  # how many were refused at other times
+
+    @property
+    def count(self) -> int:
+        return self._counters.rejections[Cause.STORAGE_FULL] - self._before
+
+    def note(self, *, refused: bool) -> bool:
+        """Returns whether that is a change."""
+        if refused is (self.since is not None):
+            return False
+        self.since = self._clock.now_ms() if refused else None
+        self._before = self._counters.rejections[Cause.STORAGE_FULL]
+        return True
+
+
+class DiskGuard:
+    """A job: `run` until cancelled."""
 
     name = "disk"
 
@@ -108,40 +149,38 @@ class DiskGuard:
         keep_bytes: int,
         free_bytes: Callable[[Path], int] | None = None,
     ) -> None:
+        """wal: the log of the database. clock, counters: say since when sends are refused, and how many.
+
+        keep_bytes: the size of each reserve; with 0 there is no file, and sends leave the least. free_bytes: returns
+        how much this process may still write to the disk of a directory.
+        """
         self._wal = wal
-        self._reserve = Path(wal.reserve_path)
+        self._reserve = ReserveFile(Path(wal.reserve_path), keep_bytes, free_bytes or free_bytes_of)
         self._writer = writer
-        self._clock = clock
-        self._counters = counters
-        self._keep_bytes = keep_bytes
-        self._free_bytes = free_bytes or free_bytes_of
-        self._limiter = trio.CapacityLimiter(1)
+        self._written = _WrittenBytes(wal)
+        self._refused = _Refused(clock, counters)
         self._woken = trio.Event()
-        self._has_reserve = False
-        self._given_up_at = -inf  # the reserve file, on trio's clock
-        self._refused_since: int | None = None
-        self._refused_before = 0
         self._asked_at = -inf  # for a checkpoint, on trio's clock
         self._lacking_bytes = 0  # of free pages, for sends to be accepted again, as of the last look
-        self.checkpoint_soon: Callable[[], None] = lambda: None
-        self.give_way: Callable[[int], None] = lambda _: None
-        self._last_free_bytes = 0  # at the last look
-        self._left_bytes = 0  # that sends may write, or leases while sends are refused, as of the last look
-        self._written_bytes = 0  # to the log, since then
-        self._log_pages = 0
+        self._last_free_bytes = 0  # as of the last look
+        # Set by the code that made the other jobs.
+        self.checkpoint_soon: Callable[[], None] = lambda: None  # asks for one, however short the log is
+        self.give_way: Callable[[int], None] = lambda _: (
+            None
+        )  # removes so many bytes of old history or events
 
     async def run(self) -> None:
         try:
             while True:
                 with suppress(FileNotFoundError):  # the directory was moved: the file watch reports it
-                    await self._restore_reserve()
+                    await self._reserve.restore()
                 self.look()
                 self._make_space_for_sends()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()
         finally:
-            self._give_up_reserve()  # before the last checkpoint, which may need the space
+            self._reserve.delete()  # before the last checkpoint, which may need the space
 
     def _make_space_for_sends(self) -> None:
         """While sends are refused: remove old history or events, or ask for a checkpoint that shows what is free.
@@ -164,21 +203,15 @@ class DiskGuard:
 
     def note_commit(self) -> None:
         """A batch was committed: count its bytes, and check the disk if they are much of the space that was left."""
-        pages = self._wal.pages()
-        added = pages - self._log_pages if pages >= self._log_pages else pages
-        self._log_pages = pages
-        self._written_bytes += added * limits.LOG_PAGE_BYTES
-        if (
-            self._written_bytes * limits.DISK_LOOK_SHARE >= self._left_bytes
-            and not self._writer.storage.leases_refused
-        ):
+        self._written.note_commit()
+        if self._written.are_many and not self._writer.storage.leases_refused:
             self.look()
 
     def look(self) -> None:
         """Check the disk: refuse sends, or accept them again."""
-        writer = self._writer
+        storage = self._writer.storage
         try:
-            free_bytes = self._free_bytes(self._reserve.parent)
+            free_bytes = self._reserve.disk_free_bytes
         except FileNotFoundError:
             return
         self._last_free_bytes = free_bytes
@@ -191,39 +224,41 @@ class DiskGuard:
         if not self._copies():
             for_leases = bytes_for_leases(free_bytes, keep_bytes, space, has_reserve=has_reserve)
         a_commit = max(1, min(keep_bytes // 8, limits.COMMIT_BYTES_MAX))
-        writer.storage.sends_refused = left < (reopen_bytes if writer.storage.sends_refused else a_commit)
+        storage.sends_refused = left < (reopen_bytes if storage.sends_refused else a_commit)
         self._lacking_bytes = 0
-        if writer.storage.sends_refused and has_reserve:
+        if storage.sends_refused and has_reserve:
             self._lacking_bytes = lacking_free_pages(reopen_bytes, free_bytes, keep_bytes, for_sends)
-        writer.storage.leases_refused = writer.storage.sends_refused and for_leases < a_commit
-        writer.storage.put_back_refused = writer.storage.sends_refused and for_put_back < a_commit
-        writer.storage.space_short = left < limits.DISK_SHORT_BYTES
-        self._written_bytes = 0
-        if not writer.storage.sends_refused:
-            self._left_bytes = left
-        elif not writer.storage.put_back_refused:
-            self._left_bytes = for_put_back
+        storage.leases_refused = storage.sends_refused and for_leases < a_commit
+        storage.put_back_refused = storage.sends_refused and for_put_back < a_commit
+        storage.space_short = left < limits.DISK_SHORT_BYTES
+        if not storage.sends_refused:
+            left_bytes = left
+        elif not storage.put_back_refused:
+            left_bytes = for_put_back
         else:
-            self._left_bytes = for_leases
-        if writer.storage.sends_refused != (self._refused_since is not None):
-            self._refused_since = self._clock.now_ms() if writer.storage.sends_refused else None
-            self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]
-            facts = self.facts()
-            if writer.storage.sends_refused:
-                log(
-                    LogEvent.DISK_FULL,
-                    free_bytes=free_bytes,
-                    reserve_bytes=facts.reserve_bytes,
-                    wanted_bytes=facts.wanted_disk_bytes,
-                    need=facts.need,
-                )
-            else:
-                log(LogEvent.DISK_ROOM, free_bytes=free_bytes, reserve_bytes=facts.reserve_bytes)
+            left_bytes = for_leases
+        self._written.restart(left_bytes)
+        if self._refused.note(refused=storage.sends_refused):
+            self._log_change()
+
+    def _log_change(self) -> None:
+        """Sends are refused, or are accepted again."""
+        facts = self.facts()
+        if facts.refused_since is not None:
+            log(
+                LogEvent.DISK_FULL,
+                free_bytes=facts.free_bytes,
+                reserve_bytes=facts.reserve_bytes,
+                wanted_bytes=facts.wanted_disk_bytes,
+                need=facts.need,
+            )
+        else:
+            log(LogEvent.DISK_ROOM, free_bytes=facts.free_bytes, reserve_bytes=facts.reserve_bytes)
 
     def _reserves(self) -> tuple[int, bool]:
         """How much sends leave free, and whether the reserve file is there, or none is wanted."""
-        if self._keep_bytes:
-            return self._keep_bytes, self._has_reserve
+        if self._reserve.keep_bytes:
+            return self._reserve.keep_bytes, self._reserve.exists
         least = limits.DISK_RESERVE_MIB_MIN_WITH_HISTORY if self._copies() else limits.DISK_RESERVE_MIB_MIN
         return least * limits.MIB, True
 
@@ -233,57 +268,25 @@ class DiskGuard:
 
     def _space_of_sends(self, space: LogSpace) -> LogSpace:
         """Where nothing is reserved, they leave no space for leased messages either."""
-        return less_leased(space, self._writer.snapshot().leased_bytes) if self._keep_bytes else space
+        return less_leased(space, self._writer.snapshot().leased_bytes) if self._reserve.keep_bytes else space
 
     def facts(self) -> SpaceFacts:
         space, (keep_bytes, has_reserve) = self._space_of_sends(self._wal.space()), self._reserves()
         reopen_bytes = _reopen_bytes(keep_bytes)
         return SpaceFacts(
-            reserve_bytes=self._keep_bytes if has_reserve else 0,
+            reserve_bytes=self._reserve.keep_bytes if has_reserve else 0,
             free_bytes=self._last_free_bytes,
             wanted_disk_bytes=free_bytes_for(reopen_bytes, keep_bytes, space, has_reserve=has_reserve),
             wanted_file_bytes=reopen_bytes,
-            refused_since=self._refused_since,
-            refused=self._counters.rejections[Cause.STORAGE_FULL] - self._refused_before,
-            reserves=self._keep_bytes > 0,
+            refused_since=self._refused.since,
+            refused=self._refused.count,
+            reserves=self._reserve.keep_bytes > 0,
         )
 
     def make_space(self) -> bool:
         """The disk is full: delete the reserve file and check the disk soon. False if there was no such file."""
         self._woken.set()
-        self._given_up_at = trio.current_time()
-        return self._give_up_reserve()
-
-    def _give_up_reserve(self) -> bool:
-        had_reserve, self._has_reserve = self._has_reserve, False
-        self._reserve.unlink(missing_ok=True)
-        return had_reserve
-
-    async def _restore_reserve(self) -> None:
-        """Make the reserve file where it is missing and the disk has space for it, and some for the log.
-
-        What a full disk took is made again DISK_LOOK_SECONDS later: a disk can say that it has space and take no write
-        (a quota), and whoever is refused then gives the file up at once and tries again.
-        """
-        if self._has_reserve or self._keep_bytes == 0:
-            return
-        if trio.current_time() < self._given_up_at + limits.DISK_LOOK_SECONDS:
-            return
-        if self._free_bytes(self._reserve.parent) >= self._keep_bytes + self._keep_bytes // 4:
-            await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)
-            self._has_reserve = self._reserve.exists()  # it may have been given up meanwhile
-
-    def _make_reserve(self) -> None:
-        """Make the reserve file. Runs in a thread: some file systems have to write all of it."""
-        try:
-            descriptor = os.open(self._reserve, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            try:
-                allocate(descriptor, 0, self._keep_bytes)
-            finally:
-                os.close(descriptor)
-        except OSError:  # another program took the space, or a quota is used up: the next check tries again
-            with suppress(OSError):
-                self._reserve.unlink(missing_ok=True)
+        return self._reserve.take()
 
 
 def _reopen_bytes(keep_bytes: int) -> int:

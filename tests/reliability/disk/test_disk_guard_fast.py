@@ -75,7 +75,7 @@ class Server:
         )
         nursery.start_soon(self.guard.run)
         await until(
-            lambda: self.guard._has_reserve is bool(keep_bytes) and not self.writer.storage.sends_refused
+            lambda: self.guard._reserve.exists is bool(keep_bytes) and not self.writer.storage.sends_refused
         )
 
     def checkpoints(self, nursery: trio.Nursery) -> None:
