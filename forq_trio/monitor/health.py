@@ -108,8 +108,9 @@ class FactGatherer:
         lately = watched.window(_LATELY_MINUTES)
         reasons = self._counters.nack_reasons.latest(self._clock.now_ms(), queue)
         reason, same_reason = reasons.most_common(1)[0] if reasons else (None, 0)
-        five, ten = watched.before(_LATELY_MINUTES), watched.before(2 * _LATELY_MINUTES)
-        p99 = None if watched.handling is None else watched.handling.quantile(0.99)
+        five, ten = watched.marks.before(_LATELY_MINUTES), watched.marks.before(2 * _LATELY_MINUTES)
+        handling = watched.times.handling
+        p99 = None if handling is None else handling.quantile(0.99)
         return Facts(
             dead_letters=dead_letters,
             seconds=lately.seconds,
@@ -126,7 +127,7 @@ class FactGatherer:
             rate=rules.rate,
             next_token_ms=self._next_token_ms(queue, rules.queue_rate),
             paused=rules.paused,
-            paused_ms=_since(watched.paused_at, now) if rules.paused else None,
+            paused_ms=_since(watched.pause.since, now) if rules.paused else None,
             oldest_ms=self._ages.age_ms(queue),
             sent=lately.sent,
             delivered=lately.delivered,
@@ -139,7 +140,7 @@ class FactGatherer:
             same_reason=same_reason,
             ready_grew=None if ten is None else counts.ready - ten[0],
             ready_fell=None if five is None else five[0] - counts.ready,
-            grew=counts.total - watched.at_mark(60)[1] if dead_letters else 0,
+            grew=counts.total - watched.marks.at(60)[1] if dead_letters else 0,
             quiet_ms=_since(watched.active_at, now),
             unchanged_ms=_since(watched.grew_at, now),
             watched_ms=_since(watched.started_at, now) or 0,

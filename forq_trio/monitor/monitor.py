@@ -45,7 +45,7 @@ class _Judged:
 
     def is_due(self, watched: Watched, now: float) -> bool:
         """An empty, idle queue is judged less often; a queue that was paused is judged at once."""
-        if watched.paused != self.paused:
+        if watched.pause.is_on != self.paused:
             return True
         passed = now - self.at
         if passed < JUDGED_SECONDS:
@@ -54,8 +54,18 @@ class _Judged:
         return not is_still or passed >= JUDGED_SECONDS_STILL
 
 
+class _Slice:
+    """The queues that are sampled in the same second."""
+
+    __slots__ = ("oldest_seconds", "watched")
+
+    def __init__(self) -> None:
+        self.watched: dict[str, Watched] = {}
+        self.oldest_seconds = 0.0  # how long its oldest message has been ready that is no dead letter
+
+
 class Monitor:
-    """seconds: a clock that only goes forward; clock: the wall's. workers: those of a queue. history: for charts."""
+    """Samples and judges the queues. history: for charts."""
 
     def __init__(
         self,
@@ -66,6 +76,7 @@ class Monitor:
         clock: Clock,
         workers: WorkersOf = no_workers,
     ) -> None:
+        """seconds: a clock that only goes forward; clock: the wall's. workers: those of a queue."""
         self._known = known
         self._counters = counters
         self._ages = ages
@@ -73,14 +84,13 @@ class Monitor:
         self._clock = clock
         self._gatherer = FactGatherer(known, counters, ages, clock, workers)
         self._watched: dict[str, Watched] = {}
-        self._slices: list[dict[str, Watched]] = [{} for _ in range(STEP_SECONDS)]
+        self._slices = [_Slice() for _ in range(STEP_SECONDS)]
         self._judged: dict[str, _Judged] = {}
         self._levels: dict[str, str] = {}
-        self._watches_all = False
+        self._watches_all = False  # as of the last look for queues
         self._started_at = seconds()
-        self._second = int(self._started_at)
+        self._second = int(self._started_at)  # of the last sample
         self._totals = Totals(counters, self._started_at)
-        self._oldest = [0.0] * STEP_SECONDS
         self.history = MetricHistory(self._watched, seconds, clock)
 
     # What is known
@@ -93,18 +103,19 @@ class Monitor:
         if watched is None:
             return Now(0.0, 0.0, 0.0, None, None, None, sent)
         p50 = p99 = p90 = None
-        if watched.waits is not None:
-            p50, p99 = watched.waits.quantile(0.5), watched.waits.quantile(0.99)
-        if watched.handling is not None:
-            p90 = watched.handling.quantile(0.9)
+        times, rates = watched.times, watched.rates
+        if times.waits is not None:
+            p50, p99 = times.waits.quantile(0.5), times.waits.quantile(0.99)
+        if times.handling is not None:
+            p90 = times.handling.quantile(0.9)
         hour = watched.window(_HOUR_MINUTES)
-        offers = (watched.offers_per_second, hour.offered, hour.created)
-        return Now(*watched.rates, p50, p99, p90, sent, *offers)
+        offers = (rates.offered, hour.offered, hour.created)
+        return Now(rates.sent, rates.delivered, rates.acked, p50, p99, p90, sent, *offers)
 
     def rates(self, queue: str) -> tuple[float, float, float]:
         """How many messages a second are sent, delivered and acked; zeros for a queue that is not watched."""
         watched = self._watched.get(queue)
-        return (0.0, 0.0, 0.0) if watched is None else watched.rates
+        return (0.0, 0.0, 0.0) if watched is None else watched.rates[:3]
 
     def total_now(self) -> Now:
         """What happens in all queues now."""
@@ -126,7 +137,7 @@ class Monitor:
         watched = self._watched.get(queue)
         if watched is None or watched.first_at is None:
             return 0
-        return max(0, self._known.counts_of(queue).total - watched.at_mark(60)[1])
+        return max(0, self._known.counts_of(queue).total - watched.marks.at(60)[1])
 
     def oldest_age_ms(self, queue: str) -> int | None:
         """How long the oldest ready message of a queue could have been claimed; None without one.
@@ -163,7 +174,7 @@ class Monitor:
                 self._find_queues(now)
             looked_at += self._sample_slice(due, now)
         self._second = second
-        values = self._totals.sample(now, self._known, max(self._oldest))
+        values = self._totals.sample(now, self._known, max(each.oldest_seconds for each in self._slices))
         self.history.add_total(second, values)
         return looked_at
 
@@ -172,7 +183,7 @@ class Monitor:
         counts = self._known.counts()
         for queue in [queue for queue in self._watched if queue not in counts]:
             watched = self._watched.pop(queue)
-            del self._slices[watched.slice][queue]
+            del self._slices[watched.slice].watched[queue]
             del self._judged[queue]
             self._levels.pop(queue, None)
         self._counters.keep(counts)
@@ -180,7 +191,7 @@ class Monitor:
             if len(self._watched) >= limits.SERIES_QUEUES_MAX:
                 break
             if queue not in self._watched and self._counters.queues.activity(queue) is not None:
-                place = min(range(STEP_SECONDS), key=lambda each: len(self._slices[each]))
+                place = min(range(STEP_SECONDS), key=lambda each: len(self._slices[each].watched))
                 watched = Watched(
                     queue,
                     self._counters,
@@ -188,17 +199,17 @@ class Monitor:
                     place,
                     is_new=self._watches_all,
                 )
-                self._watched[queue] = self._slices[place][queue] = watched
+                self._watched[queue] = self._slices[place].watched[queue] = watched
                 self._judged[queue] = _Judged()
         self._watches_all = len(self._watched) == len(counts)
 
     def _sample_slice(self, second: int, now: float) -> int:
         """Sample the part of the queues that is due this second."""
-        place, step = second % STEP_SECONDS, second // STEP_SECONDS
+        part, step = self._slices[second % STEP_SECONDS], second // STEP_SECONDS
         known, age_ms = self._known, self._ages.age_ms
         oldest = 0
         takers: set[str] | None = None
-        for queue, watched in self._slices[place].items():
+        for queue, watched in part.watched.items():
             age = age_ms(queue)
             counts = known.counts_of(queue)
             rules = known.rules(queue)
@@ -218,8 +229,8 @@ class Monitor:
                 oldest = age
             if is_due:
                 self._judge(watched, judged, now, takes_dead_letters)
-        self._oldest[place] = oldest / limits.SECOND_MS
-        return len(self._slices[place])
+        part.oldest_seconds = oldest / limits.SECOND_MS
+        return len(part.watched)
 
     def _takers(self) -> set[str]:
         """The queues that settings name as a dead-letter queue."""
@@ -229,5 +240,5 @@ class Monitor:
         facts = self._gatherer.facts(watched, now, dead_letters=dead_letters)
         judged.health = judged.holding.judge(facts, now, self._clock.now_ms())
         judged.at = now
-        judged.snapshot, judged.paused = watched.snapshot, bool(watched.paused)
+        judged.snapshot, judged.paused = watched.snapshot, bool(watched.pause.is_on)
         self._levels[watched.name] = judged.health.level

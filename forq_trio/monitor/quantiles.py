@@ -2,9 +2,13 @@
 
 from collections import deque
 from collections.abc import Sequence
+from math import nan
 from operator import sub
 
+from forq_trio.model import limits
+from forq_trio.storage.engine import HANDLING, WAIT
 from forq_trio.telemetry.histogram import Histogram, quantile
+from forq_trio.telemetry.queue_durations import QueueDurations
 
 _MARKS = 5
 
@@ -28,3 +32,39 @@ class Recent:
     def quantile(self, share: float) -> float | None:
         """None where nothing was added lately."""
         return quantile(self.histogram.bounds, added(self.histogram.counts, self._marks[0]), share)
+
+
+class QueueTimes:
+    """How long messages of a queue waited and were handled lately."""
+
+    __slots__ = ("_durations", "_handled", "_queue", "handling", "waits")
+
+    def __init__(self, queue: str, durations: QueueDurations) -> None:
+        self.waits: Recent | None = None  # None as long as the queue has no such histogram
+        self.handling: Recent | None = None
+        self._queue = queue
+        self._durations = durations
+        self._handled: list[int] | None = None  # the buckets at the last `ack_p90`
+
+    def mark(self) -> None:
+        """A minute has passed."""
+        self.handling = self._marked(HANDLING, self.handling)
+        self.waits = self._marked(WAIT, self.waits)
+
+    def _marked(self, kind: str, recent: Recent | None) -> Recent | None:
+        if recent is not None:
+            recent.mark()
+            return recent
+        found = self._durations.histogram(kind, self._queue)
+        return None if found is None else Recent(found)
+
+    def ack_p90(self) -> float:
+        """Seconds, of the messages that were acknowledged since the last call; NaN where it is not known."""
+        histogram = self._durations.histogram(HANDLING, self._queue)
+        if histogram is None:
+            return nan
+        counts = [*histogram.counts]
+        new = counts if self._handled is None else added(counts, self._handled)
+        self._handled = counts
+        found = quantile(histogram.bounds, new, 0.9)
+        return nan if found is None else found / limits.SECOND_MS

@@ -80,7 +80,7 @@ async def test_how_many_messages_wait_for_the_rate(autojump_clock) -> None:
 
 
 def test_of_a_queue_that_was_not_looked_at_yet_nothing_is_known() -> None:
-    assert Watched("q", Counters(), 0.0, 0).at_mark(60) == (0, 0)
+    assert Watched("q", Counters(), 0.0, 0).marks.at(60) == (0, 0)
 
 
 async def test_the_first_dead_letters_need_attention(autojump_clock) -> None:
