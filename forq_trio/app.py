@@ -36,7 +36,7 @@ from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.open_files import allow_connections
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
-from forq_trio.jobs.backup import BackupSettings
+from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits

@@ -21,7 +21,8 @@ from forq_trio.broker.broker import Broker
 from forq_trio.broker.quotas import quotas
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.embedded.guest import in_asyncio
-from forq_trio.jobs.backup import BackupJob, BackupSettings
+from forq_trio.jobs.backup import BackupJob
+from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.board import REDRIVES, JobBoard, RunNow, of_all, own_runs
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import (

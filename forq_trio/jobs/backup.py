@@ -11,15 +11,14 @@ Rules
 - The interval counts from the latest file, so restarts do not move it. After a failure it is tried again soon.
 """
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 import trio
 
+from forq_trio.jobs.backup_copy import BackupCopy, BackupFailed, BackupMaker, BackupSettings
 from forq_trio.jobs.backup_files import BackupFiles
 from forq_trio.jobs.disk_guard import free_bytes_of
 from forq_trio.jobs.runs import Runs, failure_words
@@ -29,7 +28,6 @@ from forq_trio.model.errors import (
     BackupImpossible,
     BackupRunning,
     FeatureUnavailable,
-    ForqError,
     Stopping,
     StorageUnavailable,
 )
@@ -43,29 +41,8 @@ from forq_trio.writer_actor import WriterActor
 T = TypeVar("T")
 
 
-class BackupFailed(ForqError):
-    """The backup was not made"""
-
-
-@dataclass(frozen=True)
-class BackupSettings:
-    """directory: None for `backups` beside the database. every_hours: 0 for only when asked. keep: how many files stay.
-
-    reserve_bytes: what a backup has to leave free on the disk of the database.
-    """
-
-    directory: Path | None = None
-    every_hours: int = 0
-    keep: int = limits.BACKUP_KEEP_DEFAULT
-    reserve_bytes: int = 0
-
-
 class BackupJob:
-    """A job: `run` until cancelled; the other methods are for callers.
-
-    directory: None where no backup can be made. on_copied: called when a copy no longer holds the log. free_bytes:
-    how much may still be written to the disk of a directory.
-    """
+    """A job: `run` until cancelled; the other methods are for callers."""
 
     name = "backup"
 
@@ -78,31 +55,32 @@ class BackupJob:
         on_copied: Callable[[], None] = lambda: None,
         free_bytes: Callable[[Path], int] = free_bytes_of,
     ) -> None:
+        """on_copied, free_bytes: see `BackupMaker`."""
         path = engine.facts().path
-        self._files: BackupFiles | None = None
+        self._files: BackupFiles | None = None  # None where no backup can be made
         if path is not None:
             database = Path(path)
             self._files = BackupFiles(settings.directory or database.parent / "backups", database)
-        self._engine = engine
         self._shared = engine.facts().shared
-        self._writer = writer
-        self._clock = clock
+        self._maker = BackupMaker(engine, writer, settings, on_copied, free_bytes)
         self._settings = settings
-        self._on_copied = on_copied
-        self._free_bytes = free_bytes
+        self._clock = clock
         self._limiter = trio.CapacityLimiter(1)
         self._list_limiter = trio.CapacityLimiter(1)
         self._named_at = 0  # the time in the latest name; names only ascend, whatever the clock does
         self._woken = trio.Event()
-        self._latest: BackupInfo | None = None
-        self.last_made_at: int | None = None
-        self.failed = False
-        self._next_at: int | None = None
+        self._latest: BackupInfo | None = None  # the one that runs, or ran last
+        self.last_made_at: int | None = None  # epoch ms
+        self.failed = False  # the latest one
+        self._next_at: int | None = (
+            None  # epoch ms; None while one runs, or where they are made only when asked
+        )
         self._serving = False
         self.runs = Runs(self.name, "Backup")
 
     @property
     def directory(self) -> Path | None:
+        """None where no backup can be made."""
         return None if self._files is None else self._files.directory
 
     async def state(self) -> BackupsView:
@@ -212,12 +190,12 @@ class BackupJob:
 
     async def _make(self, files: BackupFiles, backup: BackupInfo) -> None:
         """Make a backup, and note its result."""
-        copy = _Copy(self._engine, self._writer, self._note_progress, self._on_copied)
+        copy = BackupCopy(self._maker, self._note_progress)
         self._next_at = None
         ended = msgspec.structs.replace(backup, state="cancelled")
         try:
             with self.runs.run() as outcome:
-                size = await self._in_thread(lambda: self._copy(files, backup.name, copy))
+                size = await self._in_thread(lambda: self._maker.make(files, backup.name, copy))
                 outcome.result = f"{words.size(size)}, the log grew by {words.size(copy.log_grew_bytes)}"
             ended = msgspec.structs.replace(self._now(backup), state="done", bytes=size)
             self.last_made_at = backup.started_at
@@ -240,27 +218,6 @@ class BackupJob:
             log(LogEvent.BACKUP_MADE, name=backup.name, bytes=backup.bytes, log_grew=backup.log_grew_bytes)
             self._set_next(backup.started_at)
 
-    def _copy(self, files: BackupFiles, name: str, copy: "_Copy") -> int:
-        """Runs in a thread."""
-        files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.remove_partial()
-        if os.path.lexists(files.path_of(name)):
-            raise BackupFailed(f"{files.path_of(name)} exists already")
-        self._check_space(files.directory)
-        size = copy.write(files.path_of(name))
-        files.remove_oldest(self._settings.keep)
-        return size
-
-    def _check_space(self, directory: Path) -> None:
-        """Raise BackupFailed if the disk has no space for the file, or would have less than the disk reserve left."""
-        facts = self._engine.facts()
-        needed = facts.file_bytes - facts.free_page_bytes + facts.log_bytes
-        if facts.path is not None and os.stat(directory).st_dev == os.stat(facts.path).st_dev:
-            needed += self._settings.reserve_bytes
-        free = self._free_bytes(directory)
-        if free < needed:
-            raise BackupFailed(f"{directory} has {words.size(free)} free, {words.size(needed)} are needed")
-
     async def _in_thread(self, work: Callable[[], T], limiter: trio.CapacityLimiter | None = None) -> T:
         """Return `work()`. Cancelled, it returns when the thread has ended: a copy notices it at its next step."""
 
@@ -281,42 +238,3 @@ class BackupJob:
 
     def _now(self, backup: BackupInfo) -> BackupInfo:
         return self._latest or backup
-
-
-class _Copy:
-    """One copy, in a thread. log_grew_bytes: since its first step, while it holds the log."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        writer: WriterActor,
-        progress: Callable[[int, int], None],
-        on_copied: Callable[[], None],
-    ) -> None:
-        self.log_grew_bytes = 0
-        self._engine = engine
-        self._writer = writer
-        self._progress = progress
-        self._on_copied = on_copied
-        self._log_pages = 0  # at the start, or when it has started over
-        self._copied = False
-
-    def write(self, path: str) -> int:
-        assert self._engine.log is not None
-        self._log_pages = self._engine.log.pages()
-        return self._engine.copy_to(path, self._step)
-
-    def _step(self, done: int, total: int) -> None:
-        trio.from_thread.check_cancelled()
-        if self._copied:
-            return
-        assert self._engine.log is not None
-        pages = self._engine.log.pages()
-        self._log_pages = min(pages, self._log_pages)
-        self.log_grew_bytes = (pages - self._log_pages) * limits.LOG_PAGE_BYTES
-        self._progress(done, total)
-        if done == total:
-            self._copied = True
-            trio.from_thread.run_sync(self._on_copied)
-        elif self._writer.storage.sends_refused:
-            raise BackupFailed("the disk is nearly full, and the log cannot be emptied during a backup")

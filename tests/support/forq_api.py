@@ -17,7 +17,8 @@ from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, Router
 from forq_trio.http.throttle import Throttle
-from forq_trio.jobs.backup import BackupJob, BackupSettings
+from forq_trio.jobs.backup import BackupJob
+from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.database_watch import DatabaseWatch
 from forq_trio.jobs.metrics import QueueGauges

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import trio
 
-from forq_trio.jobs.backup import BackupSettings
+from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import verify_backup
