@@ -25,8 +25,6 @@ class Consumer(Worker):
     WrongTable. While the database does not answer, the consumer tries again.
     """
 
-    check_queue = staticmethod(check_table_name)
-
     def __init__(
         self,
         database_url: str,
@@ -54,6 +52,10 @@ class Consumer(Worker):
             drain_seconds=drain_seconds,
             presence=False,
         )
+
+    @staticmethod
+    def check_queue(name: str) -> object:
+        return check_table_name(name)
 
     def _open_source(self) -> AbstractAsyncContextManager[Source]:
         return self._tables.opened()

@@ -18,15 +18,14 @@ from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError, WrongKey
 from forq_trio.model.keys import Offered
 from forq_trio.model.messages import Produced, check_queue_name
-from forq_trio.model.secrets import check_secret
 from forq_trio.model.where import Wanted
 from forq_trio.outbox.relay import Relay, check_source
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
-from forq_trio.worker.payloads import Payload
 from forq_trio.worker.presence import Presence
+from forq_trio.worker.sending import Sender
 from forq_trio.worker.slots import SharedSlots, Slots
-from forq_trio.worker.source import Source, gives_up_at, open_source, patiently
+from forq_trio.worker.source import Source, WorkerSource, gives_up_at, patiently
 from forq_trio.worker.watchdog import watched
 
 logger = logging.getLogger("forq_trio.worker")
@@ -50,9 +49,6 @@ class Worker:
     is installed, else asyncio.
     """
 
-    check_queue: Callable[[str], object] = staticmethod(check_queue_name)
-    """Raises a CallerError for what is no name of a queue of this source."""
-
     def __init__(
         self,
         source: "str | Source" = "http://localhost:8080",
@@ -75,20 +71,17 @@ class Worker:
         self.name = name or f"{Path(sys.argv[0] or 'worker').stem}-{os.getpid()}"
         self.version = version
         self._presence = Presence(self.name, socket.gethostname(), version) if presence else None
-        self.handlers: dict[str, Handler[..., Any]] = {}
-        self.stats: dict[str, QueueStats] = {}
+        self.handlers: dict[str, Handler[..., Any]] = {}  # by queue
+        self.stats: dict[str, QueueStats] = {}  # by queue
         self._outbox = outbox
-        self._source = source
-        self._secret = secret and check_secret(secret)
+        self._source = WorkerSource(source, secret)
+        self._sender = Sender(self._source, self.handlers)
         self._concurrency = concurrency
         self._drain_seconds = drain_seconds
         self._middleware: list[Middleware] = []
-        self._attributes: list[Callable[[], Mapping[str, str]]] = []
-        self._payloads: dict[type, Payload] = {}
-        self._opened: Source | None = None
-        self._loops: list[QueueLoop] = []
+        self._loops: list[QueueLoop] = []  # while it runs
         self._stopping = anyio.Event()
-        self._beside: Any = None
+        self._beside: Any = None  # the context manager that runs it beside a body
         self._backend = backend or ("trio" if _has_trio() else "asyncio")
 
     def on(
@@ -143,6 +136,11 @@ class Worker:
 
         return register
 
+    @staticmethod
+    def check_queue(name: str) -> object:
+        """Raises a CallerError for what is no name of a queue of this source."""
+        return check_queue_name(name)
+
     def middleware(self, function: Middleware) -> Middleware:
         """Call `function(job, call_next)` around every call of a handler; `await call_next()` goes on.
 
@@ -159,7 +157,7 @@ class Worker:
 
         Those that the caller of `send` or `later` gives go before, also where there is no room for more.
         """
-        self._attributes.append(function)
+        self._sender.attributes.append(function)
         return function
 
     async def send(
@@ -174,21 +172,7 @@ class Worker:
         Raises RuntimeError where the worker is not open (`async with`, or inside a handler), TypeError or a
         validation error for a payload that the handler would not take, and what `produce` and `offer` raise.
         """
-        source = self._opened if self._opened is not None else self._source
-        if isinstance(source, str):
-            raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")
-        content = self._payload_of(queue, payload).encode(payload)
-        attributes = dict(options.get("attributes") or {})
-        for name, value in (pair for each in self._attributes for pair in each().items()):
-            if len(attributes) < limits.ATTRIBUTES_MAX:
-                attributes.setdefault(name, value)
-        if attributes:
-            options["attributes"] = attributes
-        if delay is not None:
-            options["delay_ms"] = math.ceil(delay * 1_000)
-        if key is not None:
-            return await source.offer(queue, key, content, **options)
-        return await source.produce(queue, content, **options)
+        return await self._sender.send(queue, payload, delay=delay, key=key, options=options)
 
     def run(
         self, *, stop_when_empty: bool = False, first: Callable[[], Awaitable[object]] | None = None
@@ -289,18 +273,18 @@ class Worker:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Source]:
         """The source, for one run. A `stop` holds for this run, also one from before it."""
-        if self._opened is not None:
+        if self._source.opened is not None:
             raise RuntimeError("the worker runs already")
         async with self._open_source() as source:
-            self._opened = source
+            self._source.opened = source
             try:
                 yield source
             finally:
-                self._opened = None
+                self._source.opened = None
                 self._stopping = anyio.Event()
 
     def _open_source(self) -> AbstractAsyncContextManager[Source]:
-        return open_source(self._source, self._secret)
+        return self._source.open()
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
         """Relay, and run the loops; if they stop when their queues are empty, until all of them have found nothing."""
@@ -393,15 +377,6 @@ class Worker:
             raise WorkerSetupError(
                 f"concurrency: {self._concurrency} is less than the {len(self.handlers)} queues of the worker"
             )
-
-    def _payload_of(self, queue: str, payload: Any) -> Payload:
-        handler = self.handlers.get(queue)
-        if handler is not None:
-            return handler.payload
-        known = self._payloads.get(type(payload))
-        if known is None:
-            known = self._payloads[type(payload)] = Payload(type(payload))
-        return known
 
     def _finished(self) -> int:
         return sum(each.finished for each in self.stats.values())

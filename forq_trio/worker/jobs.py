@@ -16,13 +16,32 @@ logger = logging.getLogger("forq_trio.worker")
 _PAIR_BYTES = 4  # what separates and ends a name and its text, at most
 
 
-class Job:
-    """A message in process. All members but `check` and `lost` are for the event loop's thread.
+class HeldLease:
+    """The lease of a job, as far as its worker knows. For the event loop's thread."""
 
-    attempt: counted from 1. last_attempt: whether a failure now is final; False where nothing bounds the attempts, or
-    the queue's settings cannot be read. received_at: when the message arrived; since: when this worker got it. Both are
-    epoch ms.
-    """
+    def __init__(self, ends_at: float, until: int, shorten: "Shorten | None") -> None:
+        self.until = until  # epoch ms, as the queue said
+        self.ends_at = ends_at  # on the event loop's clock
+        self.lost = False
+        self.extended = True  # False once it was shortened
+        self.run: Run | None = None  # the call of the handler, while there is one
+        self.shorten = shorten  # asks the queue to end it; None where that cannot be asked
+
+    def end_at(self, ends_at: float) -> None:
+        """Note when it ends, on the event loop's clock."""
+        self.ends_at = ends_at
+        if self.run is not None:
+            self.run.refresh()
+
+    def lose(self) -> None:
+        """Cancel the handler."""
+        self.lost = True
+        if self.run is not None:
+            self.run.scope.cancel()
+
+
+class Job:
+    """A message in process. All members but `check` and `lost` are for the event loop's thread."""
 
     def __init__(
         self,
@@ -31,28 +50,24 @@ class Job:
         ends_at: float,
         *,
         last_attempt: bool = False,
-        shorten: "Callable[[Job, float], Awaitable[None]] | None" = None,
+        shorten: "Shorten | None" = None,
     ) -> None:
         self.queue = queue
         self.id = delivery.id
         self.sequence = delivery.sequence
         self.content = delivery.content
         self.attributes = delivery.attributes
-        self.attempt = delivery.attempts
+        self.attempt = delivery.attempts  # counted from 1
         self.group = delivery.group
         self.key = delivery.key
         self.kind = delivery.kind
         self.priority = delivery.priority
-        self.received_at = delivery.received_at
-        self.since = machine_ms()
-        self.lease_until = delivery.lease_until
+        self.received_at = delivery.received_at  # epoch ms, when the message arrived
+        self.since = machine_ms()  # epoch ms, when this worker got it
         self.receipt = delivery.receipt
+        self.lease = HeldLease(ends_at, delivery.lease_until, shorten)
         self.last_attempt = last_attempt
-        self.lost = False
-        self.ends_at = ends_at
-        self.extended = True
-        self.run: Run | None = None
-        self._shorten = shorten
+        """Whether a failure now is final. False where nothing bounds the attempts, or no settings can be read."""
 
     def __repr__(self) -> str:
         return f"<Job {self.queue} {self.id} attempt {self.attempt}>"
@@ -60,7 +75,17 @@ class Job:
     @property
     def seconds_left(self) -> float:
         """Until the handler is cancelled, unless its lease is extended. Not below 0."""
-        return max(0.0, self.ends_at - anyio.current_time())
+        return max(0.0, self.lease.ends_at - anyio.current_time())
+
+    @property
+    def lost(self) -> bool:
+        """The lease was lost: what the handler returns counts no more."""
+        return self.lease.lost
+
+    @property
+    def lease_until(self) -> int:
+        """When the lease ends, unless it is extended (epoch ms)."""
+        return self.lease.until
 
     def check(self) -> None:
         """Raise LeaseLost if the lease was lost: for handlers in threads, which nothing can cancel. Thread-safe."""
@@ -77,27 +102,22 @@ class Job:
             raise ValueError(
                 f"a deadline can only be earlier: 0 to {self.seconds_left:.3f} s, not {seconds!r}"
             )
-        if self._shorten is not None:
-            await self._shorten(self, seconds)
-
-    def end_at(self, ends_at: float) -> None:
-        """Note when the lease ends, on the event loop's clock."""
-        self.ends_at = ends_at
-        if self.run is not None:
-            self.run.refresh()
+        if self.lease.shorten is not None:
+            await self.lease.shorten(self, seconds)
 
     def lose(self) -> None:
         """The lease is lost: cancel the handler. What it returns counts no more."""
-        self.lost = True
-        if self.run is None:
-            return
-        self.run.scope.cancel()
-        if self.run.in_thread:
+        self.lease.lose()
+        if self.lease.run is not None and self.lease.run.in_thread:
             logger.warning(
                 "%s: the lease of %s was lost, and its handler runs in a thread, which nothing can stop",
                 self.queue,
                 self.id,
             )
+
+
+Shorten = Callable[[Job, float], Awaitable[None]]
+"""Ends the lease of a job so many seconds from now."""
 
 
 class Run:
@@ -111,7 +131,7 @@ class Run:
         self.in_thread = False
         self.timeout_at = math.inf if timeout == math.inf else anyio.current_time() + timeout
         for job in self.jobs:
-            job.run = self
+            job.lease.run = self
         self.scope = anyio.CancelScope(deadline=self._ends_at())
 
     def refresh(self) -> None:
@@ -119,13 +139,13 @@ class Run:
         self.scope.deadline = self._ends_at()
 
     def _ends_at(self) -> float:
-        return min(self.timeout_at, *[job.ends_at for job in self.jobs])
+        return min(self.timeout_at, *[job.lease.ends_at for job in self.jobs])
 
     def note_lost_leases(self) -> bool:
         """Mark the jobs whose leases have ended by now as lost; whether there are any."""
         now = anyio.current_time()
         for job in self.jobs:
-            job.lost = job.lost or now >= job.ends_at
+            job.lease.lost = job.lost or now >= job.lease.ends_at
         return any(job.lost for job in self.jobs)
 
 

@@ -60,8 +60,8 @@ class JobLeases:
         Raises what `extend` raises; the handler is cancelled then all the same, and the message comes back later.
         """
         ends_at = anyio.current_time() + seconds
-        job.extended = False
-        job.end_at(ends_at)  # before the queue is asked: its answer may be lost
+        job.lease.extended = False
+        job.lease.end_at(ends_at)  # before the queue is asked: its answer may be lost
         self._due.pop(job.receipt, None)
         async with self._asking:  # a heartbeat under way would extend it again
             left = max(0.0, ends_at - anyio.current_time())
@@ -84,14 +84,14 @@ class JobLeases:
 
     def _next(self) -> float:
         """When something is to be done, on the event loop's clock."""
-        ends = (job.ends_at for job in self.jobs.values() if not job.lost)
+        ends = (job.lease.ends_at for job in self.jobs.values() if not job.lost)
         return min([*self._due.values(), *ends], default=math.inf)
 
     def _end_those_over(self) -> None:
         """Handlers on the loop are cancelled by their scopes; those in threads have to be told."""
         now = anyio.current_time()
         for job in self.jobs.values():
-            if now >= job.ends_at and not job.lost:
+            if now >= job.lease.ends_at and not job.lost:
                 self._due.pop(job.receipt, None)
                 job.lose()
 
@@ -120,8 +120,9 @@ class JobLeases:
         results = await self._source.extend(self._queue, [job.receipt for job in jobs], lease_ms)
         for job, result in zip(jobs, results, strict=True):
             if result.ok:
-                job.lease_until = result.lease_until or job.lease_until
-                job.end_at(min(asked_at + lease_ms / 1_000, math.inf if job.extended else job.ends_at))
+                job.lease.until = result.lease_until or job.lease.until
+                ends_at_most = math.inf if job.lease.extended else job.lease.ends_at
+                job.lease.end_at(min(asked_at + lease_ms / 1_000, ends_at_most))
             elif job.receipt in self.jobs:
                 self._due.pop(job.receipt, None)
                 job.lose()

@@ -345,11 +345,11 @@ class QueueLoop:
                 self._thread_scopes.discard(scope)
         for job in run.jobs:  # its thread goes on: nobody else gets the message before the lease has ended
             logger.error("%s: %s is left to its thread, until its lease ends", self.queue, job.id)
-            job.lost = True
+            job.lease.lost = True
         return []
 
     def _note_lost(self, job: Job) -> None:
-        job.lost = True
+        job.lease.lost = True
         self.stats.lost += 1
         logger.warning(
             "%s: the lease of %s was lost in attempt %d; its result is refused",

@@ -78,7 +78,7 @@ class Settler:
                 self._source,
                 lambda: self._request(settlement, receipts),
                 problem,
-                until=lambda: max(job.ends_at for job in request.jobs),
+                until=lambda: max(job.lease.ends_at for job in request.jobs),
             )
         except ForqError as error:
             logger.error("%s: %s", problem, error)

@@ -4,7 +4,7 @@ import logging
 import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 import anyio
@@ -121,3 +121,24 @@ def own_secret(secret: str | None) -> str:
     if secret is None:
         name, secret = "FORQ_AUTH_SECRET", os.environ.get("FORQ_AUTH_SECRET", "")
     return secret and check_secret(secret, name)
+
+
+class WorkerSource:
+    """Where a worker gets its messages. given, secret: see `Worker`. Raises InvalidSecret."""
+
+    def __init__(self, given: "str | Source", secret: str | None) -> None:
+        self.opened: Source | None = None  # while the worker runs
+        self._given = given
+        self._secret = secret and check_secret(secret)
+
+    def open(self) -> AbstractAsyncContextManager[Source]:
+        """See `open_source`."""
+        return open_source(self._given, self._secret)
+
+    @property
+    def to_send(self) -> Source:
+        """The source that is open. Raises RuntimeError where there is none."""
+        source = self.opened if self.opened is not None else self._given
+        if isinstance(source, str):
+            raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")
+        return source

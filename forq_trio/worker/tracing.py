@@ -28,10 +28,11 @@ def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
 
     @worker.middleware
     async def spans_around(job: Job, call_next: "CallNext") -> object:
-        assert job.run is not None
+        run = job.lease.run
+        assert run is not None
         spans = [
             tracer.start_span(f"process {job.queue}", _parent(each), SpanKind.CONSUMER, _about(each))
-            for each in job.run.jobs
+            for each in run.jobs
         ]
         result: object = None
         interrupted = True
@@ -45,7 +46,7 @@ def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
         finally:
             handler = worker.handlers[job.queue]
             results = handler.results(result, len(spans))
-            for span, each, one in zip(spans, job.run.jobs, results, strict=True):
+            for span, each, one in zip(spans, run.jobs, results, strict=True):
                 _end(span, one, None if interrupted or each.lost else handler.settlement(one, each))
         return result
 

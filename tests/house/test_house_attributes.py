@@ -22,8 +22,6 @@ ABOVE = {
     "forq_trio/http/transport/server.py Server": 16,
     "forq_trio/storage/postgres/connection.py PgConnection": 18,
     "forq_trio/storage/postgres/engine.py PostgresEngine": 29,
-    "forq_trio/worker/app.py Worker": 19,
-    "forq_trio/worker/jobs.py Job": 20,
     "tests/oracle/state.py State": 35,
     "tests/reliability/whole_app/books.py Books": 18,
     "tests/reliability/whole_app/deeds.py Deeds": 19,

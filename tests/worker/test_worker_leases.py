@@ -235,11 +235,11 @@ async def test_a_lease_that_is_extended_once_its_handler_was_cancelled_ends_no_w
         calls.append(content)
         if len(calls) == 1:
             await all_wait.wait()
-            job.end_at(trio.current_time())  # the extension before has no answer yet
+            job.lease.end_at(trio.current_time())  # the extension before has no answer yet
             try:
                 await trio.sleep_forever()
             finally:
-                job.end_at(trio.current_time() + 30)
+                job.lease.end_at(trio.current_time() + 30)
 
     await app.send("q", "a")
     nursery.start_soon(app.serve)

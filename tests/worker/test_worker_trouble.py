@@ -281,7 +281,7 @@ async def test_a_deadline_is_not_undone_by_a_heartbeat_under_way(face, nursery) 
     nursery.start_soon(jobs[0].set_deadline, 5)
     await all_idle()
     answer.set()
-    while jobs[0].extended or jobs[0].seconds_left > 5:
+    while jobs[0].lease.extended or jobs[0].seconds_left > 5:
         await trio.lowlevel.checkpoint()
     for _ in range(20):
         await trio.lowlevel.checkpoint()

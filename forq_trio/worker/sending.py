@@ -1,0 +1,49 @@
+"""How a worker sends: payloads as the handler of their queue reads them, with attributes that the program adds."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from forq_trio.model import limits
+from forq_trio.model.keys import Offered
+from forq_trio.model.messages import Produced
+from forq_trio.worker.handlers import Handler
+from forq_trio.worker.payloads import Payload
+from forq_trio.worker.source import WorkerSource
+
+
+class Sender:
+    """Sends through the source of a worker. handlers: its handlers, by queue."""
+
+    def __init__(self, source: WorkerSource, handlers: Mapping[str, Handler[..., Any]]) -> None:
+        self.attributes: list[Callable[[], Mapping[str, str]]] = []  # what each message gets
+        self._source = source
+        self._handlers = handlers
+        self._payloads: dict[type, Payload] = {}  # of queues without a handler here
+
+    async def send(
+        self, queue: str, payload: Any, *, delay: float | None, key: str | None, options: dict[str, Any]
+    ) -> Produced | Offered:
+        """See `Worker.send`."""
+        source = self._source.to_send
+        content = self._payload_of(queue, payload).encode(payload)
+        attributes = dict(options.get("attributes") or {})
+        for name, value in (pair for each in self.attributes for pair in each().items()):
+            if len(attributes) < limits.ATTRIBUTES_MAX:
+                attributes.setdefault(name, value)
+        if attributes:
+            options["attributes"] = attributes
+        if delay is not None:
+            options["delay_ms"] = math.ceil(delay * 1_000)
+        if key is not None:
+            return await source.offer(queue, key, content, **options)
+        return await source.produce(queue, content, **options)
+
+    def _payload_of(self, queue: str, payload: Any) -> Payload:
+        handler = self._handlers.get(queue)
+        if handler is not None:
+            return handler.payload
+        known = self._payloads.get(type(payload))
+        if known is None:
+            known = self._payloads[type(payload)] = Payload(type(payload))
+        return known
