@@ -11,6 +11,7 @@ import pytest
 from support.tiers import COLLECTED, files_in_no_tier
 
 SOURCES = ("forq_trio", "pyspark_forq", "bench", "examples", "tests")
+SHOWN_FIRST = re.compile(r"^\*Shown by\* [^(]*\(\.\./\.\./(tests/[^)]+)\)", re.MULTILINE)
 CONFTEST = """
 from support import processes, tiers
 processes.set_signals()
@@ -200,3 +201,13 @@ def test_every_promise_of_the_readme_has_tests_in_tier_1(request, root, asked) -
         assert len(judged) < len(places) or any(
             path.is_relative_to(place) for place in places for path in quick
         ), row
+
+
+def test_the_place_of_every_numbered_behaviour_is_in_tier_1(request, root, asked) -> None:
+    """That of its meaning: the first one that its entry in docs/compatibility names."""
+    pages = [page.read_text(encoding="utf-8") for page in (root / "docs" / "compatibility").glob("*.md")]
+    shown = {root / place for page in pages for place in SHOWN_FIRST.findall(page)}
+    assert len(shown) > 30
+    judged = [place for place in shown if any(place.is_relative_to(each) for each in asked)]
+    quick = request.config.stash[COLLECTED]["tier1"]
+    assert [place for place in judged if not any(path.is_relative_to(place) for path in quick)] == []
