@@ -5,11 +5,14 @@ another order gives it the same numbers. FORQ_TEST_EFFORT says how hard a run tr
 """
 
 import gc
+import itertools
 import os
 import random
+import re
 import secrets
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -54,6 +57,22 @@ def pytest_report_header() -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
     if exitstatus != 0:
         terminalreporter.write_line(f"to have the same random numbers again: FORQ_TEST_SEED={SEED}")
+
+
+DIRECTORIES = itertools.count(1)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty directory of this test's own.
+
+    For each of its own pytest looks through those of all tests before: 4 ms after 1,500 of them. The name is as short,
+    too: a socket below it may have 107 characters.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:24]
+    path = tmp_path_factory.getbasetemp() / f"{name}-{next(DIRECTORIES)}"
+    path.mkdir(mode=0o700)
+    return path
 
 
 @pytest.fixture

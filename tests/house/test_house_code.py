@@ -50,7 +50,7 @@ def test_no_file_is_longer_than_one_can_hold_in_the_head(python_files, root) -> 
 def test_functions_can_be_seen_whole(python_files, root) -> None:
     long = []
     for path in python_files:
-        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(parsed(path)):
             if isinstance(node, FUNCTION) and node.end_lineno - node.lineno >= FUNCTION_LINES_MAX:
                 long.append(f"{path.relative_to(root)}:{node.lineno} {node.name}")
     assert long == []

@@ -1,7 +1,5 @@
 """A connection that has ended leaves nothing for the garbage collector, which the server runs rarely."""
 
-import gc
-
 import pytest
 import trio
 
@@ -10,21 +8,10 @@ from forq_trio.http.transport.connection import HttpConnection
 from forq_trio.http.transport.disconnects import DisconnectWatch
 from forq_trio.http.transport.h1 import RequestParser
 from forq_trio.http.transport.http1_connection import Http1Connection
+from support.garbage import without_collections
 from support.transport import get, running
 
 KINDS = (HttpConnection, Http1Connection, RequestParser, DisconnectWatch, Request)
-
-
-@pytest.fixture
-def _no_collections():
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
-def alive() -> list[str]:
-    return [type(thing).__name__ for thing in gc.get_objects() if type(thing) in KINDS]
 
 
 async def ends_after_its_answer(client):
@@ -46,7 +33,6 @@ async def ends_in_a_long_poll(client):
     await client.arrived()
 
 
-@pytest.mark.usefixtures("_no_collections")
 @pytest.mark.parametrize(
     "ending",
     [
@@ -68,12 +54,12 @@ async def test_a_connection_that_ended_is_gone(ending):
                 await trio.sleep_forever()
         return NO_CONTENT
 
-    before = alive()
-    async with running(handler) as transport:
-        for _ in range(3):
-            client = await transport.connect()
-            await ending(client)
-            await client.close()
-        release.set()
-        await transport.until_nobody_is_connected()
-        assert alive() == before
+    with without_collections(*KINDS) as alive:
+        async with running(handler) as transport:
+            for _ in range(3):
+                client = await transport.connect()
+                await ending(client)
+                await client.close()
+            release.set()
+            await transport.until_nobody_is_connected()
+            assert alive() == []

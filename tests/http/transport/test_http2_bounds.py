@@ -1,6 +1,5 @@
 """What one connection of HTTP/2 may take: memory, handlers, time. And that none of it is left when it has ended."""
 
-import gc
 import tracemalloc
 from contextlib import suppress
 from math import inf
@@ -19,6 +18,7 @@ from forq_trio.http.transport.http2.frame_allowance import FrameAllowance
 from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Http2Stream
 from forq_trio.model import limits
+from support.garbage import without_collections
 from support.transport import Client, running
 
 from .test_http2 import frame
@@ -218,13 +218,7 @@ async def test_a_connection_that_has_ended_leaves_nothing_to_collect(leaving: st
                 await trio.sleep_forever()
         return Response(200, b"x")
 
-    def alive() -> list[str]:
-        return [type(thing).__name__ for thing in gc.get_objects() if type(thing) in KINDS]
-
-    gc.collect()
-    gc.disable()
-    try:
-        before = alive()
+    with without_collections(*KINDS) as alive:
         async with running(handler) as transport:
             for _ in range(3):
                 client = await transport.connect()
@@ -232,6 +226,4 @@ async def test_a_connection_that_has_ended_leaves_nothing_to_collect(leaving: st
                 await client.arrived()
                 await client.close()
             await transport.until_nobody_is_connected()
-            assert alive() == before
-    finally:
-        gc.enable()
+            assert alive() == []
