@@ -269,7 +269,13 @@ async def run_nodes(
     return got
 
 
-@pytest.mark.parametrize("shifts", [(0, 0), (-5_000, 5_000), (5_000, -5_000, 0)])
+@pytest.mark.parametrize(
+    "shifts",
+    [
+        *(pytest.param(each, marks=pytest.mark.tier2) for each in ((0, 0), (-5_000, 5_000))),
+        (5_000, -5_000, 0),
+    ],
+)
 async def test_d50_d51_several_nodes_make_one_message_a_tick_also_with_clocks_that_differ(
     face, shifts
 ) -> None:
@@ -278,9 +284,9 @@ async def test_d50_d51_several_nodes_make_one_message_a_tick_also_with_clocks_th
             nursery, "tick", timedelta(minutes=1), lambda at: Letter(f"{at:%H:%M:%S}")
         )
 
-    until = datetime(2023, 11, 14, 22, 30, 0, tzinfo=UTC)
+    until = datetime(2023, 11, 14, 22, 18, 0, tzinfo=UTC)
     got = await run_nodes(face, [ShiftedClock(by) for by in shifts], install, until=until, step_ms=1_000)
-    assert [to for to, _ in got] == [f"22:{minute}:00" for minute in range(14, 31)]
+    assert [to for to, _ in got] == [f"22:{minute}:00" for minute in range(14, 19)]
     assert all(f"{at:%H:%M:%S}" == to for to, at in got)
 
 
@@ -335,11 +341,11 @@ async def test_d43_nodes_of_an_old_and_a_new_schedule_leave_the_ticks_of_the_one
 
 
 @pytest.mark.parametrize(
-    ("begin", "days"),
-    [(datetime(2025, 11, 1, 12, tzinfo=UTC), 3), (datetime(2025, 3, 8, 12, tzinfo=UTC), 3)],
+    "begin",
+    [datetime(2025, 11, 1, 12, tzinfo=UTC), datetime(2025, 3, 8, 12, tzinfo=UTC)],
     ids=["back", "forward"],
 )
-async def test_d51_one_message_a_day_when_the_clocks_change(face, begin, days) -> None:
+async def test_d51_one_message_a_day_when_the_clocks_change(face, begin) -> None:
     zone = ZoneInfo("America/New_York")
     schedule = CronDailySchedule((time(1, 30), time(2, 30)), "America/New_York", interval=HOUR)
 
@@ -348,6 +354,7 @@ async def test_d51_one_message_a_day_when_the_clocks_change(face, begin, days) -
             nursery, "report", schedule, lambda at: Letter(f"{at.astimezone(zone):%m-%d}")
         )
 
+    days = 2  # the clocks change in the first night
     await face.advance(epoch_ms(begin) - T0)
     until = begin + timedelta(days=days)
     got = await run_nodes(

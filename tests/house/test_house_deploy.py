@@ -98,6 +98,7 @@ def test_back_up_and_restore(pages: dict[str, str], shell: Shell) -> None:
     assert len(list((shell.database.parents[3] / "var" / "backups" / "forq").glob("[1-7].db"))) == 1
 
 
+@pytest.mark.tier2
 def test_the_move_from_forq_and_the_way_back(pages: dict[str, str], shell: Shell, rng) -> None:
     (look,) = blocks(pages["from-forq"], "The move", "sh")[:1]
     start, ask = blocks(pages["from-forq"], "The move", "sh")[1:]

@@ -112,9 +112,8 @@ def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
         assert outcome.stdout.endswith("\nemails\t0\t0\t1\t0\t0\t0\tno\tHealthy\n")
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--url-file", "urls"), pytest.param(("--url-file=urls",), marks=pytest.mark.tier2)]
-)
+@pytest.mark.tier2
+@pytest.mark.parametrize("arguments", [("--url-file", "urls"), ("--url-file=urls",)])
 def test_server_writes_its_urls_where_it_is_told_to(installed, arguments) -> None:
     with started(installed, *arguments) as printed:
         url, ui_url = (installed / "urls").read_text(encoding="utf-8").splitlines()
@@ -122,6 +121,7 @@ def test_server_writes_its_urls_where_it_is_told_to(installed, arguments) -> Non
     assert f'"{ui_url.removeprefix("http://")}"' in printed  # of the log
 
 
+@pytest.mark.tier2
 def test_server_tells_that_a_secret_of_ones_own_has_to_be_set(installed) -> None:
     with started(installed, FORQ_AUTH_SECRET=SECRET) as printed:
         assert (
@@ -141,6 +141,7 @@ def test_server_leaves_secret_and_database_to_a_configuration_file(installed) ->
     assert not (installed / "data/secret").exists()
 
 
+@pytest.mark.tier2
 def test_server_has_no_file_where_a_database_is_named(installed) -> None:
     outcome = run(installed, "script/server", FORQ_DB_URL=f"postgresql:///queue?host={installed}", **ANY_PORT)
     assert outcome.returncode == 2

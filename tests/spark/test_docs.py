@@ -152,6 +152,7 @@ def test_the_programs_of_the_tutorial(spark, tmp_path, monkeypatch, capsys) -> N
         assert sorted(server.contents("large-orders")) == sorted(SENT[-10:])
 
 
+@pytest.mark.tier2
 def test_the_programs_about_delta_tables_and_several_streams(spark, tmp_path, monkeypatch, capsys) -> None:
     written = programs()
     with running(tmp_path / "forq.db", FORQ_HISTORY="off") as server:

@@ -94,6 +94,7 @@ def test_of_two_runs_at_once_one_wins_and_the_other_says_so(spark, asked, tmp_pa
     assert len(ids(tmp_path)) == 4
 
 
+@pytest.mark.tier2
 def test_a_compaction_that_comes_meanwhile_disturbs_nothing(spark, asked, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(archiving._IDS_A_BATCH, "events", 2)
     done = []

@@ -56,6 +56,7 @@ def test_closed_days_become_one_file_by_queue_and_stay_so(spark, archive) -> Non
     assert ids(archive) == sorted([*before, 40, 41])
 
 
+@pytest.mark.tier2
 def test_open_days_are_left_alone(spark, archive) -> None:
     add_batch(spark, archive, *batch(4, days=1))
     add_batch(spark, archive, *batch(5, days=1))
@@ -63,6 +64,7 @@ def test_open_days_are_left_alone(spark, archive) -> None:
     assert len(ArchiveTable(spark, archive, "events").files()) == 3
 
 
+@pytest.mark.tier2
 def test_a_large_day_has_files_of_a_bounded_size(spark, archive, monkeypatch) -> None:
     size = sum(file.bytes for file in ArchiveTable(spark, archive, "events").files())
     monkeypatch.setattr(compaction, "FILE_BYTES", size * 2 // 3)
@@ -91,6 +93,7 @@ def test_a_kill_between_any_two_steps_loses_and_repeats_nothing(spark, archive, 
     assert len(parquet(archive)) == 1
 
 
+@pytest.mark.tier2
 def test_of_two_compactions_at_once_one_wins_and_the_other_says_so(spark, archive) -> None:
     before, steps = ids(archive), []
 
@@ -104,6 +107,7 @@ def test_of_two_compactions_at_once_one_wins_and_the_other_says_so(spark, archiv
     assert ids(archive) == before
 
 
+@pytest.mark.tier2
 def test_another_tool_that_moves_the_same_rows_is_not_passed(spark, archive) -> None:
     before = ids(archive)
 
@@ -124,6 +128,7 @@ def test_a_batch_that_comes_meanwhile_disturbs_nothing(spark, archive) -> None:
     assert len(ids(archive)) == len(set(ids(archive))) == 8
 
 
+@pytest.mark.tier2
 def test_a_frame_that_was_made_before_reads_what_it_saw(spark, archive) -> None:
     frame = archived(spark, archive, "events")
     add_batch(spark, archive, *batch(4))

@@ -99,6 +99,7 @@ def test_dead_letters_are_replayed_once_and_stay_where_they_are(spark, server) -
     assert [message.content for message in server.messages("shop-dlq")] == ["other's", "waits"]
 
 
+@pytest.mark.tier2
 def test_dead_letters_are_chosen_as_others_are(spark, server) -> None:
     """By outcome, id, expression, and the time at which they moved."""
     first, second = die(server, "store", ["one", "two"])
@@ -114,6 +115,7 @@ def test_dead_letters_are_chosen_as_others_are(spark, server) -> None:
     assert ask(ids=[second], until=moved) == 0
 
 
+@pytest.mark.tier2
 def test_a_dead_letter_that_ends_during_the_read_is_there_once(spark, server, monkeypatch) -> None:
     """It is in what was read of the queue, and in the history that is read then."""
     die(server, "busy", ["ends", "back", "waits"])

@@ -177,6 +177,7 @@ def test_nothing_and_what_is_hostile_make_a_page(spark) -> None:
     assert len(html) < 200_000
 
 
+@pytest.mark.tier2
 def test_the_page_of_a_queue_has_its_own_numbers(spark) -> None:
     rows = [event(100 + n, n, "delivered", "p", f"p{n}", attempt=1, ms=n) for n in range(15)]
     rows += [event(200 + n, 20, "nacked", "p", "p0", attempt=1, reason=f"why {n % 25}") for n in range(30)]

@@ -80,6 +80,7 @@ def test_the_configuration_of_a_session_is_for_all_reads_and_writes(spark, encry
     assert "wrong" in reason(found.option("token", "another").load().collect)
 
 
+@pytest.mark.tier2
 def test_pipelines_have_it_from_there_too(spark, encrypted, queue, files, tmp_path) -> None:
     other = spark.newSession()
     for name in ("tokenFile", "caFile"):

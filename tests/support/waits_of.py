@@ -7,6 +7,7 @@ needs besides (receivers, the time) it notes in the world. The cases are in `wai
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from forq_trio.model.commands import (
@@ -87,6 +88,23 @@ def case(kind: type[Command[Any]] | None) -> Callable[[Case], Case]:
         return prepare
 
     return note
+
+
+EVERYDAY = {
+    *("acks", "acks_in_many_queues_with_groups", "extends", "last_nacks", "nacks", "releases"),
+    *("claims", "claims_of_many_queues", "claims_of_what_is_sent_at_once", "claims_under_a_limit_of_groups"),
+    *("delays_that_end", "leases_that_end", "messages_that_expire", "receivers_that_wait"),
+    *("leases_messages", "acknowledges_leases", "offers", "relays", "runs_that_are_due", "redrives"),
+    *("sends", "sends_across", "sends_to_many_queues", "sends_with_deduplication"),
+    *("sends_with_groups_to_many_queues", "many_with_deduplication", "many_with_groups", "uses_of_tokens"),
+}
+"""What messages pass. Batches of what administrators do, and of rare settings, are left to tier 2."""
+
+
+def cases() -> list[Any]:
+    """Every case by its name, each with its tier."""
+    assert CASES.keys() >= EVERYDAY
+    return [pytest.param(name, marks=() if name in EVERYDAY else pytest.mark.tier2) for name in CASES]
 
 
 def names(n: int, name: str = "q") -> list[str]:

@@ -19,7 +19,9 @@ def places(process: int) -> set[Path]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks at open files as Linux shows them")
-@pytest.mark.parametrize("option", [("--memory",), ("--memory", "true")])
+@pytest.mark.parametrize(
+    "option", [("--memory",), pytest.param(("--memory", "true"), marks=pytest.mark.tier2)]
+)
 def test_nothing_is_kept(tmp_path: Path, option: tuple[str, ...]):
     database = tmp_path / "forq.db"
     with running("--db", str(database), *option, XDG_DATA_HOME=str(tmp_path)) as server:
@@ -34,6 +36,7 @@ def test_nothing_is_kept(tmp_path: Path, option: tuple[str, ...]):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.tier2
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks at open files as Linux shows them")
 def test_what_a_killed_server_left_the_next_one_removes():
     with running("--memory") as killed:

@@ -30,6 +30,7 @@ async def make_backup(client: httpx.AsyncClient) -> dict:
     return latest
 
 
+@pytest.mark.tier2
 @many_trials
 def test_backups_under_load_are_whole(tmp_path: Path) -> None:
     """What was answered before one began is in it, or was acknowledged since; it can be restored and served."""

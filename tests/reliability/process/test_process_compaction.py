@@ -69,6 +69,7 @@ async def kill_under_load(server: RealServer, books: Books, share: float) -> dic
     return latest
 
 
+@pytest.mark.tier2
 @many_trials
 def test_killed_in_the_middle_nothing_is_lost_and_the_next_gives_the_rest_back(tmp_path: Path, rng) -> None:
     database, books = tmp_path / "forq.db", Books()

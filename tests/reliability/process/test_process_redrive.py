@@ -10,7 +10,8 @@ from forq_trio.model.messages import NewMessage
 from support.effort import count
 from support.real_server import SECRET, real_server
 
-pytestmark = pytest.mark.process
+# In tier 1 tests/actors/dead_letters stops the server before and after each commit of a redrive.
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 MESSAGES = 60
 RATE = 60
@@ -38,7 +39,7 @@ def make_dead_letters(client: ForqClient) -> None:
         assert time.monotonic() < end
 
 
-@pytest.mark.parametrize("action", ["redrive", pytest.param("delete", marks=pytest.mark.tier2)])
+@pytest.mark.parametrize("action", ["redrive", "delete"])
 def test_killed_in_the_middle_each_message_is_dealt_with_once(tmp_path, action: str) -> None:
     database = tmp_path / "forq.db"
     task: RedriveInfo | None = None

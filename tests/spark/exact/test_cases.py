@@ -224,6 +224,7 @@ def test_events_that_are_gone_are_told_where_that_is_allowed(tmp_path, caplog) -
     assert "the checkpoint is at 99 and the server's events end at 1" in caplog.messages[-1]
 
 
+@pytest.mark.tier2
 def test_a_job_that_is_pointed_at_another_queue_acknowledges_nothing_there(
     spark, shared, queue, tmp_path
 ) -> None:

@@ -15,7 +15,7 @@ from support import waits_of_messages, waits_of_work
 from support.effort import EFFORT
 from support.much import much_of_everything
 from support.postgres import Postgres
-from support.waits_of import CASES, World, names
+from support.waits_of import CASES, World, cases, names
 
 assert waits_of_messages, waits_of_work
 MANY = 1_000 if EFFORT.times is None else 5_000
@@ -112,7 +112,7 @@ def much(postgres: Postgres, filled: str) -> Iterator[str]:
     postgres.drop_database(url)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", cases())
 def test_a_batch_looks_at_so_many_rows_and_pages(much, name):
     found = looked(much, name)
     rows = COMMANDS * (ROWS_A_COMMAND + PAGE.get(name, 0))

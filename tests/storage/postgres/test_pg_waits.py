@@ -12,7 +12,7 @@ from forq_trio.storage.postgres.engine import PostgresEngine
 from support import waits_of_messages, waits_of_work
 from support.effort import count, many_trials
 from support.postgres import empty
-from support.waits_of import CASES, World
+from support.waits_of import CASES, World, cases
 
 MANY = 64
 LOGGED = {"discards", "purges_the_history", "trims_the_history", "trims_events"}
@@ -65,7 +65,7 @@ CHANGE_THE_OTHERS = {"groups_that_are_freed", "limits_that_are_lifted", "pauses_
 """They prepare queues and schedules so that others, prepared before, have nothing to do."""
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", cases())
 def test_a_batch_of_many_waits_as_often_as_one(empty_tables, name):
     kind = CASES[name][0]
     weight = 1 if kind is None or not isinstance(kind.traits.weighs, int) else kind.traits.weighs
