@@ -59,49 +59,55 @@ def test_the_console_script_exits_with_the_code(
 SERVER = {"pydantic", "trio", "anyio", "hpack", "structlog", "apsw"}
 PRETTY = {"rich", "pygments"}
 LOADED = """
-import json, sys
+import json, os, sys
 from forq_trio.cli.commands import run
-run(sys.argv[1:])
-print(json.dumps([*sys.modules]))
+for arguments in sys.argv[1:]:
+    if not (child := os.fork()):
+        run(arguments.split())
+        print("LOADED", json.dumps([arguments, *sys.modules]), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
+LEFT_OUT = {
+    "--help": {"httpx", *SERVER, *PRETTY},
+    "send --help": {"httpx", *SERVER, *PRETTY},
+    "send orders x": SERVER | PRETTY,
+    "receive orders --ack": SERVER | PRETTY,
+    "peek orders": SERVER | PRETTY,
+    "queue show orders": SERVER | PRETTY,
+    "dead redrive orders-dlq --all": SERVER | PRETTY,
+    "token list": SERVER | PRETTY,
+    "compact": SERVER | PRETTY,
+    "verify missing.db": {"httpx", "pydantic", "trio", "anyio", "hpack"},
+    "config --help": {"httpx", "trio", "hpack", *PRETTY},
+}
+"""Heavy packages that a command does not use."""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "left_out"),
-    [
-        ("--help", {"httpx", *SERVER, *PRETTY}),
-        ("send --help", {"httpx", *SERVER, *PRETTY}),
-        ("send orders x", SERVER | PRETTY),
-        ("receive orders --ack", SERVER | PRETTY),
-        ("peek orders", SERVER | PRETTY),
-        ("queue show orders", SERVER | PRETTY),
-        ("dead redrive orders-dlq --all", SERVER | PRETTY),
-        ("token list", SERVER | PRETTY),
-        ("compact", SERVER | PRETTY),
-        ("verify missing.db", {"httpx", "pydantic", "trio", "anyio", "hpack"}),
-        ("config --help", {"httpx", "trio", "hpack", *PRETTY}),
-    ],
-)
-def test_a_command_loads_no_heavy_package_that_it_does_not_use(arguments: str, left_out: set[str]):
-    """They take longer than the rest of a command. No server is where FORQ_URL says."""
-    command = [sys.executable, "-c", LOADED, *arguments.split()]
-    env = environment(FORQ_URL=NOWHERE)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
-    loaded = {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
-    assert "click" in loaded
-    assert loaded & left_out == set()
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, list[str]]:
+    """The modules that each of these commands has loaded at its end. No server is where FORQ_URL says."""
+    command, env = [sys.executable, "-c", LOADED, *LEFT_OUT], environment(FORQ_URL=NOWHERE)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=True)
+    said = [json.loads(line.removeprefix("LOADED ")) for line in done.stdout.splitlines() if "LOADED" in line]
+    return {arguments: names for arguments, *names in said}
 
 
-def test_the_help_loads_no_command_and_no_errors():
+@pytest.mark.parametrize("arguments", LEFT_OUT)
+def test_a_command_loads_no_heavy_package_that_it_does_not_use(loaded: dict[str, list[str]], arguments: str):
+    """They take longer than the rest of a command."""
+    packages = {name.partition(".")[0] for name in loaded[arguments]}
+    assert "click" in packages
+    assert packages & LEFT_OUT[arguments] == set()
+
+
+def test_the_help_loads_no_command_and_no_errors(loaded: dict[str, list[str]]):
     """Its time is that of imports."""
-    command = [sys.executable, "-c", LOADED, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    loaded = json.loads(done.stdout.splitlines()[-1])
-    assert "msgspec" not in loaded
+    assert "msgspec" not in loaded["--help"]
     own = {"forq_trio", "forq_trio.cli"} | {
         f"forq_trio.cli.{name}" for name in ("commands", "exits", "groups")
     }
-    assert {name for name in loaded if name.startswith("forq_trio")} == own
+    assert {name for name in loaded["--help"] if name.startswith("forq_trio")} == own
 
 
 def test_what_is_unforeseen_is_not_explained_away():

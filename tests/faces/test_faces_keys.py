@@ -158,54 +158,43 @@ async def test_pages_of_keys(face: Face):
     assert rest.next is None
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "options", "error", "field"),
-    [
-        ("offer", ("q", "", "m"), {}, InvalidKey, "key"),
-        ("offer", ("q", "k" * (limits.KEY_LENGTH_MAX + 1), "m"), {}, InvalidKey, "key"),
-        ("offer", ("q", "a\0", "m"), {}, InvalidKey, "key"),
-        ("offer", ("q", "\udc80", "m"), {}, InvalidKey, "key"),
-        ("offer", ("q", "k", "m"), {"kind": "k" * (limits.KIND_LENGTH_MAX + 1)}, InvalidKind, "kind"),
-        ("offer", ("q", "k", "m"), {"kind": "\0"}, InvalidKind, "kind"),
-        ("offer", ("q", "k", "m"), {"mode": "debounce"}, InvalidRequest, "delayMs"),
-        ("offer", ("q", "k", "m"), {"max_wait_ms": 1}, InvalidRequest, "maxWaitMs"),
-        (
-            "offer",
-            ("q", "k", "m"),
-            {"mode": "debounce", "delay_ms": 1, "max_wait_ms": 0},
-            OutOfRange,
-            "maxWaitMs",
-        ),
-        ("offer", ("q", "k", "m"), {"mode": "upsert"}, InvalidRequest, "mode"),
-        ("offer", ("q-dlq", "k", "m"), {}, ProduceToDeadLetterQueue, None),
-        ("reschedule_key", ("q", "k"), {"delay_ms": 1}, KeyNotFound, None),
-        ("reschedule_key", ("q", "k"), {}, InvalidRequest, "processAfter"),
-        ("reschedule_key", ("q", "k"), {"delay_ms": 1, "process_after": 1}, ForqError, "processAfter"),
-        ("ack_revision", ("q", "k", 0), {}, OutOfRange, "revision"),
-        ("drop_keys", ("nobody", ""), {"confirm": "nobody"}, QueueNotFound, None),
-        *(
-            ("keyed_messages", ("q",), {"after": after}, OutOfRange, "after")
-            for after in (
-                "x",
-                "5",
-                "null",
-                '"ab"',
-                '["a"]',
-                '{"a": 1, "b": 2}',
-                '["\\ud800", "a"]',
-                '["", ""]',
-            )
-        ),
-        ("keyed_messages", ("q",), {"limit": 101}, OutOfRange, "limit"),
-    ],
-)
-async def test_every_face_refuses_the_same(
-    face: Face, name: str, arguments: tuple, options: dict, error: type[ForqError], field: str | None
-):
-    with pytest.raises(error) as caught:
-        await getattr(face.methods, name)(*arguments, **options)
-    if field is not None:
-        assert caught.value.field == field
+REFUSED = [
+    ("offer", ("q", "", "m"), {}, InvalidKey, "key"),
+    ("offer", ("q", "k" * (limits.KEY_LENGTH_MAX + 1), "m"), {}, InvalidKey, "key"),
+    ("offer", ("q", "a\0", "m"), {}, InvalidKey, "key"),
+    ("offer", ("q", "\udc80", "m"), {}, InvalidKey, "key"),
+    ("offer", ("q", "k", "m"), {"kind": "k" * (limits.KIND_LENGTH_MAX + 1)}, InvalidKind, "kind"),
+    ("offer", ("q", "k", "m"), {"kind": "\0"}, InvalidKind, "kind"),
+    ("offer", ("q", "k", "m"), {"mode": "debounce"}, InvalidRequest, "delayMs"),
+    ("offer", ("q", "k", "m"), {"max_wait_ms": 1}, InvalidRequest, "maxWaitMs"),
+    (
+        "offer",
+        ("q", "k", "m"),
+        {"mode": "debounce", "delay_ms": 1, "max_wait_ms": 0},
+        OutOfRange,
+        "maxWaitMs",
+    ),
+    ("offer", ("q", "k", "m"), {"mode": "upsert"}, InvalidRequest, "mode"),
+    ("offer", ("q-dlq", "k", "m"), {}, ProduceToDeadLetterQueue, None),
+    ("reschedule_key", ("q", "k"), {"delay_ms": 1}, KeyNotFound, None),
+    ("reschedule_key", ("q", "k"), {}, InvalidRequest, "processAfter"),
+    ("reschedule_key", ("q", "k"), {"delay_ms": 1, "process_after": 1}, ForqError, "processAfter"),
+    ("ack_revision", ("q", "k", 0), {}, OutOfRange, "revision"),
+    ("drop_keys", ("nobody", ""), {"confirm": "nobody"}, QueueNotFound, None),
+    *(
+        ("keyed_messages", ("q",), {"after": after}, OutOfRange, "after")
+        for after in ("x", "5", "null", '"ab"', '["a"]', '{"a": 1, "b": 2}', '["\\ud800", "a"]', '["", ""]')
+    ),
+    ("keyed_messages", ("q",), {"limit": 101}, OutOfRange, "limit"),
+]
+"""A method, its arguments and options, and the error that answers them, with the field that it names."""
+
+
+async def test_every_face_refuses_the_same(face: Face):
+    for name, arguments, options, error, field in REFUSED:
+        with pytest.raises(error) as caught:
+            await getattr(face.methods, name)(*arguments, **options)
+        assert field is None or caught.value.field == field, (name, arguments, options)
     assert await face.queues() == []
 
 

@@ -103,12 +103,12 @@ def test_the_brokers_for_asyncio_and_for_blocking_programs_have_them_too() -> No
         assert shape(bridged) == shape(blocking)
 
 
-@pytest.mark.parametrize("name", SHARED)
-def test_a_method_is_called_alike_and_returns_the_same(name: str) -> None:
-    broker, aio, blocking = (methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient))
-    assert shape(broker) == shape(aio) == shape(blocking)
-    assert inspect.iscoroutinefunction(broker)
-    assert inspect.iscoroutinefunction(aio)
+def test_a_method_is_called_alike_and_returns_the_same() -> None:
+    for name in SHARED:
+        broker, aio, blocking = (methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient))
+        assert shape(broker) == shape(aio) == shape(blocking), name
+        assert inspect.iscoroutinefunction(broker), name
+        assert inspect.iscoroutinefunction(aio), name
 
 
 @pytest.mark.parametrize("name", ["ack", "discard", "nack", "extend", "release"])

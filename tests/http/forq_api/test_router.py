@@ -151,11 +151,12 @@ UNKNOWN_PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", [path for path in UNKNOWN_PATHS if not path.endswith("/messages/")])
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "OPTIONS", "PUT"])
-async def test_unknown_paths(api: Api, path: str, method: str):
-    response = await api.handler(make_request(method, path, headers={}))
-    assert (response.status, blamed(json_of(response))) == (404, {"code": "not_found.path"})
+async def test_unknown_paths(api: Api, method: str):
+    for path in UNKNOWN_PATHS:
+        if not path.endswith("/messages/"):
+            response = await api.handler(make_request(method, path, headers={}))
+            assert (response.status, blamed(json_of(response))) == (404, {"code": "not_found.path"}), path
 
 
 ALLOWED = {

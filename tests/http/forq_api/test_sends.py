@@ -171,11 +171,11 @@ WRONG_TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("member", "value"), WRONG_TYPES)
-async def test_wrong_types(api: Api, member: str, value: bytes):
-    content = b"" if member == "content" else b'"content":"m",'
-    message = b'{%b"%b":%b}' % (content, member.encode(), value)
-    await is_refused(api, message, {"code": "bad_request.body.invalid", "field": f"$.{member}"})
+async def test_wrong_types(api: Api):
+    for member, value in WRONG_TYPES:
+        content = b"" if member == "content" else b'"content":"m",'
+        message = b'{%b"%b":%b}' % (content, member.encode(), value)
+        await is_refused(api, message, {"code": "bad_request.body.invalid", "field": f"$.{member}"})
 
 
 async def test_forqs_own_send_ignores_what_it_does_not_know(api: Api):

@@ -29,28 +29,26 @@ def test_the_table_of_the_readme():
     assert {code: CODES[code].status for code in README_CODES} == README_CODES
 
 
-@pytest.mark.parametrize(
-    "kind", [each for each in errors.KINDS.values() if issubclass(each, errors.CallerError)]
-)
-def test_wrong_use_is_never_an_internal_error(kind: type[errors.CallerError]):
-    code = explain(kind("why")).code
-    assert code != INTERNAL_ERROR
-    assert 400 <= CODES[code].status < 500 or kind is errors.QueueFull
+def test_wrong_use_is_never_an_internal_error():
+    kinds = [each for each in errors.KINDS.values() if issubclass(each, errors.CallerError)]
+    assert kinds
+    for kind in kinds:
+        code = explain(kind("why")).code
+        assert code != INTERNAL_ERROR, kind
+        assert 400 <= CODES[code].status < 500 or kind is errors.QueueFull, kind
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-async def test_a_wrong_method(api: Api, endpoint: str, method: str):
+async def test_a_wrong_method(api: Api, endpoint: str):
     """S1: 405, without any key; the Allow header names the right one."""
     right, path = endpoint.split(" /")
-    if method == right:
-        return
-    response = await api.call(path, method=method, headers={})
-    assert response.status == 405
-    assert json_of(response) == {
-        "error": {"code": "MethodNotAllowed", "message": f"/{path} takes {right} only"}
-    }
-    assert dict(response.headers)[b"allow"] == (b"POST" if right == "POST" else b"GET, HEAD")
+    for method in {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"} - {right}:
+        response = await api.call(path, method=method, headers={})
+        assert response.status == 405, method
+        assert json_of(response) == {
+            "error": {"code": "MethodNotAllowed", "message": f"/{path} takes {right} only"}
+        }
+        assert dict(response.headers)[b"allow"] == (b"POST" if right == "POST" else b"GET, HEAD")
 
 
 async def test_a_path_that_is_none(api: Api):

@@ -46,11 +46,11 @@ async def test_every_number_has_its_range(
 
 
 @pytest.mark.parametrize(("endpoint", "body", "member", "low", "high"), RANGES)
-@pytest.mark.parametrize("value", ["5", 5.0, True, [5], {}])
 async def test_a_number_is_a_whole_number(
-    api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int, value: object
+    api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
 ):
-    assert await api.error(endpoint, body | {member: value}) == INVALID
+    for value in ("5", 5.0, True, [5], {}):
+        assert await api.error(endpoint, body | {member: value}) == INVALID, value
 
 
 @pytest.mark.parametrize(("endpoint", "body", "member", "low", "high"), RANGES[:-1])
@@ -88,11 +88,12 @@ async def test_what_has_to_be_there(api: Api, endpoint: str, body: dict[str, Any
     "endpoint",
     ["send", "send_batch", "receive", "dequeue", "delete", "change_visibility", "queue_length", "delete_all"],
 )
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b'"q"', b"{} {}", b'{"x":"\xff"}', b'{"queue_name": 1}', b"[" * 9_999]
-)
-async def test_what_is_no_json_of_the_endpoint(api: Api, endpoint: str, body: bytes):
-    assert await api.error(endpoint, body) == INVALID
+async def test_what_is_no_json_of_the_endpoint(api: Api, endpoint: str):
+    for body in (
+        *(b"", b"{", b"[]", b"null", b'"q"', b"{} {}"),
+        *(b'{"x":"\xff"}', b'{"queue_name": 1}', b"[" * 9_999),
+    ):
+        assert await api.error(endpoint, body) == INVALID, body
 
 
 async def test_unknown_members_are_tolerated(api: Api):

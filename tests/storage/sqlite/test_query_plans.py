@@ -353,18 +353,24 @@ def test_every_statement_has_an_expected_plan() -> None:
     assert set(EXPECTED) == {name for name, _ in STATEMENTS}
 
 
-@pytest.mark.parametrize(("name", "statement"), STATEMENTS, ids=[name for name, _ in STATEMENTS])
-def test_promise_5_a_statement_uses_its_index(connection, name, statement) -> None:
-    steps = plan(connection, statement)
-    assert EXPECTED[name] in "\n".join(steps), steps
-    for step in steps:
-        assert "TEMP B-TREE" not in step or name in SORTS, steps
-        assert "AUTOMATIC" not in step, steps
-        allowed_scans = (*ALLOWED_SCANS, *SORTS.get(name, ()))
-        if step in (FIRST_ROWS.get(name), WHOLE.get(name)):
-            continue
-        if step.startswith("SCAN ") and not any(allowed in step for allowed in allowed_scans):
-            pytest.fail(f"{name}: {step}")
+def test_promise_5_every_statement_uses_its_index(connection) -> None:
+    plans = {name: plan(connection, statement) for name, statement in STATEMENTS}
+    assert {name: steps for name, steps in plans.items() if not is_expected(name, steps)} == {}
+
+
+def is_expected(name: str, steps: list[str]) -> bool:
+    """Whether a statement goes by its index, sorts nothing, and scans nothing else than it may."""
+    allowed_scans = (*ALLOWED_SCANS, *SORTS.get(name, ()))
+    return EXPECTED[name] in "\n".join(steps) and not any(
+        ("TEMP B-TREE" in step and name not in SORTS)
+        or "AUTOMATIC" in step
+        or (
+            step.startswith("SCAN ")
+            and step not in (FIRST_ROWS.get(name), WHOLE.get(name))
+            and not any(allowed in step for allowed in allowed_scans)
+        )
+        for step in steps
+    )
 
 
 def test_a_bad_plan_would_be_seen(connection) -> None:

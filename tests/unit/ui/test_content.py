@@ -48,15 +48,16 @@ def test_what_is_shown_of_json_is_the_same_json(depth) -> None:
     assert json.loads(text_of(show(json.dumps(value)))) == value
 
 
-@pytest.mark.parametrize(
-    "sent",
+NO_JSON = (
     ['{"a" 1}', "[1,]", '{"a":1,}', "[1 2]", "{1:2}", '["a":1]', "[01]", "[1]]", "[1] x", '{"a":1},', "[,]", "[+1]",
-     '["\x01"]', "['a']", "[tru]", r'["\x"]', '{"a":1]', "[", "", '{"a"}', "[1.]", "nothing", "42", '["\\ud8"]'],
+     '["\x01"]', "['a']", "[tru]", r'["\x"]', '{"a":1]', "[", "", '{"a"}', "[1.]", "nothing", "42", '["\\ud8"]']
 )  # fmt: skip
-def test_what_is_no_json_is_text_as_it_was_sent(sent) -> None:
-    shown = show(sent)
-    assert shown.kind == "Text"
-    assert text_of(shown) == visible(sent)
+
+
+def test_what_is_no_json_is_text_as_it_was_sent() -> None:
+    for sent in NO_JSON:
+        shown = show(sent)
+        assert (shown.kind, text_of(shown)) == ("Text", visible(sent))
 
 
 @pytest.mark.parametrize(
@@ -68,14 +69,14 @@ def test_what_is_no_json_is_text_as_it_was_sent(sent) -> None:
      '["' + "<&" * 100_000 + '"]', json.dumps({str(number): [number] for number in range(20_000)})],
     ids=lambda sent: sent[:5].encode("ascii", "backslashreplace").decode(),
 )  # fmt: skip
-@pytest.mark.parametrize("view", ["", *content.VIEWS])
-def test_any_content_is_shown_within_bounds(sent, view) -> None:
-    shown = show(sent, view, "1")
-    assert shown.shown_bytes <= content.CONTENT_SHOWN_BYTES_MAX
-    assert len(shown.html) < 800 * KIB
-    assert shown.bytes == len(sent.encode(errors="surrogatepass"))
-    assert (shown.shown_bytes < shown.bytes) == ("first" in shown.summary)
-    assert not re.search("[\x00-\x08\x0b-\x1f\u202e\ud800-\udfff]", shown.html)
+def test_any_content_is_shown_within_bounds(sent) -> None:
+    for view in ("", *content.VIEWS):
+        shown = show(sent, view, "1")
+        assert shown.shown_bytes <= content.CONTENT_SHOWN_BYTES_MAX
+        assert len(shown.html) < 800 * KIB
+        assert shown.bytes == len(sent.encode(errors="surrogatepass"))
+        assert (shown.shown_bytes < shown.bytes) == ("first" in shown.summary)
+        assert not re.search("[\x00-\x08\x0b-\x1f\u202e\ud800-\udfff]", shown.html)
 
 
 def test_reading_json_takes_a_bounded_number_of_steps() -> None:
