@@ -282,5 +282,5 @@ def test_a_path_keeps_dots_and_slashes_away_from_proxies(kind: str):
     with calls_of(kind, "http://forq", handler=handle) as call:
         for key in (".", "..", "...", "a/../b", "%2E"):
             assert call("drop_key", "q", key) is True
-    ends = [path.removeprefix("/api/v1/queues/q/keys/").removesuffix("?kind=") for path in asked]
+    ends = [path.removeprefix("/api/v1/queues/q/keys/") for path in asked]
     assert ends == ["%2E", "%2E%2E", "...", "a%2F..%2Fb", "%252E"]
