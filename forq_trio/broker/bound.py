@@ -9,8 +9,7 @@ Calls share the budget of the writer's inbox with all others, and waits that of 
 """
 
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 import trio
@@ -26,10 +25,8 @@ from forq_trio.broker.bound_commands import (
 from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.broker.parts import ItemT
 from forq_trio.model import commands, limits
-from forq_trio.model.budget import Budget
 from forq_trio.model.commands import Command, OutcomeT
 from forq_trio.model.errors import ForqError, MalformedReceipt, Overloaded, QueueNotBound
-from forq_trio.model.holders import HOLDER
 from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
 from forq_trio.model.where import json_of
 from forq_trio.storage.engine import CONSUMED, PRODUCED, Event
@@ -101,7 +98,7 @@ class BoundQueues:
 
     async def check(self, table: str) -> None:
         """Raise what `BoundTables.check` raises."""
-        with self._share("inbox"):
+        with self._writer.budgets["inbox"].one_used():
             await self._opened.check(table)
 
     # Commands
@@ -180,10 +177,10 @@ class BoundQueues:
 
         try:
             if not wait_ms or self._writer.announced.ready.closed:
-                with self._share("inbox"):
+                with self._writer.budgets["inbox"].one_used():
                     await claim(0)
             else:
-                with self._share("parked"), self._writer.announced.ready.on(queue):
+                with self._writer.budgets["parked"].one_used(), self._writer.announced.ready.on(queue):
                     async with trio.open_nursery() as nursery:
 
                         async def end() -> None:
@@ -288,7 +285,7 @@ class BoundQueues:
             raise Overloaded(f"too many calls wait for the table of {queue}")
         self._calls[queue] += 1
         try:
-            with self._share("inbox"):
+            with self._writer.budgets["inbox"].one_used():
                 return await call(self._bounded(queue))
         finally:
             self._calls[queue] -= 1
@@ -297,18 +294,6 @@ class BoundQueues:
 
     async def _counts(self, queue: str, table: str) -> QueueCounts:
         return await self._call(queue, lambda tables: tables.counts(table))
-
-    @contextmanager
-    def _share(self, name: str) -> Iterator[None]:
-        """A place among the calls that wait. Raises Overloaded."""
-        budget: Budget = self._writer.budgets[name]
-        holder = HOLDER.get()
-        if not budget.take(holder):
-            raise Overloaded
-        try:
-            yield
-        finally:
-            budget.change(holder, -1)
 
     def _count(self, event: Event) -> None:
         if event.count:

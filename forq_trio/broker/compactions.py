@@ -34,7 +34,7 @@ class Compactions(BrokerBase):
         """Begin to give all free pages back to the disk, or resume a paused compaction.
 
         It works in small steps between other calls, and continues after this call. started_by: the name of an access
-        token, None for the holder of the server's secret. Raises CompactionImpossible, Stopping.
+        token, None for the server's secret. Raises CompactionImpossible, Stopping.
         """
         await trio.lowlevel.checkpoint()
         return self._compaction.start(started_by)

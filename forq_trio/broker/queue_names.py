@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from forq_trio.model.commands import NameQueues
 from forq_trio.model.errors import ForqError
-from forq_trio.model.holders import HOLDER, HolderKind
+from forq_trio.model.holders import token_of_task
 from forq_trio.writer_actor import WriterActor
 
 
@@ -13,19 +13,18 @@ async def name_queues(writer: WriterActor, *queues: str | None) -> None:
 
     Raises TooManyQueues where the token has made as many as it may, and what `WriterActor.execute` raises.
     """
-    if HOLDER.get().kind is HolderKind.TOKEN:  # also asked below: here it makes a send of the secret cheaper
-        for refusal in (await refused_queues(writer, queues)).values():
-            raise refusal
+    for refusal in (await refused_queues(writer, queues)).values():
+        raise refusal
 
 
 async def refused_queues(writer: WriterActor, queues: Iterable[str | None]) -> dict[str, ForqError]:
     """`name_queues`; returns the errors of those that may not be made."""
-    holder = HOLDER.get()
-    if holder.kind is not HolderKind.TOKEN:
+    token = token_of_task()
+    if token is None:
         return {}
     known = writer.snapshot().counts
     new = tuple(dict.fromkeys([queue for queue in queues if queue and queue not in known]))
     if not new:
         return {}
-    outcomes = await writer.execute(NameQueues(new, holder.name))
+    outcomes = await writer.execute(NameQueues(new, token))
     return {queue: refusal for queue, refusal in zip(new, outcomes, strict=True) if refusal is not None}

@@ -152,8 +152,8 @@ class Redrives:
         """Start a task over all dead letters that match now; returns once it is stored.
 
         action: move them, or delete them. target: None moves each back to where it came from. rate_per_second:
-        1-10,000, None for no limit. dry_run: only count. started_by: the name of the access token, None for the holder
-        of the server's secret. Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes,
+        1-10,000, None for no limit. dry_run: only count. started_by: the name of the access token, None for the
+        server's secret. Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes,
         InvalidContent, TooManyRedrives, QueueBound for the target, and what `WriterActor.execute` raises. If this call
         is cancelled, the task starts all the same.
         """

@@ -10,7 +10,7 @@ from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range, encode
 from forq_trio.model.errors import InvalidRequest, ScheduleNotFound
-from forq_trio.model.holders import HOLDER, HolderKind
+from forq_trio.model.holders import token_of_task
 from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import (
     ChangedSchedule,
@@ -47,7 +47,7 @@ class ScheduleCalls(BrokerBase):
             check_timing(schedule)
         check_message(schedule.message, self._clock.now_ms())
         await name_queues(self._writer, schedule.queue, schedule.dead_letter_queue)
-        saved = await self._writer.execute(commands.SaveSchedule(name, schedule, only_new, _by()))
+        saved = await self._writer.execute(commands.SaveSchedule(name, schedule, only_new, token_of_task()))
         return seen(ChangedSchedule, saved)
 
     async def schedule(self, name: str, *, runs: int = limits.RUNS_SHOWN_DEFAULT) -> ScheduleDetails:
@@ -124,14 +124,10 @@ class ScheduleCalls(BrokerBase):
             raise ScheduleNotFound
 
     async def _pause(self, name: str, pause: bool) -> ChangedSchedule:
-        changed = await self._writer.execute(commands.PauseSchedule(check_schedule_name(name), pause, _by()))
+        changed = await self._writer.execute(
+            commands.PauseSchedule(check_schedule_name(name), pause, token_of_task())
+        )
         return seen(ChangedSchedule, changed)
-
-
-def _by() -> str | None:
-    """The access token for which this call is made; None for the secret."""
-    holder = HOLDER.get()
-    return holder.name if holder.kind is HolderKind.TOKEN else None
 
 
 def _checked(kind: type[TimingT], value: Timing) -> TimingT:

@@ -8,7 +8,7 @@ from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, ForqError, MessageInFlight, MessageNotFound
-from forq_trio.model.holders import HOLDER, HolderKind
+from forq_trio.model.holders import token_of_task
 from forq_trio.model.messages import (
     MessageOptions,
     NewMessage,
@@ -39,7 +39,8 @@ class Sends(BrokerBase):
         """Store one message, like `produce`."""
         check_producible(queue)
         command = commands.Produce(queue, check_message(message, self._clock.now_ms()))
-        await name_queues(self._writer, queue, message.dead_letter_queue)
+        if token_of_task() is not None:  # also asked below: here it makes a send with the secret cheaper
+            await name_queues(self._writer, queue, message.dead_letter_queue)
         return await self._backends.of(queue).execute(command)
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
@@ -80,7 +81,7 @@ class Sends(BrokerBase):
         queues: of the messages. results: None for each that is not refused so far. of_all: the queue of all of them,
         for which it is raised.
         """
-        if HOLDER.get().kind is not HolderKind.TOKEN:
+        if token_of_task() is None:
             return
         sent = [each for each in zip(queues, messages, results, strict=True) if each[2] is None]
         named = [name for queue, message, _ in sent for name in (queue, message.dead_letter_queue)]

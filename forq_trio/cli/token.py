@@ -1,4 +1,4 @@
-"""`forq token …`: access tokens for others than the holder of the secret."""
+"""`forq token …`: access tokens, for those who do not have the secret."""
 
 import click
 

@@ -422,8 +422,8 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
     ) -> CreatedToken:
         """Create a token for the queues that the glob matches, until `expires_at` (epoch ms; None: for ever).
 
-        Only this result has its text. For the holder of the secret, or of a token with the scope admin for all queues;
-        so are `tokens` and `revoke_token`.
+        Only this result has its text. Needs the secret, or a token with the scope admin for all queues; so do
+        `tokens` and `revoke_token`.
         """
         check_is_list("scopes", scopes)
         wanted = NewToken(name, list(scopes), queues, expires_at)
@@ -441,7 +441,7 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
     def compaction_info(self) -> CompactionInfo:
         """The server's running compaction, or the last one since its start, and how much of its file is free.
 
-        For the holder of the secret, or of a token with the scope admin for all queues; so are the three below.
+        Needs the secret, or a token with the scope admin for all queues; so do the three below.
         """
         return self._call(compaction_api.SHOW_COMPACTION)
 

@@ -10,12 +10,12 @@ import trio
 
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseState, HeldSnapshot, SnapshotHolder
+from forq_trio.model.database_state import DatabaseState, HeldSnapshot, SnapshotKeeper
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.telemetry.log import LogEvent, log
 
 _Key = tuple[str, str, int | None, str]
-"""Tells one snapshot of a holder from another: all of it but its state and `idle_ms`."""
+"""Tells one snapshot of a keeper from another: all of it but its state and `idle_ms`."""
 
 
 class DatabaseWatch:
@@ -26,7 +26,7 @@ class DatabaseWatch:
         self._now = now
         self._since: dict[_Key, float] = {}
         """When each snapshot of the latest look was first seen."""
-        self._told: SnapshotHolder | None = None
+        self._told: SnapshotKeeper | None = None
         self.state: DatabaseState | None = None
 
     async def look(self) -> str | None:
@@ -39,10 +39,10 @@ class DatabaseWatch:
         if reading is None:
             return None
         now = self._now()
-        self._since = {(key := _key(each)): self._since.get(key, now) for each in reading.holders}
+        self._since = {(key := _key(each)): self._since.get(key, now) for each in reading.keepers}
         snapshot = None
-        if reading.holders:
-            oldest = reading.holders[0]
+        if reading.keepers:
+            oldest = reading.keepers[0]
             seen_ms = round((now - self._since[_key(oldest)]) * 1_000)
             snapshot = HeldSnapshot(oldest, max(seen_ms, oldest.idle_ms))
         self.state = DatabaseState(reading, snapshot)
@@ -55,13 +55,13 @@ class DatabaseWatch:
             if self._told is not None:
                 log(LogEvent.SNAPSHOT_ENDED)
             self._told = None
-        elif self._told is None or _key(self._told) != _key(snapshot.holder):
-            self._told = snapshot.holder
+        elif self._told is None or _key(self._told) != _key(snapshot.keeper):
+            self._told = snapshot.keeper
             log(LogEvent.SNAPSHOT_HELD, by=self._told.words, seconds=snapshot.held_ms // 1_000)
 
 
-def _key(holder: SnapshotHolder) -> _Key:
-    return holder.kind, holder.name, holder.pid, holder.oldest
+def _key(keeper: SnapshotKeeper) -> _Key:
+    return keeper.kind, keeper.name, keeper.pid, keeper.oldest
 
 
 def database_job(watch: DatabaseWatch) -> Periodic:

@@ -155,7 +155,7 @@ def digest(text: str) -> str:
 
 
 class Principal:
-    """On whose behalf a request is made. token: None for the holder of the server's own secret, who has all rights."""
+    """On whose behalf a request is made. token: None for the server's own secret, which has all rights."""
 
     __slots__ = ("token",)
 

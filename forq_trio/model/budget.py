@@ -12,10 +12,13 @@ Every amount that is added is subtracted at the end.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 from forq_trio.model import limits
-from forq_trio.model.holders import Holder, HolderKind
+from forq_trio.model.errors import Overloaded
+from forq_trio.model.holders import HOLDER, Holder, HolderKind
 
 
 class Share(StrEnum):
@@ -61,6 +64,17 @@ class Budget:
             return True
         self._add(holder, -1)
         return False
+
+    @contextmanager
+    def one_used(self) -> Iterator[None]:
+        """One more is in use while the body runs, for the present task. Raises Overloaded."""
+        holder = HOLDER.get()
+        if not self.take(holder):
+            raise Overloaded
+        try:
+            yield
+        finally:
+            self.change(holder, -1)
 
     def _add(self, holder: Holder, by: int) -> int:
         """Add an amount without a check, and return how much the holder uses; 0 for the owner, who has no share."""

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 
-HolderKind = Literal["session", "prepared", "slot"]
+KeeperKind = Literal["session", "prepared", "slot"]
 
 
-class SnapshotHolder(NamedTuple):
+class SnapshotKeeper(NamedTuple):
     """What keeps a snapshot: dead rows that it may still see cannot be removed, here and in all that are as old.
 
     kind: a connection, a prepared transaction or a replication slot; name: that of the application, the transaction or
@@ -18,7 +18,7 @@ class SnapshotHolder(NamedTuple):
     as the server can tell; 0 where it cannot.
     """
 
-    kind: HolderKind
+    kind: KeeperKind
     name: str
     pid: int | None
     state: str | None
@@ -37,7 +37,7 @@ class SnapshotHolder(NamedTuple):
 class HeldSnapshot(Struct, frozen=True):
     """The oldest snapshot. held_ms: since when it was first seen, or longer."""
 
-    holder: SnapshotHolder
+    keeper: SnapshotKeeper
     held_ms: int
 
 
@@ -46,7 +46,7 @@ class DatabaseReading(Struct, frozen=True):
 
     connections: of all to the server, which takes connections_max; connections_ours: of these those of the queue's
     processes. hidden: of how many the role may not see the state. dead_rows: of messages, as the server estimates
-    them; vacuumed_at: when they were last removed (epoch ms), None for never. bytes: of the whole database. holders:
+    them; vacuumed_at: when they were last removed (epoch ms), None for never. bytes: of the whole database. keepers:
     the oldest snapshot first.
     """
 
@@ -57,7 +57,7 @@ class DatabaseReading(Struct, frozen=True):
     dead_rows: int
     vacuumed_at: int | None
     bytes: int
-    holders: tuple[SnapshotHolder, ...]
+    keepers: tuple[SnapshotKeeper, ...]
 
 
 class DatabaseState(Struct, frozen=True):

@@ -34,6 +34,12 @@ Set in the task of a request.
 """
 
 
+def token_of_task() -> str | None:
+    """The name of the access token for which the present task works; None where it needs none."""
+    holder = HOLDER.get()
+    return holder.name if holder.kind is HolderKind.TOKEN else None
+
+
 def network(address: str) -> str:
     """The address, or of an IPv6 address the network of 64 bits: who has one address of it usually has all."""
     if ":" not in address:

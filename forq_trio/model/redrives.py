@@ -61,7 +61,7 @@ class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
     first page. walker: the id of the walk that takes its steps, made anew for each; "" while there is none.
     walked_at: when that was last seen to be alive (epoch ms): after REDRIVE_SILENT_MS another may take the task over.
 
-    started_by: None also for the holder of the `Broker`. matched, moved: fewer are moved than match if others were
+    started_by: None also in the process of the `Broker`. matched, moved: fewer are moved than match if others were
     faster with some; a dry run moves none.
     """
 

@@ -1,6 +1,6 @@
 """The tables of a database as a source of a worker: its methods by pgq's statements, fenced by the claim.
 
-Every settlement names the claim that it is about, so a holder that is late changes nothing. Locks are counted by the
+Every settlement names the claim that it is about, so a consumer that is late changes nothing. Locks are counted by the
 database's clock, so it does not matter what time it is here.
 """
 

@@ -83,7 +83,7 @@ class _Login:
         return text
 
     async def log_in(self) -> Response:
-        """Open a session for the holder of the key; a right key passes also from an address that is locked out."""
+        """Open a session with the key; a right key passes also from an address that is locked out."""
         site = self._site
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
         fields = await request.form

@@ -34,7 +34,7 @@ class UiSessions:
         self._secret_digest = digest(secret)
 
     async def open(self, key: str, client: str, agent: str) -> str | None:
-        """The id of a new session for the holder of this key; None for a wrong key.
+        """The id of a new session with this key; None for a wrong key.
 
         Raises Forbidden for a token that may not browse.
 

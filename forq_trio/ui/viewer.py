@@ -1,4 +1,4 @@
-"""The viewer of a page: the holder of the server's secret or of an access token, and what that allows."""
+"""The viewer of a page, with the server's secret or an access token, and what that allows."""
 
 from forq_trio.model.access import ALL_QUEUES, AccessToken, Principal, Scope
 from forq_trio.model.errors import Forbidden
@@ -6,7 +6,7 @@ from forq_trio.model.holders import OWNER, Holder, HolderKind
 
 
 class Viewer:
-    """The person behind a session. token: None for the holder of the server's own secret, who may do everything."""
+    """The person behind a session. token: None with the server's own secret, which may do everything."""
 
     def __init__(self, session_id: str, digest: str, token: AccessToken | None) -> None:
         self.session_id = session_id

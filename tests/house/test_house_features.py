@@ -28,7 +28,7 @@ FEATURES = {
     "leased pages": Feature(
         r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 17
     ),
-    "shares": Feature(r"\bholder\b|\bHolder\b", r"budget|holders|transport/", 23),
+    "shares": Feature(r"\bholder\b|\bHolder(Kind)?\b|\bHOLDER\b", r"budget|holders|transport/", 8),
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 22),
     "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 67),
     "history": Feature(r"\bhistory\b", r"history|migrations/", 72),

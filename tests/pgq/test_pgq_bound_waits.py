@@ -3,6 +3,8 @@
 import trio
 import trio.testing
 
+from forq_trio.model.errors import Overloaded
+from forq_trio.model.holders import HOLDER, OWNER, Holder, HolderKind
 from forq_trio.system import open_broker
 from pgq.conftest import NUMBERS, until_awaited
 from support.processes import WAIT_SECONDS_MAX
@@ -55,6 +57,33 @@ async def test_a_receiver_that_leaves_takes_nothing(broker, queue, rows) -> None
     with trio.fail_after(WAIT_SECONDS_MAX):
         (again,) = await broker.receive(queue, wait_ms=WAIT_MS)
     assert again.attempts == 1
+
+
+async def test_a_token_waits_with_two_thirds_of_the_receivers_and_others_find_a_place(broker, queue) -> None:
+    """As on queues of the server's own: whatever it waits for, it cannot use up all places."""
+    parked = broker._writer.budgets["parked"]
+    parked.size = 12
+
+    async def wait(holder: Holder, outcomes: list[str]) -> None:
+        HOLDER.set(holder)
+        outcomes.append("waits")
+        try:
+            await broker.receive(queue, wait_ms=30_000)
+        except Overloaded:
+            outcomes[-1] = "refused"
+
+    counts = []
+    async with trio.open_nursery() as nursery:
+        for holder, callers in ((Holder(HolderKind.TOKEN, "greedy"), 12), (OWNER, 4)):
+            outcomes: list[str] = []
+            for _ in range(callers):
+                nursery.start_soon(wait, holder, outcomes)
+                await trio.testing.wait_all_tasks_blocked()
+            counts.append(outcomes.count("waits"))
+        nursery.cancel_scope.cancel()
+    assert counts == [8, 4]
+    assert parked.refused == {"token": 4}
+    assert parked.used == 0
 
 
 async def test_waiting_receivers_are_answered_when_the_server_stops(pgq_url, table) -> None:

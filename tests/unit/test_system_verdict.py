@@ -15,7 +15,7 @@ from forq_trio.jobs.facts import (
 )
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotHolder
+from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotKeeper
 from forq_trio.model.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry.counters import Counters
@@ -64,7 +64,7 @@ def process(heard_ms_ago: int) -> ProcessInfo:
 
 def held(held_ms: int) -> DatabaseState:
     """What was seen of a database in which a snapshot is held for so long."""
-    dump = SnapshotHolder("session", "pg_dump", 4711, "active", "7", 0)
+    dump = SnapshotKeeper("session", "pg_dump", 4711, "active", "7", 0)
     return DatabaseState(DatabaseReading(1, 1, 100, 0, 0, None, 0, (dump,)), HeldSnapshot(dump, held_ms))
 
 

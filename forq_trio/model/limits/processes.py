@@ -19,7 +19,7 @@ PROCESS_RESULT_LENGTH_MAX = 80
 
 # How often a process looks at the database, at how many snapshots, and from when on an old one is trouble.
 DATABASE_LOOK_SECONDS = 30
-SNAPSHOT_HOLDERS_MAX = 100
+SNAPSHOT_KEEPERS_MAX = 100
 SNAPSHOT_HELD_MS = MINUTE_MS
 
 assert 2 * PROCESS_REPORT_SECONDS * SECOND_MS < PROCESS_SILENT_MS < PROCESS_LOST_MS < PROCESS_GONE_MS

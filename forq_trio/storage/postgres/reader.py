@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseReading, SnapshotHolder
+from forq_trio.model.database_state import DatabaseReading, SnapshotKeeper
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.new_message import NewMessage
 from forq_trio.model.outboxes import SetAside
@@ -54,10 +54,10 @@ class PgReader(SqlReader):
         try:
             connection = self._connection = self._primary()
             (figures,) = connection.query("database_figures")
-            holders = connection.query("snapshot_holders", limits.SNAPSHOT_HOLDERS_MAX)
+            keepers = connection.query("snapshot_keepers", limits.SNAPSHOT_KEEPERS_MAX)
         except (DatabaseFailed, StatementFailed) as error:
             raise StorageUnavailable(str(error)) from error
-        reading: list[Any] = [*figures, tuple(SnapshotHolder(*row) for row in holders)]
+        reading: list[Any] = [*figures, tuple(SnapshotKeeper(*row) for row in keepers)]
         return DatabaseReading(*reading)
 
     def set_aside(self, after: int, limit: int) -> list[SetAside]:

@@ -58,11 +58,11 @@ async def test_a_snapshot_is_as_old_as_the_first_look_that_found_it(watch, secon
     assert watch.state.snapshot is None
     with dump(empty_tables) as dumps:
         await watch.look()
-        assert watch.state.snapshot.holder.name == "dumps"
+        assert watch.state.snapshot.keeper.name == "dumps"
         assert watch.state.old_snapshot is None
         seconds.value += OLD_SECONDS
         with dump(empty_tables, "a later one"):
-            assert await watch.look() == f"an old snapshot: {watch.state.snapshot.holder.words}"
+            assert await watch.look() == f"an old snapshot: {watch.state.snapshot.keeper.words}"
             assert watch.state.old_snapshot.held_ms == limits.SNAPSHOT_HELD_MS
             seconds.value += 12
             await watch.look()
@@ -73,7 +73,7 @@ async def test_a_snapshot_is_as_old_as_the_first_look_that_found_it(watch, secon
             assert "SELECT" not in line
             dumps.rollback()
             await watch.look()  # the later one has been seen for 12 s only
-            assert (watch.state.snapshot.holder.name, watch.state.old_snapshot) == ("a later one", None)
+            assert (watch.state.snapshot.keeper.name, watch.state.old_snapshot) == ("a later one", None)
     assert ["snapshot_held" in told(caplog)[0], "snapshot_ended" in told(caplog)[1]] == [True, True]
     await watch.look()
     assert len(told(caplog)) == 2
@@ -87,7 +87,7 @@ async def test_a_snapshot_that_moves_on_does_not_grow_old(watch, seconds, empty_
         writes.execute("SELECT pg_current_xact_id()")
         moves.execute("SELECT 1")
         await watch.look()
-        assert watch.state.snapshot.holder.name == "dumps"
+        assert watch.state.snapshot.keeper.name == "dumps"
         assert watch.state.old_snapshot is None
 
 

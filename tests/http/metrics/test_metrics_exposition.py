@@ -8,7 +8,7 @@ import pytest
 
 from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotHolder
+from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotKeeper
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, Event
 from forq_trio.telemetry.counters import Counters
@@ -189,7 +189,7 @@ def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor
 def test_the_database_has_series_once_it_was_looked_at() -> None:
     names = [family.name for family in DATABASE]
     assert not any(name in names for name, _ in own_samples(Counters()))
-    dump = SnapshotHolder("session", "pg_dump", 4711, "active", "7", 0)
+    dump = SnapshotKeeper("session", "pg_dump", 4711, "active", "7", 0)
     reading = DatabaseReading(44, 12, 100, 0, 709_882, None, 2_400, (dump,))
     seen = {"": DatabaseState(reading, HeldSnapshot(dump, 252_500)), "free": DatabaseState(reading, None)}
     samples = own_samples(Counters(), Gauges(database=lambda: seen[""]))

@@ -5,11 +5,12 @@ import tracemalloc
 import trio
 import trio.testing
 
-from forq_trio.http.message import Response
+from forq_trio.http.message import Request, Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.model import limits
-from forq_trio.model.holders import OWNER
+from forq_trio.model.budget import Share
+from forq_trio.model.holders import OWNER, Holder, HolderKind
 from support.transport import ERROR_BODIES, get, post, running
 
 from .test_http2 import http2
@@ -50,6 +51,11 @@ def test_only_what_changed_nothing_may_be_asked_for_again():
     assert unsent == [1]
 
 
+def admit(request: Request) -> None:
+    """The key is the name of a token."""
+    request.holder = Holder(HolderKind.TOKEN, request.headers[b"x-api-key"].decode())
+
+
 class Answers:
     """A handler that counts what it was asked for."""
 
@@ -60,11 +66,11 @@ class Answers:
         self.asked += 1
         return Response(200, bytes(LONG if request.path == "/long" else 10))
 
-    async def stuck(self, transport, clients=1):
+    async def stuck(self, transport, clients=1, *headers):
         """Clients that have asked for a long answer and do not read it."""
         asking = [await transport.connect() for _ in range(clients)]
         for client in asking:
-            await client.send(get("/long"))
+            await client.send(get("/long", *headers))
         while self.asked < clients:
             await trio.lowlevel.checkpoint()
         await trio.testing.wait_all_tasks_blocked()
@@ -81,6 +87,16 @@ async def test_an_answer_beyond_the_budget_is_not_given_and_its_connection_goes_
         assert [(await other.answer()).status for _ in range(2)] == [500, 200]
         assert len((await slow.answer()).body) == LONG
         await other.send(get("/long"))
+        assert len((await other.answer()).body) == LONG
+
+
+async def test_a_token_whose_answers_nobody_reads_leaves_space_for_those_of_others():
+    config = TransportConfig(answers_bytes_max=4 * LONG)
+    async with running(answers := Answers(), config, admit=admit) as transport:
+        await answers.stuck(transport, 3, "X-API-Key: greedy")
+        assert transport.server.budgets["answers"].refused == {Share.TOKEN: 1}
+        other = await transport.connect()
+        await other.send(get("/long", "X-API-Key: other"))
         assert len((await other.answer()).body) == LONG
 
 

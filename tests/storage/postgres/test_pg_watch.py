@@ -36,7 +36,7 @@ def test_connections_are_counted_and_ours_among_them(reader, empty_tables):
 
 def test_who_holds_a_snapshot_is_named_by_the_oldest_and_not_who_merely_waits(reader, empty_tables):
     def named() -> list[tuple[str, str | None]]:
-        return [(each.name, each.state) for each in reader.database().holders]
+        return [(each.name, each.state) for each in reader.database().keepers]
 
     assert named() == []
     with connect(empty_tables, "waits") as waits, connect(empty_tables, "dumps") as dumps:
@@ -47,7 +47,7 @@ def test_who_holds_a_snapshot_is_named_by_the_oldest_and_not_who_merely_waits(re
         assert named() == [("dumps", "idle in transaction")]
         waits.execute("SELECT pg_current_xact_id()")  # it may have written
         assert named() == [("dumps", "idle in transaction"), ("waits", "idle in transaction")]
-        first = reader.database().holders[0]
+        first = reader.database().keepers[0]
         assert (first.kind, first.pid, first.words) == (
             "session",
             dumps.info.backend_pid,
@@ -62,9 +62,9 @@ def test_who_holds_a_snapshot_is_named_by_the_oldest_and_not_who_merely_waits(re
 def test_for_how_long_it_does_nothing_is_told_where_the_server_knows(reader, empty_tables):
     with connect(empty_tables, "sleeps") as sleeps:
         sleeps.execute("SELECT pg_current_xact_id()")
-        (at_first,) = reader.database().holders
+        (at_first,) = reader.database().keepers
         sleeps.execute("SELECT pg_sleep(0.05)")
-        (busy_again,) = reader.database().holders
+        (busy_again,) = reader.database().keepers
     assert at_first.oldest == busy_again.oldest
     assert 0 <= at_first.idle_ms < 30_000
 
@@ -73,17 +73,17 @@ def test_a_slot_that_keeps_a_snapshot_is_named(reader, empty_tables):
     with connect(empty_tables, "makes slots", autocommit=True) as slots:
         slots.execute("SELECT pg_create_physical_replication_slot('standby', true)")
         try:
-            assert reader.database().holders == ()  # nobody told it what the standby sees
+            assert reader.database().keepers == ()  # nobody told it what the standby sees
         finally:
             slots.execute("SELECT pg_drop_replication_slot('standby')")
 
 
-def test_no_more_holders_are_read_than_the_bound(reader, empty_tables, monkeypatch):
-    monkeypatch.setattr(limits, "SNAPSHOT_HOLDERS_MAX", 1)
+def test_no_more_keepers_of_snapshots_are_read_than_the_bound(reader, empty_tables, monkeypatch):
+    monkeypatch.setattr(limits, "SNAPSHOT_KEEPERS_MAX", 1)
     with connect(empty_tables, "first") as first, connect(empty_tables, "second") as second:
         for each in (first, second):
             each.execute("SELECT pg_current_xact_id()")
-        assert [each.name for each in reader.database().holders] == ["first"]
+        assert [each.name for each in reader.database().keepers] == ["first"]
 
 
 def test_dead_rows_and_the_last_vacuum(reader, empty_tables, open_one):

@@ -13,7 +13,7 @@ SELECT count(*) FILTER (WHERE backend_type = 'client backend' OR (backend_type I
        pg_database_size(current_database())
 FROM pg_stat_activity;
 
--- name: snapshot_holders
+-- name: snapshot_keepers
 -- Who keeps dead rows from being removed, the oldest first; a vacuum does not. Idle: since when it cannot have moved on.
 SELECT kind, name, pid, state, oldest, coalesce((extract(epoch FROM clock_timestamp() - idle_since) * 1000)::bigint, 0)
 FROM (
@@ -29,4 +29,4 @@ FROM (
     WHERE database = current_database()
     UNION ALL
     SELECT 'slot', slot_name, NULL, NULL, xmin, NULL FROM pg_replication_slots WHERE xmin IS NOT NULL
-) AS holders ORDER BY age(oldest) DESC, idle_since, pid, name LIMIT $1;
+) AS keepers ORDER BY age(oldest) DESC, idle_since, pid, name LIMIT $1;
