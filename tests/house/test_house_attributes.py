@@ -20,8 +20,6 @@ ABOVE = {
     "forq_trio/http/transport/http2/protocol.py Http2Protocol": 21,
     "forq_trio/http/transport/http2/stream.py Http2Stream": 21,
     "forq_trio/http/transport/server.py Server": 16,
-    "forq_trio/storage/postgres/connection.py PgConnection": 18,
-    "forq_trio/storage/postgres/engine.py PostgresEngine": 29,
     "tests/oracle/state.py State": 35,
     "tests/reliability/whole_app/books.py Books": 18,
     "tests/reliability/whole_app/deeds.py Deeds": 19,

@@ -19,7 +19,7 @@ class Dealt:
         self.latest = self._random.choice(self._engines)
         if batch.receivers:  # they began to wait after what the others did: that wakes none of them
             self.latest._look()
-            self.latest._elsewhere.woken.clear()
+            self.latest._taken_over.changes.woken.clear()
         return self.latest.execute_batch(batch)
 
     def commit(self) -> bool:

@@ -54,7 +54,9 @@ class Rough(Dealt):
         engine, draw = self.latest, self._random.random()
         if engine._is_open:
             if draw < ISOLATED:
-                engine.connection.send("save_batch", None, engine._name, b"")  # nobody waits for it
+                engine.connection.send(
+                    "save_batch", None, engine._position.process, b""
+                )  # nobody waits for it
                 self.seen["isolated"] += 1
             elif draw < ISOLATED + UNHEARD and engine.connection.wrote:
                 return self._commit_unheard(engine)

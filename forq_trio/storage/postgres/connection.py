@@ -15,8 +15,7 @@ import select
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 from psycopg import Error, adapters, pq
 from psycopg.adapt import AdaptersMap, Transformer
@@ -42,10 +41,9 @@ from forq_trio.storage.postgres.dialect import (
 )
 from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed, error_of, one_line
 from forq_trio.storage.postgres.many_rows import by_place
+from forq_trio.storage.postgres.plans import Plans
 from forq_trio.storage.relational.connection import Rows
 
-PLANNED_SECONDS = 5.0
-"""After this time plans are made anew; to make those of a batch takes 3 ms."""
 PIPELINE_MAX = 512
 """Statements that are sent without waiting for their results."""
 NOTIFIED_BYTES_MAX = 64 * 1024
@@ -71,13 +69,35 @@ class _Adapters:
 _ADAPTERS: Any = _Adapters()
 
 
+class _Heard:
+    """What came from the server by itself, or for a statement that nobody waited for, until somebody asks for it."""
+
+    def __init__(self) -> None:
+        self.answer: bytes | None = None  # the first value of what `start` sent; None if it failed
+        self._payloads: list[bytes] = []
+        self._bytes = 0
+
+    def take_answer(self, result: pq.abc.PGresult) -> None:
+        self.answer = result.get_value(0, 0) if result.status == _TUPLES else None
+
+    def read_from(self, pg: Any) -> None:
+        """Have libpq hold no notification that was read; beyond NOTIFIED_BYTES_MAX they are only counted."""
+        while (found := pg.notifies()) is not None:
+            self._bytes += len(found.extra)
+            if self._bytes <= NOTIFIED_BYTES_MAX:
+                self._payloads.append(found.extra)
+
+    def take(self) -> list[str] | None:
+        """The payloads of notifications that have come; None for too many."""
+        payloads, size = self._payloads, self._bytes
+        self._payloads, self._bytes = [], 0
+        return None if size > NOTIFIED_BYTES_MAX else [each.decode(errors="replace") for each in payloads]
+
+
 class PgConnection:
-    """One connection, used by one thread at a time. See `Connection`.
+    """One connection, used by one thread at a time. See `Connection`."""
 
-    wrote: the open transaction changed something. waits: how often it waited since the transaction began.
-    """
-
-    storage_errors: tuple[type[Exception], ...] = (DatabaseFailed,)
+    storage_errors: ClassVar[tuple[type[Exception], ...]] = (DatabaseFailed,)
     is_distant = True
 
     def __init__(self, conninfo: str, settings: Mapping[str, str], *, pooled: bool = False) -> None:
@@ -85,7 +105,9 @@ class PgConnection:
         self._conninfo = conninfo
         self._settings = json.dumps(dict(settings)).encode()
         self._is_pool = pooled
-        self.wrote, self.waits = False, 0
+        self.plans = Plans()
+        self.wrote = False  # the open transaction changed something
+        self.waits = 0  # since the transaction began
         self._open()
 
     def _open(self) -> None:
@@ -98,16 +120,13 @@ class PgConnection:
         self._poll = select.poll()
         self._poll.register(self._pg.socket, select.POLLIN)
         self._prepared: set[str] = set()
-        self._planned_until = monotonic() + PLANNED_SECONDS
+        self.plans.are_made()
         self._sent: deque[str | list[Any] | None] = deque()
         """The results that are due, in order: the name of a statement that is prepared, the list for the rows of one
         that is read ahead, _STARTED for one that nobody waits for, None for another."""
         self._syncs = 0
         """The parts of what was sent whose results are due: a part ends with a sync, and fails alone."""
-        self.answer: bytes | None = None
-        """The first value of the statement that `start` sent; None if it failed."""
-        self._notified: list[bytes] = []
-        self._notified_bytes = 0
+        self._heard = _Heard()
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
         """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
@@ -177,25 +196,18 @@ class PgConnection:
                 if result.status != _SYNC:
                     name = self._sent.popleft()
                     if name is _STARTED:
-                        self._take_answer(result)
+                        self._heard.take_answer(result)
                     elif result.status != _COMMAND:
                         self._prepared.discard(str(name))
-            self._take_notifications()
+            self._heard.read_from(self._pg)
         except Error as error:
             raise DatabaseFailed(one_line(str(error))) from error
-        payloads, size = self._notified, self._notified_bytes
-        self._notified, self._notified_bytes = [], 0
-        return None if size > NOTIFIED_BYTES_MAX else [each.decode(errors="replace") for each in payloads]
+        return self._heard.take()
 
-    def _take_answer(self, result: pq.abc.PGresult) -> None:
-        self.answer = result.get_value(0, 0) if result.status == _TUPLES else None
-
-    def _take_notifications(self) -> None:
-        """Have libpq hold none of those that were read; beyond NOTIFIED_BYTES_MAX they are only counted."""
-        while (found := self._pg.notifies()) is not None:
-            self._notified_bytes += len(found.extra)
-            if self._notified_bytes <= NOTIFIED_BYTES_MAX:
-                self._notified.append(found.extra)
+    @property
+    def answer(self) -> bytes | None:
+        """The first value of the statement that `start` sent; None if it failed."""
+        return self._heard.answer
 
     def cancel(self) -> None:
         """Cancel the statement that runs, as far as that can be done; from another thread. Blocks."""
@@ -204,19 +216,10 @@ class PgConnection:
 
     # Statements
 
-    def plan_anew(self) -> None:
-        """Make new plans when the next transaction begins: on an empty table every index is as good as any other."""
-        self._planned_until = 0.0
-
     def send(self, name: str, *bindings: Any) -> None:
         """Send a statement, with those that are waited for later."""
-        if (
-            not self.pooled
-            and not self._sent
-            and monotonic() >= self._planned_until
-            and not self.in_transaction
-        ):
-            self._planned_until = monotonic() + PLANNED_SECONDS
+        if not self.pooled and not self._sent and self.plans.are_outdated and not self.in_transaction:
+            self.plans.are_made()
             self.send("forget_plans")
             self.wait()
         self._put(name, bindings)
@@ -386,7 +389,7 @@ class PgConnection:
                 continue
             due = self._sent.popleft() if self._sent else None
             if due is _STARTED:  # its answer came with those that are waited for
-                self._take_answer(result)
+                self._heard.take_answer(result)
             elif status == _TUPLES:
                 self._transformer.set_pgresult(result)
                 rows = self._transformer.load_rows(0, result.ntuples, tuple)
@@ -432,7 +435,7 @@ class PgConnection:
                     pg.finish()
                     raise DatabaseFailed("the database does not answer")
                 pg.consume_input()
-                self._take_notifications()
+                self._heard.read_from(pg)
         except Error as error:
             raise DatabaseFailed(one_line(str(error))) from error
 

@@ -15,13 +15,10 @@ A process knows the last batch that it took over by its version and by its maker
 is not there any more, the database is another one: a replica that took over, or a copy. All tables are read anew then.
 """
 
-import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count
-from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from msgspec import Struct
@@ -36,24 +33,17 @@ from forq_trio.model.errors import (
     StorageUnavailable,
     ZeroCharacter,
 )
-from forq_trio.storage.engine import (
-    Batch,
-    BatchResult,
-    Elsewhere,
-    EngineFacts,
-    EngineSettings,
-    OutcomeLost,
-    Snapshot,
-)
+from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, OutcomeLost, Snapshot
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, StatementFailed
 from forq_trio.storage.postgres.first_read import first_read
 from forq_trio.storage.postgres.listener import PgListener, check_listened
 from forq_trio.storage.postgres.notices import Notices
 from forq_trio.storage.postgres.open import DatabaseAddress, open_writer, refusal
+from forq_trio.storage.postgres.others import BatchPosition, BatchRow, TakenOver
 from forq_trio.storage.postgres.reader import PgReader
 from forq_trio.storage.postgres.replica import Replica
-from forq_trio.storage.postgres.sent import FullQueues, MovedSends, move_sent, take_set_aside
+from forq_trio.storage.postgres.sent import ApplicationSends, take_set_aside
 from forq_trio.storage.postgres.server_clock import ServerClock
 from forq_trio.storage.postgres.shipped import heads_after, pack, take_left, unpack
 from forq_trio.storage.postgres.zero_character import cannot_be_stored, check_texts
@@ -72,8 +62,6 @@ BATCHES_FORGOTTEN = 100
 """So many at once are removed."""
 BATCHES_READ_MAX = 200
 """Batches that are taken over one by one: a process that is further behind reads all tables anew."""
-PLANNED_MESSAGES = 1_000
-"""After so many messages, and then when there were twice as many, plans are made anew."""
 HEADS_WHOLE_EVERY = 32
 """How often a batch ships the heads that it changed whole, for processes that do not know them."""
 OUTCOME_SECONDS_MAX = 10.0
@@ -95,6 +83,21 @@ operation_on_each(TakeSetAside, OPERATIONS)(take_set_aside)
 _SETTLEMENTS = [kind for kind in in_order(OPERATIONS) if kind in SETTLEMENTS]
 
 
+class _Addresses(NamedTuple):
+    """Where the database is, for each use."""
+
+    database: DatabaseAddress
+    listened: DatabaseAddress  # the same one unless FORQ_DB_LISTEN_URL says another
+    urls: tuple[str, str]  # of both
+
+    @classmethod
+    def of(cls, url: str, others: OtherUrls) -> Self:
+        """Raises StorageOpenError for a URL that cannot be read."""
+        database = DatabaseAddress(url)
+        listened = database if others.listen is None else DatabaseAddress(others.listen)
+        return cls(database, listened, (url, others.listen or url))
+
+
 class PostgresEngine:
     """Engine over one database. Used from one thread at a time."""
 
@@ -106,44 +109,24 @@ class PostgresEngine:
     ) -> None:
         """Connect, and if need be create or migrate the schema. Raises StorageOpenError."""
         self.durability = durability
-        self._settings = settings
-        self._url, self._listen_url = url, others.listen or url
-        self._address = DatabaseAddress(url)
-        self._listened = self._address if others.listen is None else DatabaseAddress(others.listen)
-        self.connection: PgConnection = open_writer(self._address)
-        self._name = f"{os.getpid()}-{token_hex(4)}"
-        self._numbers = count(1)
-        """Of the batches of this process, for their makers' names."""
-        self._last = (0, "")
-        """The last batch that the cache has: its version and its maker."""
-        self._own = ""
-        """The maker of the batch that runs."""
-        self._is_known = True
-        """The cache follows from the batches up to `_last`; else it has to be read from the tables."""
-        self._notices = Notices(self._name)
-        self._untold: tuple[int, Iterable[str] | None] | None = None
-        """What the batch that runs has to tell the others once it is committed: see `Notices.add`."""
-        self._unflushed = False
-        """The state that this process knows may not be durable yet."""
-        self._elsewhere = _nothing()
-        self._sent = False
-        """Applications sent messages in transactions of their own."""
-        self._moved = MovedSends()
-        self._full = FullQueues()
-        self._plan_at = PLANNED_MESSAGES
-        self._gate_seconds: float | None = None
-        self._lag_seconds: float | None = None
+        self._addresses = _Addresses.of(url, others)
+        self._replica: Replica | None = None
+        self.connection: PgConnection = open_writer(self._addresses.database)
         self._clock = ServerClock()
         self.ids = MessageIds()
         self.tx = Transaction.new(settings, heads=True)
         self._cache = Cache(self.tx)
+        self._position = BatchPosition()
+        self._taken_over = TakenOver()
+        self._notices = Notices(self._position.process)
+        self._sends = ApplicationSends()
+        self._unflushed = False  # the state that this process knows may not be durable yet
         self._is_open = False  # a batch has run that is to be committed
-        self._replica: Replica | None = None
         try:
             self._start(others)
         except DatabaseFailed as error:
             self.connection.close()
-            raise self._address.refused(error) from None
+            raise self._addresses.database.refused(error) from None
         except BaseException:
             self.connection.close()
             raise
@@ -162,41 +145,38 @@ class PostgresEngine:
         """Check the other connections and read what the cache has."""
         ((identity,),) = self.connection.query("identity")
         if others.listen is not None:
-            check_listened(self._listened, identity)
+            check_listened(self._addresses.listened, identity)
         if others.replica is not None:
-            self._replica = Replica(DatabaseAddress(others.replica), identity, lambda: self._last)
+            self._replica = Replica(DatabaseAddress(others.replica), identity, lambda: self._position.last)
             self._replica.check()
         self._clock.read(self.connection)
         self._load()
-        self._elsewhere = _nothing()
+        self._taken_over.clear()
 
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See storage/engine.py. First takes over what other processes did."""
         try:
             if not (self._is_told(batch) or (batch.commands and self.has_work(batch))):
                 self._look()
-            self._moved = MovedSends()
+            self._sends.begin()
             result = run_batch(self, batch)
         except DatabaseFailed as error:
             raise self.unavailable(error) from error
         except StorageOpenError as error:
             self.roll_back()
             raise StorageUnavailable(f"{error}, or a newer version wrote it") from error
-        result.gate_seconds, self._gate_seconds = self._gate_seconds, None
-        result.sent_set_aside = self._moved.set_aside
-        result.lag_seconds, self._lag_seconds = self._lag_seconds, None
-        if self._elsewhere.tokens or self._elsewhere.woken or self._elsewhere.logged:
-            result.elsewhere = (self._elsewhere,)
-        if self._moved.more or (self._is_open and self._full.changed(self.tx)):
+        result.sent_set_aside = self._sends.moved.set_aside
+        self._taken_over.write_into(result)
+        if self._sends.moved.more or (self._is_open and self._sends.may_move_more(self.tx)):
             result.next_due_ms = batch.now_ms
         if not self._is_open:
-            self._elsewhere = _nothing()
+            self._taken_over.clear()
         self._running = batch, result
         return result
 
     def has_work(self, batch: Batch) -> bool:
-        woken = self._elsewhere.woken
-        if self._sent and batch.moves_staged:
+        woken = self._taken_over.changes.woken
+        if self._sends.are_there and batch.moves_staged:
             return True
         if self._is_told(batch) or any(queue in woken for queue in batch.receivers):
             return True
@@ -204,7 +184,7 @@ class PostgresEngine:
 
     def _is_told(self, batch: Batch) -> bool:
         """Whether there is a message for a parked receiver: taken over behind the gate, without the wait of a look."""
-        is_current = self._is_known and not self._clock.is_old()
+        is_current = self._position.is_known and not self._clock.is_old()
         return is_current and not batch.told.isdisjoint(batch.receivers)
 
     def commit(self) -> bool:
@@ -225,13 +205,13 @@ class PostgresEngine:
                 raise
             if not was_committed:
                 raise self.unavailable(error) from error
-        self._tell()
+        self._notices.add_prepared()
         self._unflushed = False
         self._is_open = False
         if self.connection.wrote:
-            self._last = (self._last[0] + 1, self._own)
+            self._position.note_own_commit()
         self.tx.adopt()
-        self._elsewhere = _nothing()
+        self._taken_over.clear()
         return self.connection.wrote
 
     def _commit(self) -> None:
@@ -242,7 +222,7 @@ class PostgresEngine:
             batch, result = self._running
             self.roll_back()
             isolated = run_in_transaction(self, batch, isolated=True)
-            isolated.elsewhere, isolated.sent_set_aside = result.elsewhere, self._moved.set_aside
+            isolated.elsewhere, isolated.sent_set_aside = result.elsewhere, self._sends.moved.set_aside
             isolated.gate_seconds, isolated.lag_seconds = result.gate_seconds, result.lag_seconds
             for name in BatchResult.__struct_fields__:
                 setattr(result, name, getattr(isolated, name))
@@ -254,13 +234,7 @@ class PostgresEngine:
             if not self.connection.pooled:
                 self.connection.end_sent()  # others hear of it while the disk is waited for
             self.connection.send("flush")
-        self.connection.wait(self._tell)
-
-    def _tell(self) -> None:
-        """The batch is committed: tell the others, if they have to know."""
-        if self._untold is not None:
-            self._notices.add(*self._untold)
-            self._untold = None
+        self.connection.wait(self._notices.add_prepared)
 
     @property
     def _flushes(self) -> bool:
@@ -277,8 +251,8 @@ class PostgresEngine:
                 self._reopen()
                 self.connection.send("begin")
                 self.connection.query("gate")  # the old connection's transaction has ended then
-                version = self._last[0] + 1
-                found, forgotten = self.connection.query("find_batch", version, self._own, BATCHES_STORED)[0]
+                own = self._position.next_version, self._position.own
+                found, forgotten = self.connection.query("find_batch", *own, BATCHES_STORED)[0]
                 self.connection.query("rollback")
                 if forgotten:
                     raise OutcomeLost("the other processes have run too many batches since")
@@ -307,19 +281,22 @@ class PostgresEngine:
         raise FeatureUnavailable
 
     def open_reader(self) -> PgReader:
-        return PgReader(self._address, self._replica)
+        return PgReader(self._addresses.database, self._replica)
 
     @property
     def listen(self) -> Callable[[], PgListener]:
-        return partial(PgListener, self._listened, self._name, self._notices, self._known_version)
-
-    def _known_version(self) -> int:
-        """The last batch that this process took over. Called from any thread."""
-        return self._last[0] if self._is_known else 0
+        position = self._position
+        return partial(
+            PgListener,
+            self._addresses.listened,
+            position.process,
+            self._notices,
+            lambda: position.known_version,
+        )
 
     @property
     def tables_urls(self) -> tuple[str, str]:
-        return self._url, self._listen_url
+        return self._addresses.urls
 
     @property
     def check_texts(self) -> Callable[[Struct], None]:
@@ -342,21 +319,22 @@ class PostgresEngine:
 
     def _reload(self) -> None:
         """Inside a transaction, behind the gate."""
-        self._is_known = False
-        has_run = self._last[0] > 0
-        self._last = next(iter(self.connection.query("last_batch")), (0, ""))
-        tx = Transaction.new(self._settings, heads=True)
-        tx.load(self.connection.query, self._address.name)
+        position = self._position
+        position.is_known = False
+        has_run = position.last[0] > 0
+        position.last = next(iter(self.connection.query("last_batch")), (0, ""))
+        version = position.last[0]
+        tx = Transaction.new(self.tx.settings.defaults, heads=True)
+        tx.load(self.connection.query, self._addresses.database.name)
         self.tx = self._cache.parts = tx
-        version = max(self._last[0] - BATCHES_READ_MAX + 1, 0) if has_run else self._last[0] - 1
-        batches = self.connection.query("batches_since", version, BATCHES_READ_MAX) if self._last[0] else ()
+        since = max(version - BATCHES_READ_MAX + 1, 0) if has_run else version - 1
+        batches = self.connection.query("batches_since", since, BATCHES_READ_MAX) if version else ()
         assert tx.heads is not None
         if has_run:
             tx.heads.committed = heads_after(batches)
-        take_left(batches, self._last[0], tx)
-        self._is_known = self._unflushed = True
-        queues = tx.counts.committed
-        self._elsewhere = Elsewhere(set(queues), set(queues), tokens=True)  # it is not known what
+        take_left(batches, version, tx)
+        position.is_known = self._unflushed = True
+        self._taken_over.add_all(set(tx.counts.committed))
 
     def _look(self) -> None:
         """Take over what others did, without waiting for the gate."""
@@ -366,36 +344,32 @@ class PostgresEngine:
         if not self._take_over(self._news()):
             self._load()
 
-    def _news(self) -> list[tuple[int, str, bytes]]:
+    def _news(self) -> list[BatchRow]:
         """The last batch that is known, and those of others behind it; notes whether applications sent messages."""
-        rows = self.connection.query("batches_since", self._last[0], BATCHES_READ_MAX)
-        self._sent = bool(rows) and rows[-1][0] is None
-        return rows[:-1] if self._sent else rows
+        rows = self.connection.query("batches_since", self._position.last[0], BATCHES_READ_MAX)
+        self._sends.are_there = bool(rows) and rows[-1][0] is None
+        return rows[:-1] if self._sends.are_there else rows
 
-    def _take_over(self, rows: Sequence[tuple[int, str, bytes]]) -> bool:
+    def _take_over(self, rows: Sequence[BatchRow]) -> bool:
         """Adopt the changes of these batches. False where they do not follow: all tables are to be read anew."""
-        if not self._is_known or len(rows) == BATCHES_READ_MAX:
+        position = self._position
+        if not position.is_known or len(rows) == BATCHES_READ_MAX:
             return False
-        if self._last[0]:
-            if not rows or rows[0][:2] != self._last:
-                return False
-            rows = rows[1:]
-        if rows:
+        new = position.behind_last(rows)
+        if new is None:
+            return False
+        if new:
             self._unflushed = True
-        for version, made_by, changes in rows:
-            if version != self._last[0] + 1:
+        for version, made_by, changes in new:
+            if version != position.next_version:
                 return False
             try:
                 shipped = unpack(changes)
             except msgspec.MsgspecError:
                 return False
             shipped.take_over(self.tx)
-            self._last = version, made_by
-            lag_seconds = max(0, self._clock.now_ms() - shipped.now_ms) / 1_000
-            self._lag_seconds = max(lag_seconds, self._lag_seconds or 0.0)
-            self._elsewhere.woken |= self.tx.wakes.woken
-            self._elsewhere.logged |= shipped.logged
-            self._elsewhere.tokens |= bool(self.tx.tokens.changed)
+            position.last = version, made_by
+            self._taken_over.add(shipped, self.tx, self._clock.now_ms())
             self.tx.adopt()
         return True
 
@@ -403,12 +377,10 @@ class PostgresEngine:
 
     def begin(self, batch: Batch, *, isolated: bool) -> None:
         """Enter the gate, and take over what the batches of others changed."""
-        self._untold = None
+        self._notices.discard_prepared()
         reads = () if isolated else first_read(self.tx, batch, _SETTLEMENTS)
         self._ensure_connected()
-        if self.tx.sequence.last >= self._plan_at:
-            self.connection.plan_anew()
-            self._plan_at = 2 * self.tx.sequence.last + PLANNED_MESSAGES
+        self.connection.plans.note_messages(self.tx.sequence.last)
         asked_at = time.monotonic()
         try:
             news = self._enter(reads)
@@ -416,13 +388,13 @@ class PostgresEngine:
             if error.sqlstate != LOCK_TIMEOUT or not self._end_stopped():
                 raise
             news = self._enter(reads)
-        self._gate_seconds = time.monotonic() - asked_at
+        self._taken_over.gate_seconds = time.monotonic() - asked_at
         if not self._take_over(news):
             self._reload()
-        self.tx.wakes.elsewhere = self._elsewhere.woken
+        self.tx.wakes.elsewhere = self._taken_over.changes.woken
         self._is_open = True
 
-    def _enter(self, reads: tuple[Any, ...]) -> list[tuple[int, str, bytes]]:
+    def _enter(self, reads: tuple[Any, ...]) -> list[BatchRow]:
         """Begin a transaction behind the gate; returns `_news`. reads: see `first_read`."""
         self.connection.begin()
         self.connection.send("gate")
@@ -439,7 +411,7 @@ class PostgresEngine:
         return [ZeroCharacter() if cannot_be_stored(command) else None for command in commands]
 
     def move_sent(self) -> None:
-        self._moved = move_sent(self.tx, self._full) if self._sent else MovedSends()
+        self._sends.move(self.tx)
 
     def write(self) -> None:
         """Write for the others what this batch changed."""
@@ -450,19 +422,18 @@ class PostgresEngine:
             if tx.heads is not None:
                 tx.heads.discard()
             return
-        version = self._last[0] + 1
+        version = self._position.next_version
         assert tx.heads is not None
         tx.heads.ships_whole = version % HEADS_WHOLE_EVERY == 0
         changes = pack(tx)
-        self._own = f"{self._name}-{next(self._numbers)}"
-        self.connection.query("save_batch", version, self._own, changes)
+        self.connection.query("save_batch", version, self._position.name_own(), changes)
         if version % BATCHES_FORGOTTEN == 0:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
         # Its next request may go to another process.
         told = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
         if woken or told:
-            self._untold = version, None if told else woken
+            self._notices.prepare(version, None if told else woken)
 
     def roll_back(self) -> None:
         self._is_open = False
@@ -481,14 +452,10 @@ class PostgresEngine:
             self._reopen()
 
     def _reopen(self) -> None:
-        self._is_known = False
+        self._position.is_known = False
         self.connection.reopen()
 
     def unavailable(self, error: Exception) -> StorageUnavailable:
         assert isinstance(error, DatabaseFailed)
         self.roll_back()
         return refusal(self.connection, error)
-
-
-def _nothing() -> Elsewhere:
-    return Elsewhere(set(), set(), tokens=False)

@@ -49,6 +49,23 @@ class Notices:
         self._woken: set[str] = set()
         self._bytes = 0
         self._has_others = False
+        self._prepared: tuple[int, Iterable[str] | None] | None = (
+            None  # of the batch that runs; for its thread only
+        )
+
+    def prepare(self, version: int, woken: Iterable[str] | None) -> None:
+        """What the batch that runs has to tell once it is committed: see `add`."""
+        self._prepared = version, woken
+
+    def discard_prepared(self) -> None:
+        """The batch that ran was not committed."""
+        self._prepared = None
+
+    def add_prepared(self) -> None:
+        """The batch is committed: tell the others, if they have to know."""
+        if self._prepared is not None:
+            self.add(*self._prepared)
+            self._prepared = None
 
     def add(self, version: int, woken: Iterable[str] | None) -> None:
         """Of a batch. woken: queues in which messages became ready; None for another change that others have to see."""

@@ -94,6 +94,27 @@ class MovedSends(NamedTuple):
     set_aside: int = 0
 
 
+class ApplicationSends:
+    """The messages that applications sent, as an engine sees them."""
+
+    def __init__(self) -> None:
+        self.are_there = False
+        self.moved = MovedSends()  # by the batch that runs, or ran last
+        self._full = FullQueues()
+
+    def begin(self) -> None:
+        """A batch begins."""
+        self.moved = MovedSends()
+
+    def move(self, tx: Transaction) -> None:
+        """Move a page of them, if there are some."""
+        self.moved = move_sent(tx, self._full) if self.are_there else MovedSends()
+
+    def may_move_more(self, tx: Transaction) -> bool:
+        """A queue that was full may take a message now."""
+        return bool(self._full.changed(tx))
+
+
 def move_sent(tx: Transaction, full: FullQueues) -> MovedSends:
     """Move a page of them.
 

@@ -103,10 +103,10 @@ def test_a_batch_touches_as_many_blocks_after_hundreds_of_batches(engine, empty_
     traffic = Traffic(engine, monkeypatch)
     traffic.run(BATCHES, sends)
     with held_snapshot(empty_tables):
-        engine.connection.plan_anew()  # as every five seconds
+        engine.connection.plans.outdate()  # as every five seconds
         first = traffic.run(BATCHES, sends)
         traffic.run(BATCHES_BETWEEN, sends)
-        engine.connection.plan_anew()
+        engine.connection.plans.outdate()
         last = traffic.run(BATCHES, sends)
     grown = {name: (first[name], last[name]) for name in last if last[name] > 1.5 * first[name] + BATCHES}
     assert not grown

@@ -87,7 +87,7 @@ def test_a_process_that_was_stopped_while_it_read_the_clock_reads_it_again(open_
 def test_a_database_that_does_not_answer_is_unavailable(open_one, monkeypatch):
     """As when its machine has lost its power: no packet says that the connection is gone."""
     a = open_one()
-    with psycopg.connect(a._address.conninfo) as other, monkeypatch.context() as impatient:
+    with psycopg.connect(a._addresses.database.conninfo) as other, monkeypatch.context() as impatient:
         other.execute("LOCK forq.messages")
         impatient.setattr(connection_module, "ANSWER_SECONDS_MAX", 0.3)
         with pytest.raises(StorageUnavailable):

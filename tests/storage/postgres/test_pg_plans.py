@@ -11,7 +11,7 @@ import pytest
 from forq_trio.model.commands import Ack, ProduceMany
 from forq_trio.model.messages import NewMessage, Receipt
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.postgres import connection as module
+from forq_trio.storage.postgres import plans as module
 from forq_trio.storage.postgres.dialect import SQL
 from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.storage.postgres.open import SESSION

@@ -111,7 +111,7 @@ def test_reads_go_on_while_the_primary_is_away(reading):
     with closing(engine.open_reader()) as reader:
         do(engine, send())
         assert reader.queue("q")[0].ready == 1
-        engine._address.connect = None  # nobody asks it
+        engine._addresses.database.connect = None  # nobody asks it
         with closing(engine.open_reader()) as another:
             assert another.queue("q")[0].ready == 1
 
