@@ -37,11 +37,7 @@ _OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.
 class Server:
     """HTTP/1.1 and HTTP/2 on the given non-blocking listening sockets, over TLS if there is an `ssl_context`.
 
-    admit: called with every request when its head is whole; handler: with every one that it let pass and that is whole.
-    on_error: called (synchronously) with every exception that the handler or the
-    transport did not expect; the client has been answered 500 or cut off. refuse: makes the answers that
-    the transport gives by itself. ssl_context: must offer h2 and http/1.1 by ALPN for HTTP/2 to be chosen. The server
-    owns the listeners from now on.
+    It owns the listeners from now on.
     """
 
     def __init__(
@@ -55,17 +51,32 @@ class Server:
         refuse: Refuse = refuse_without_body,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
+        """admit: called with every request when its head is whole; handler: with each that it let pass and is whole.
+
+        on_error: called (synchronously) with every exception that the handler or the transport did not expect; the
+        client has been answered 500 or cut off. refuse: makes the answers that the transport gives by itself.
+        ssl_context: must offer h2 and http/1.1 by ALPN for HTTP/2 to be chosen.
+        """
         self._config = config or TransportConfig()
-        self._admit = admit
-        self._handler = handler
         self._listeners = list(listeners)
         self._on_error = on_error
-        self._make_refusal = refuse
         self._ssl_context = ssl_context
         self._response_encoder = ResponseEncoder(hsts=self._config.hsts)
-        self._block_encoder = BlockEncoder(hsts=self._config.hsts)
         self._body_budget = Budget(self._config.bodies_bytes_max)
         self._answer_budget = AnswerBudget(self._config.answers_bytes_max)
+        self._make_services = partial(
+            Services,
+            admit=admit,
+            handler=handler,
+            config=self._config,
+            ssl_context=ssl_context,
+            response_encoder=self._response_encoder,
+            block_encoder=BlockEncoder(hsts=self._config.hsts),
+            body_budget=self._body_budget,
+            answer_budget=self._answer_budget,
+            on_error=on_error,
+            refuse=refuse,
+        )
         self._connections: OpenConnections[HttpConnection] = OpenConnections(self._config.connections_max)
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
@@ -94,20 +105,7 @@ class Server:
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until `drain` has ended; to be called once. Cancelled, it cuts all connections at once."""
         now = trio.lowlevel.current_clock().current_time
-        services = Services(
-            self._admit,
-            self._handler,
-            self._config,
-            self._ssl_context,
-            self._response_encoder,
-            self._block_encoder,
-            self._body_budget,
-            self._answer_budget,
-            DisconnectWatchers(),
-            now,
-            self._on_error,
-            self._make_refusal,
-        )
+        services = self._make_services(watchers=DisconnectWatchers(), now=now)
         try:
             async with trio.open_nursery() as nursery:
                 self._start = partial(self._start_connection, services, nursery)
