@@ -17,8 +17,6 @@ ATTRIBUTES_MAX = 15
 
 ABOVE = {
     "forq_trio/http/transport/h1.py RequestParser": 26,
-    "forq_trio/http/transport/http2/protocol.py Http2Protocol": 21,
-    "forq_trio/http/transport/http2/stream.py Http2Stream": 21,
     "tests/oracle/state.py State": 35,
     "tests/reliability/whole_app/books.py Books": 18,
     "tests/reliability/whole_app/deeds.py Deeds": 19,

@@ -70,7 +70,7 @@ class Output:
     @property
     def has_undoable(self) -> bool:
         """Whether an answer is about to be sent whole whose request can still be undone."""
-        return any(stream.on_unsent is not None for _, stream in self._unsent)
+        return any(stream.answer.on_unsent is not None for _, stream in self._unsent)
 
     def add(self, data: bytes | memoryview) -> None:
         """Send these frames after all that was made before."""
@@ -87,16 +87,14 @@ class Output:
         Raises ValueError if a header contains a line break.
         """
         block = self._block_encoder.encode(response)
-        stream.is_answered = True
-        stream.answer_bytes = len(response.body)
-        self.answer_bytes += stream.answer_bytes
-        stream.on_unsent = response.on_unsent
+        stream.answer.begin(response)
+        self.answer_bytes += stream.answer.bytes
         is_last = not response.body or stream.head.method == "HEAD" or response.status in WITHOUT_BODY
         self.add_headers(stream.id, block, is_last=is_last)
         if is_last:
             self._end(stream)
         else:
-            stream.rest = memoryview(response.body)
+            stream.answer.rest = memoryview(response.body)
             self.resume(stream)
 
     def add_headers(self, stream_id: int, block: bytes, *, is_last: bool) -> None:
@@ -112,8 +110,9 @@ class Output:
 
     def resume(self, stream: Http2Stream) -> None:
         """The stream may have become able to send: it has an answer, or its window has grown."""
-        if stream.rest and stream.send_window > 0 and not stream.is_waiting:
-            stream.is_waiting = True
+        answer = stream.answer
+        if answer.rest and answer.window > 0 and not answer.is_waiting:
+            answer.is_waiting = True
             self._waiting.append(stream)
 
     def take(self) -> bytes:
@@ -121,18 +120,19 @@ class Output:
         waiting = self._waiting
         while waiting and self.window > 0 and self.unsent_bytes < limits.SEND_PORTION_BYTES:
             stream = waiting.popleft()
-            stream.is_waiting = False
-            length = min(len(stream.rest), stream.send_window, self.window, FRAME_BYTES_MAX)
+            answer = stream.answer
+            answer.is_waiting = False
+            length = min(len(answer.rest), answer.window, self.window, FRAME_BYTES_MAX)
             if length <= 0:  # lost meanwhile, or its window has shrunk
                 continue
-            portion, stream.rest = stream.rest[:length], stream.rest[length:]
-            stream.send_window -= length
+            portion, answer.rest = answer.rest[:length], answer.rest[length:]
+            answer.window -= length
             self.window -= length
-            flags = 0 if stream.rest else END_STREAM
+            flags = 0 if answer.rest else END_STREAM
             self.add(frame_header(DATA, flags, stream.id, length))
             self.add(portion)
             self.data_frames += 1
-            if stream.rest:
+            if answer.rest:
                 self.resume(stream)
             else:
                 self._end(stream)
@@ -145,7 +145,7 @@ class Output:
         self._sent_bytes += sent_bytes
         while self._unsent and self._unsent[0][0] <= self._sent_bytes:
             _, stream = self._unsent.popleft()
-            stream.on_unsent = None
+            stream.answer.on_unsent = None
             self._uncount(stream)
 
     def lose(self, stream: Http2Stream) -> None:
@@ -167,12 +167,12 @@ class Output:
 
     def _end(self, stream: Http2Stream) -> None:
         """The last frame of an answer was made. The stream ends when the client has ended its side, too."""
-        stream.is_made = True
+        stream.answer.is_made = True
         if stream.is_whole:
             self._streams.close(stream.id, by_reset=False)
         self._unsent.append((self._made_bytes, stream))
 
     def _uncount(self, stream: Http2Stream) -> None:
-        self._answer_budget.release(stream.holder, stream.answer_bytes)
-        self.answer_bytes -= stream.answer_bytes
-        stream.answer_bytes = 0
+        self._answer_budget.release(stream.holder, stream.answer.bytes)
+        self.answer_bytes -= stream.answer.bytes
+        stream.answer.bytes = 0

@@ -19,6 +19,7 @@ from forq_trio.http.transport.http2 import frames
 from forq_trio.http.transport.http2.block_encoder import CONTINUE_BLOCK
 from forq_trio.http.transport.http2.block_reader import Block, BlockReader
 from forq_trio.http.transport.http2.bodies import Bodies
+from forq_trio.http.transport.http2.connection_state import ClientSettings, ConnectionEnd, Deadlines
 from forq_trio.http.transport.http2.frame_allowance import FrameAllowance
 from forq_trio.http.transport.http2.frames import ConnectionFault, StreamFault
 from forq_trio.http.transport.http2.output import Output
@@ -39,23 +40,17 @@ class Http2Protocol:
         self.streams = Streams()
         self.output = Output(self.streams, services.answer_budget, services.block_encoder)
         self.complete: list[Http2Stream] = []
-        self.deadline = now + config.idle_seconds
-        self.is_closing = False
-        self._ends_when_idle = False
         self._services = services
-        self._config = config
         self._allowance = FrameAllowance(now)
         self._blocks = BlockReader()
+        self._client = ClientSettings()
+        self._deadlines = Deadlines(now, config.idle_seconds)
+        self._end = ConnectionEnd()
         self._now = now
         self._portion_frames_left = 0
-        self._idle_since = now
-        self._header_deadline = inf
-        self._data = b""
+        self._data = b""  # what was fed and not parsed, from `_offset` on
         self._offset = 0
-        self._greeted = False
-        self._running = 0
-        self._last_served = frames.STREAM_ID_MAX
-        self._initial_send_window = frames.WINDOW_BYTES_DEFAULT
+        self._running = 0  # handlers
         ours = {
             frames.MAX_CONCURRENT_STREAMS: limits.HTTP2_STREAMS_MAX,
             frames.INITIAL_WINDOW_SIZE: limits.HTTP2_STREAM_WINDOW_BYTES,
@@ -65,6 +60,16 @@ class Http2Protocol:
         self.bodies = Bodies(services, client, self.output)
 
     # Called by the connection.
+
+    @property
+    def deadline(self) -> float:
+        """No later than the moment at which `end_overdue` has something to do."""
+        return self._deadlines.next
+
+    @property
+    def is_closing(self) -> bool:
+        """What is under way is served, and nothing more."""
+        return self._end.is_near
 
     @property
     def is_idle(self) -> bool:
@@ -109,7 +114,13 @@ class Http2Protocol:
             self._read_frame(kind, flags, stream_id, data[offset + frames.FRAME_HEADER_BYTES : end])
             offset = end
         self._data, self._offset = data[offset:], 0  # what was read is not kept until more arrives
-        self._time_headers(len(data) - offset, offset > begun)
+        self._deadlines.time_headers(
+            self._blocks,
+            data[offset + 3] if len(data) - offset > 3 else frames.HEADERS,
+            len(data) - offset,
+            advanced=offset > begun,
+            at=now + self._services.config.header_seconds,
+        )
         return False
 
     def answer(self, stream: Http2Stream, response: Response, now: float) -> None:
@@ -125,12 +136,11 @@ class Http2Protocol:
         """The handler of a request that was in `complete` has ended, whether there is an answer or not."""
         self._running -= 1
         self.bodies.release(stream)
-        self._idle_since = now
-        self.deadline = min(self.deadline, now + self._config.idle_seconds)
+        self._deadlines.note_end_of_handler(now)
 
     def take(self) -> bytes:
         """The bytes to send next; see `Output.take`."""
-        if self._ends_when_idle and self.is_idle and self.streams.highest:
+        if self._end.when_idle and self.is_idle and self.streams.highest:
             self.end()
         made = self.output.data_frames
         data = self.output.take()
@@ -144,20 +154,20 @@ class Http2Protocol:
 
     def end_when_idle(self) -> None:
         """Serve what comes until everything is answered for a moment, at least one request, and nothing more."""
-        self._ends_when_idle = True
+        self._end.when_idle = True
 
     def end(self) -> None:
         """Serve what is under way and nothing more."""
-        if not self.is_closing:
-            self.is_closing = True
+        if not self._end.is_near:
+            self._end.is_near = True
             self._goaway(frames.NO_ERROR)
 
     def end_stalled(self) -> None:
         """Give up requests that have not come further since the last call: their clients may send them elsewhere."""
         for stream in list(self.streams.open.values()):
-            if stream.is_made:
+            if stream.answer.is_made:
                 self._reset_made(stream)
-            elif stream.stalls and not stream.is_whole and not stream.is_answered:
+            elif stream.stalls and not stream.is_whole and not stream.answer.is_given:
                 self.reset(stream, frames.REFUSED_STREAM)
             stream.stalls = True
 
@@ -167,7 +177,7 @@ class Http2Protocol:
         for stream in self.complete:
             self.end_handler(stream, self._now)
         self.complete.clear()
-        self.is_closing = True
+        self._end.is_near = True
         self._goaway(code)
 
     def lose_all(self) -> None:
@@ -178,25 +188,23 @@ class Http2Protocol:
     def end_overdue(self, now: float) -> bool:
         """End what has taken too long, and set the next `deadline`; returns True to have the connection cut."""
         self._now = now
-        if now >= self._header_deadline:
+        deadlines = self._deadlines
+        if now >= deadlines.header:
             raise ConnectionFault(frames.ENHANCE_YOUR_CALM)
-        self.deadline = self._header_deadline
+        deadlines.next = deadlines.header
         for stream in list(self.streams.open.values()):
             if now < stream.deadline:
-                self.deadline = min(self.deadline, stream.deadline)
-            elif stream.is_made:
+                deadlines.add(stream.deadline)
+            elif stream.answer.is_made:
                 self._reset_made(stream)
-            elif not stream.is_answered:
+            elif not stream.answer.is_given:
                 self._refuse(stream, 408)
             elif self.output.window > 0 and not self.output.unsent_bytes:
                 self.reset(stream, frames.CANCEL)
             else:
                 return True
-        if self.is_idle:
-            if now >= self._idle_since + self._config.idle_seconds:
-                self.end()
-            else:
-                self.deadline = min(self.deadline, self._idle_since + self._config.idle_seconds)
+        if self.is_idle and deadlines.note_idle(now):
+            self.end()
         return False
 
     def _reset_made(self, stream: Http2Stream) -> None:
@@ -217,8 +225,8 @@ class Http2Protocol:
             if response.on_unsent is not None:
                 response.on_unsent()
             raise
-        stream.deadline = now + self._config.send_seconds
-        self.deadline = min(self.deadline, stream.deadline)
+        stream.deadline = now + self._services.config.send_seconds
+        self._deadlines.add(stream.deadline)
 
     def _refuse(self, stream: Http2Stream, status: int) -> None:
         """Answer what the transport refuses by itself."""
@@ -232,13 +240,11 @@ class Http2Protocol:
         self._answer(stream, response, self._now)
         stream.head.path = stream.head.query = ""
         if not stream.is_whole:
-            stream.deadline = self._now + self._config.linger_seconds
-            self.deadline = min(self.deadline, stream.deadline)
+            stream.deadline = self._now + self._services.config.linger_seconds
+            self._deadlines.add(stream.deadline)
 
     def _goaway(self, code: int) -> None:
-        """Say which streams were not served, and may be sent again elsewhere: never more than was said before."""
-        self._last_served = min(self._last_served, self.streams.highest)
-        self.output.add(frames.goaway_frame(self._last_served, code))
+        self.output.add(self._end.goaway(self.streams.highest, code))
 
     def _drop_open(self) -> None:
         for stream in list(self.streams.open.values()):
@@ -251,15 +257,6 @@ class Http2Protocol:
             self.bodies.release(stream)
         self.output.lose(stream)
 
-    def _time_headers(self, bytes_left: int, has_advanced: bool) -> None:
-        """A header block, and a frame that is not DATA, has to be whole in time, however it trickles in."""
-        kind = self._data[self._offset + 3] if bytes_left > 3 else frames.HEADERS
-        if not self._blocks.open_stream and (not bytes_left or kind == frames.DATA):
-            self._header_deadline = inf
-        elif self._header_deadline == inf or (has_advanced and not self._blocks.open_stream):
-            self._header_deadline = self._now + self._config.header_seconds
-            self.deadline = min(self.deadline, self._header_deadline)
-
     # Frames.
 
     def _read_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
@@ -267,7 +264,7 @@ class Http2Protocol:
             kind != frames.CONTINUATION or stream_id != self._blocks.open_stream
         ):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
-        if not self._greeted and (kind != frames.SETTINGS or flags & frames.ACK):
+        if not self._client.are_known and (kind != frames.SETTINGS or flags & frames.ACK):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         if kind >= len(_READERS):
             self._allowance.spend(self._now)
@@ -322,10 +319,10 @@ class Http2Protocol:
                 raise StreamFault(frames.PROTOCOL_ERROR)
             if self.is_closing or max(len(streams.open), self._running) >= limits.HTTP2_STREAMS_MAX:
                 raise StreamFault(frames.REFUSED_STREAM)
-            self._open(stream_id, read_head(block.fields, self._config), block.is_last)
+            self._open(stream_id, read_head(block.fields, self._services.config), block.is_last)
 
     def _open(self, stream_id: int, head: RequestHead, is_whole: bool) -> None:
-        windows = limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window
+        windows = limits.HTTP2_STREAM_WINDOW_BYTES, self._client.window
         stream = Http2Stream(stream_id, head, self.bodies.holder, *windows, self._services.watchers.end_soon)
         self.streams.open[stream_id] = stream
         refused = self.bodies.admit(stream)
@@ -337,15 +334,15 @@ class Http2Protocol:
         elif is_whole:
             self._end_request(stream)
         else:
-            stream.deadline = self._now + self._config.body_seconds
-            self.deadline = min(self.deadline, stream.deadline)
+            stream.deadline = self._now + self._services.config.body_seconds
+            self._deadlines.add(stream.deadline)
             if head.asks_continue:
                 self.output.add_headers(stream_id, CONTINUE_BLOCK, is_last=False)
 
     def _end_request(self, stream: Http2Stream) -> None:
-        if stream.is_answered:  # it was refused
+        if stream.answer.is_given:  # it was refused
             stream.is_whole = True
-            if stream.is_made:
+            if stream.answer.is_made:
                 self.streams.close(stream.id, by_reset=False)
             return
         if stream.head.body_bytes not in (None, len(stream.body)):
@@ -371,7 +368,7 @@ class Http2Protocol:
         is_last = bool(flags & frames.END_STREAM)
         if not content and not is_last:
             self._allowance.spend(self._now)
-        if not stream.is_answered and content:
+        if not stream.answer.is_given and content:
             refused = self.bodies.add(stream, content)
             if refused:
                 self._refuse(stream, refused)
@@ -419,23 +416,23 @@ class Http2Protocol:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         if flags & frames.ACK and payload:
             raise ConnectionFault(frames.FRAME_SIZE_ERROR)
-        self._greeted = True
+        self._client.are_known = True
         if flags & frames.ACK:
             return
         settings = frames.read_settings(payload)
         if frames.HEADER_TABLE_SIZE in settings:
             self.output.announce_no_table()
-        self._set_initial_window(settings.get(frames.INITIAL_WINDOW_SIZE, self._initial_send_window))
+        self._set_initial_window(settings.get(frames.INITIAL_WINDOW_SIZE, self._client.window))
         self.output.add(frames.frame(frames.SETTINGS, frames.ACK, 0))
 
     def _set_initial_window(self, window: int) -> None:
         """Also the windows of open streams change by the difference (RFC 9113 section 6.9.2)."""
-        change, self._initial_send_window = window - self._initial_send_window, window
+        change, self._client.window = window - self._client.window, window
         if not change:
             return
         for stream in self.streams.open.values():
-            stream.send_window += change
-            if stream.send_window > frames.WINDOW_BYTES_MAX:
+            stream.answer.window += change
+            if stream.answer.window > frames.WINDOW_BYTES_MAX:
                 raise ConnectionFault(frames.FLOW_CONTROL_ERROR)
             self.output.resume(stream)
 
@@ -479,8 +476,8 @@ class Http2Protocol:
             return
         if not more:
             raise StreamFault(frames.PROTOCOL_ERROR)
-        stream.send_window += more
-        if stream.send_window > frames.WINDOW_BYTES_MAX:
+        stream.answer.window += more
+        if stream.answer.window > frames.WINDOW_BYTES_MAX:
             raise StreamFault(frames.FLOW_CONTROL_ERROR)
         self.output.resume(stream)
 

@@ -9,45 +9,58 @@ from typing import Self
 
 import trio
 
-from forq_trio.http.message import Request
+from forq_trio.http.message import Request, Response
 from forq_trio.http.transport.http2.request_head import RequestHead
 from forq_trio.model import limits
 from forq_trio.model.holders import Holder
 
 
-class Http2Stream(AbstractAsyncContextManager[None]):
-    """A request and its answer. As a context manager it is `Request.cancelled_on_disconnect`.
+class StreamAnswer:
+    """The answer of a stream, while it is sent."""
 
-    request: as admitted, until it is answered. holder: whose share it uses; it changes only before anything is counted.
-    head_bytes: what the head counts for. body: what has arrived. is_whole: the client has ended its side. is_answered:
-    the answer is being sent. is_made: its last frame was made. is_lost: the client will not get it. is_waiting: it is
-    in line to send. deadline: when the body has to be whole, or the answer sent. receive_window, send_window: how many
-    bytes the client may send yet, and we. rest: the part of the answer's body for which no frame was made.
-    answer_bytes: what the answer counts for. scope: of the task with the handler. stalls: no DATA came since the last
-    look. end_soon: see `DisconnectWatchers`.
-    """
+    __slots__ = ("bytes", "is_given", "is_made", "is_waiting", "on_unsent", "rest", "window")
+
+    def __init__(self, window: int) -> None:
+        self.is_given = False  # it is being sent
+        self.is_made = False  # its last frame was made
+        self.is_waiting = False  # it is in line to send
+        self.rest = memoryview(b"")  # the part of the body for which no frame was made
+        self.window = window  # how many bytes of DATA the client takes yet
+        self.bytes = 0  # what it counts for
+        self.on_unsent: Callable[[], None] | None = None  # see `Response`
+
+    def begin(self, response: Response) -> None:
+        """It is being sent from now on."""
+        self.is_given = True
+        self.bytes = len(response.body)
+        self.on_unsent = response.on_unsent
+
+    def lose(self) -> None:
+        """The client will not get the whole of it."""
+        self.rest = memoryview(b"")
+        on_unsent, self.on_unsent = self.on_unsent, None
+        if on_unsent is not None:
+            on_unsent()
+
+
+class Http2Stream(AbstractAsyncContextManager[None]):
+    """A request and its answer. As a context manager it is `Request.cancelled_on_disconnect`."""
 
     __slots__ = (
         "_cancel_when_lost",
         "_end_soon",
-        "answer_bytes",
+        "answer",
         "body",
         "deadline",
         "head",
         "head_bytes",
         "holder",
         "id",
-        "is_answered",
         "is_lost",
-        "is_made",
-        "is_waiting",
         "is_whole",
-        "on_unsent",
         "receive_window",
         "request",
-        "rest",
         "scope",
-        "send_window",
         "stalls",
     )
 
@@ -60,35 +73,27 @@ class Http2Stream(AbstractAsyncContextManager[None]):
         send_window: int,
         end_soon: Callable[[Callable[[], None]], None],
     ) -> None:
+        """end_soon: see `DisconnectWatchers`."""
         self.id = stream_id
         self.head = head
-        self.holder = holder
-        self.request: Request | None = None
-        self.head_bytes = 0
-        self.body: bytes | bytearray = b""
-        self.is_whole = False
-        self.is_answered = False
-        self.is_lost = False
-        self.is_made = False
-        self.is_waiting = False
-        self.deadline = inf
-        self.receive_window = receive_window
-        self.send_window = send_window
-        self.rest = memoryview(b"")
-        self.answer_bytes = 0
-        self.on_unsent: Callable[[], None] | None = None
-        self.scope = trio.CancelScope()
-        self.stalls = False
+        self.holder = holder  # whose share it uses; it changes only before anything is counted
+        self.request: Request | None = None  # as admitted, until it is answered
+        self.head_bytes = 0  # what the head counts for
+        self.body: bytes | bytearray = b""  # what has arrived
+        self.receive_window = receive_window  # how many bytes of DATA the client may send yet
+        self.stalls = False  # no DATA came since the last look
+        self.is_whole = False  # the client has ended its side
+        self.is_lost = False  # the client will not get the answer
+        self.deadline = inf  # when the body has to be whole, or the answer sent
+        self.answer = StreamAnswer(send_window)
+        self.scope = trio.CancelScope()  # of the task with the handler
         self._end_soon = end_soon
         self._cancel_when_lost = False
 
     def lose(self) -> None:
         """The client will not get the whole answer."""
         self.is_lost = True
-        self.rest = memoryview(b"")
-        on_unsent, self.on_unsent = self.on_unsent, None
-        if on_unsent is not None:
-            on_unsent()
+        self.answer.lose()
         if self._cancel_when_lost:
             self._end_soon(self._cancel_wait)
 
