@@ -21,7 +21,7 @@ class DueTimer:
             clock.now_ms()
         )  # as of the last commit; None where nothing is to come due
         self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
-        self._looks = False  # a batch is to run although nothing is known to be due
+        self.looks = False  # a batch is to run although nothing is known to be due
         self._scope = trio.CancelScope()
 
     async def run(self, wake: Callable[[], None]) -> None:
@@ -46,20 +46,12 @@ class DueTimer:
         """True if there is work without calls: expired timers, or a batch to try again."""
         if self._retry_at < inf:
             return trio.current_time() >= self._retry_at
-        return self._looks or (self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms())
+        return self.looks or (self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms())
 
     @property
     def retries(self) -> bool:
         """The database refused the last batch: the next one waits."""
         return self._retry_at < inf
-
-    def look(self) -> None:
-        """Have a batch run although nothing is known to be due."""
-        self._looks = True
-
-    def begin_batch(self) -> None:
-        """A batch looks at the database now."""
-        self._looks = False
 
     def note_commit(self, next_due_ms: int | None) -> None:
         """A batch was committed. next_due_ms: of its result."""

@@ -219,7 +219,7 @@ class WriterActor:
 
     def look(self, told: Iterable[str] = ()) -> None:
         """Another process may have changed the database: have it looked at soon. told: see `Batch`."""
-        self._timer.look()
+        self._timer.looks = True
         self._told.update(told)
         self.post(Tick())
 
@@ -282,7 +282,8 @@ class WriterActor:
                     await self._run_batch(calls)
                 if self._postponed and not self._timer.retries:  # whatever became of the batch
                     self._inbox.post_first(Call(Tick(), posted=True))
-                await self._pauses.run()
+                if self._pauses.calls:
+                    await self._pauses.run()
                 self._timer.set(self.parked.next_deadline())
         except Exception as error:
             return error
@@ -323,16 +324,17 @@ class WriterActor:
 
     async def _run_batch(self, calls: list[Call[Any]]) -> None:
         """Execute, commit and answer these calls; if the disk turns out full, those that are not sends."""
+        storage = self.storage
         batch = Batch(
             [call.command for call in calls],
             self._clock.now_ms(),
             self.parked.offer(),
-            moves_staged=not self.steps.put_off and self.storage.refusal is None,
+            moves_staged=not (self.steps.put_off or storage.sends_refused or storage.files_problem),
             shared=self.steps.shared(trio.current_time()),
-            put_back_refused=self.storage.put_back_refused,
+            put_back_refused=storage.put_back_refused,
             told=self._told,
         )
-        self._timer.begin_batch()
+        self._timer.looks = False
         self._told = set()
         first_stage = self._store.snapshot().staging.first_entry
         try:
