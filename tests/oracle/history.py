@@ -11,22 +11,22 @@ from oracle.transaction import Transaction
 
 @operation(TrimHistory)
 def trim(tx: Transaction, command: TrimHistory) -> Removed:
-    oldest = list(tx.state.history.values())
+    oldest = list(tx.state.history.messages.values())
     size = sum(message.bytes for message in oldest)
     wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
     removed = one_step(wanted, retention_steps(size, command.bytes_max))
     if removed:
-        tx.state.history_gone = removed[-1].history_id
+        tx.state.history.gone = removed[-1].history_id
         _forget(tx, removed)
     return Removed(len(removed), len(removed) < len(wanted))
 
 
 @operation(PurgeHistory)
 def purge(tx: Transaction, command: PurgeHistory) -> PurgeStep:
-    up_to = tx.state.history_last if command.up_to is None else command.up_to
+    up_to = tx.state.history.last if command.up_to is None else command.up_to
     oldest = [
         message
-        for message in tx.state.history.values()
+        for message in tx.state.history.messages.values()
         if message.queue == command.queue and message.history_id <= up_to
     ]
     removed = one_step(oldest)
@@ -36,6 +36,6 @@ def purge(tx: Transaction, command: PurgeHistory) -> PurgeStep:
 
 def _forget(tx: Transaction, removed: Sequence[FinishedMessage]) -> None:
     for message in removed:
-        del tx.state.history[message.history_id]
-    if not tx.state.history:
-        tx.state.history_gone = tx.state.history_last
+        del tx.state.history.messages[message.history_id]
+    if not tx.state.history.messages:
+        tx.state.history.gone = tx.state.history.last

@@ -20,7 +20,7 @@ def read_page(state: State, after: int, until: int | None, limit: int, queue: st
     until = last if until is None else min(until, last)
     rest = [
         message
-        for message in state.history.values()
+        for message in state.history.messages.values()
         if message.history_id > after and queue in (None, message.queue)
     ]
     page: list[FinishedMessage] = []
@@ -83,7 +83,7 @@ def find(
     limit: int,
     scan_max: int,
 ) -> FinishedPage:
-    whole = [message for message in reversed(state.history.values()) if message.queue == queue]
+    whole = [message for message in reversed(state.history.messages.values()) if message.queue == queue]
     rest = [message for message in whole if before is None or message.history_id < before]
     found: list[FinishedMessage] = []
     searched = 0

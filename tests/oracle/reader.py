@@ -285,7 +285,7 @@ class MemoryReader:
         return history_reader.find(self._committed(), queue, wanted, outcome, before, limit, scan_max)
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None:
-        return history_reader.read_one(self._committed().history.values(), queue, message_id)
+        return history_reader.read_one(self._committed().history.messages.values(), queue, message_id)
 
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
         found = self._committed().consumers.get(consumer_key(queue, consumer))

@@ -204,79 +204,85 @@ class StoredEvent(NamedTuple):
 
 
 @dataclass
-class State:
-    """Everything that is stored, and the notes for the next batch.
+class FinishedLog:
+    """Finished messages, by id."""
 
-    queues: every queue ever used, also those that are empty by now. grouped: queues to which messages with a group
-    were sent. makers: the names of the tokens that made queues. rounds: the highest position claimed, by grouped
-    queue and priority. unhold_cursors: queues whose held messages are all to become ready, with the sequence that is
-    reached. freed: groups, by queue, whose held messages may become ready, in this order. claim_first: the queue with
-    which the next batch's claims begin, "" for the first by name. maker_turn: of whose schedules one ran last in
-    turn. stages: by number, of which stages_begun is the last; last_entry: the last entry number that one got.
-    outboxes: position, and the key that made it.
-    apps: by number, the latest last. schedules, schedule_runs: by name, of runs the latest last.
-    wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
-    the last id that retention removed, and the highest that was given.
-    forgotten_generation: the highest one of the consumers that were forgotten. forgotten_numbers: their highest lease
-    numbers, leased and acknowledged, by key, the latest last; forgotten_number: the highest one of those that are no
-    longer there.
-    events: those that are kept; events_end: the bytes of all that ever were.
-    """
-
-    defaults: EngineSettings = field(default_factory=EngineSettings)
-    rows: dict[int, Row] = field(default_factory=dict)
-    first_sends: dict[tuple[str, str], FirstSend] = field(default_factory=dict)
-    queues: set[str] = field(default_factory=set)
-    makers: dict[str, str] = field(default_factory=dict)
-    settings: dict[str, QueueSettings] = field(default_factory=dict)
-    tokens: dict[str, AccessToken] = field(default_factory=dict)
-    sessions: dict[str, UiSession] = field(default_factory=dict)
-    redrives: dict[str, RedriveTask] = field(default_factory=dict)
-    stages: dict[int, StoredStage] = field(default_factory=dict)
-    stages_begun: int = 0
-    last_entry: int = 0
-    schedules: dict[str, StoredSchedule] = field(default_factory=dict)
-    schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)
-    outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)
-    apps: dict[int, PublishedVersion] = field(default_factory=dict)
-    consumers: dict[str, StoredConsumer] = field(default_factory=dict)
-    forgotten_generation: int = 0
-    forgotten_numbers: dict[str, tuple[int, int]] = field(default_factory=dict)
-    forgotten_number: int = 0
-    events: list[StoredEvent] = field(default_factory=list)
-    events_end: int = 0
-    grouped: set[str] = field(default_factory=set)
-    rounds: dict[tuple[str, int], int] = field(default_factory=dict)
-    unhold_cursors: dict[str, int] = field(default_factory=dict)
-    freed: dict[tuple[str, str], None] = field(default_factory=dict)
-    buckets: dict[tuple[str, str], Bucket] = field(default_factory=dict)
-    wakes: dict[tuple[str, str], int] = field(default_factory=dict)
-    claim_first: str = ""
-    maker_turn: str = ""
-    wake: set[str] = field(default_factory=set)
-    history: dict[int, FinishedMessage] = field(default_factory=dict)
-    history_gone: int = 0
-    history_last: int = 0
-    last_seq: int = 0
+    messages: dict[int, FinishedMessage] = field(default_factory=dict)
+    gone: int = 0  # the last id that retention removed
+    last: int = 0  # the highest that was given
 
     def copy(self) -> Self:
-        """A copy of the state. Containers are copied; their items are immutable."""
-        members = {each.name: getattr(self, each.name) for each in fields(self)}
-        copies = {name: member.copy() for name, member in members.items() if hasattr(member, "copy")}
-        return type(self)(**{**members, **copies})
+        return type(self)(self.messages.copy(), self.gone, self.last)
 
-    def finish(self, row: Row, outcome: Outcome, reason: str | None, now_ms: int) -> None:
+    def add(self, row: Row, outcome: Outcome, reason: str | None, now_ms: int) -> None:
         """Keep a message that goes for good."""
-        self.history_last += 1
-        self.history[self.history_last] = row.seen_as(
+        self.last += 1
+        self.messages[self.last] = row.seen_as(
             FinishedMessage,
-            history_id=self.history_last,
+            history_id=self.last,
             outcome=outcome,
             reason=reason,
             finished_at=now_ms,
             key=None if row.key is None else row.key.key,
             kind=None if row.key is None else row.key.kind,
         )
+
+
+@dataclass
+class State:
+    """Everything that is stored, and the notes for the next batch."""
+
+    defaults: EngineSettings = field(default_factory=EngineSettings)
+    rows: dict[int, Row] = field(default_factory=dict)  # by sequence
+    last_seq: int = 0
+    first_sends: dict[tuple[str, str], FirstSend] = field(default_factory=dict)
+    history: FinishedLog = field(default_factory=FinishedLog)
+    events: list[StoredEvent] = field(default_factory=list)  # those that are kept
+    events_end: int = 0  # the bytes of all that ever were
+
+    queues: set[str] = field(default_factory=set)  # every one ever used, also those that are empty by now
+    makers: dict[str, str] = field(default_factory=dict)  # the names of the tokens that made queues
+    settings: dict[str, QueueSettings] = field(default_factory=dict)
+    tokens: dict[str, AccessToken] = field(default_factory=dict)
+    sessions: dict[str, UiSession] = field(default_factory=dict)
+    redrives: dict[str, RedriveTask] = field(default_factory=dict)
+
+    # By number, of which stages_begun is the last; last_entry: the last entry number that one got.
+    stages: dict[int, StoredStage] = field(default_factory=dict)
+    stages_begun: int = 0
+    last_entry: int = 0
+    apps: dict[int, PublishedVersion] = field(default_factory=dict)  # by number, the latest last
+
+    schedules: dict[str, StoredSchedule] = field(default_factory=dict)  # by name
+    schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)  # by name, the latest last
+    maker_turn: str = ""  # of whose schedules one ran last in turn
+    outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)  # position, and the key that made it
+
+    consumers: dict[str, StoredConsumer] = field(default_factory=dict)
+    forgotten_generation: int = 0  # the highest one of the consumers that were forgotten
+    # Their highest lease numbers, leased and acknowledged, by key, the latest last; then the highest that is gone.
+    forgotten_numbers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    forgotten_number: int = 0
+
+    grouped: set[str] = field(default_factory=set)  # queues to which messages with a group were sent
+    rounds: dict[tuple[str, int], int] = field(
+        default_factory=dict
+    )  # the highest position claimed, by priority
+    # Queues whose held messages are all to become ready, with the sequence that is reached.
+    unhold_cursors: dict[str, int] = field(default_factory=dict)
+    # Groups, by queue, whose held messages may become ready, in this order.
+    freed: dict[tuple[str, str], None] = field(default_factory=dict)
+    buckets: dict[tuple[str, str], Bucket] = field(default_factory=dict)
+
+    wakes: dict[tuple[str, str], int] = field(default_factory=dict)
+    wake: set[str] = field(default_factory=set)  # queues that count as woken in the next batch
+    claim_first: str = ""  # the queue with which the next batch's claims begin, "" for the first by name
+
+    def copy(self) -> Self:
+        """A copy of the state. Containers are copied; their items are immutable."""
+        members = {each.name: getattr(self, each.name) for each in fields(self)}
+        copies = {name: member.copy() for name, member in members.items() if hasattr(member, "copy")}
+        return type(self)(**{**members, **copies})
 
     @property
     def event_log(self) -> Log:
@@ -287,8 +293,8 @@ class State:
 
     @property
     def history_log(self) -> Log:
-        size = sum(message.bytes for message in self.history.values())
-        return Log(self.defaults.history, self.history_gone + 1, self.history_last, 0, size)
+        size = sum(message.bytes for message in self.history.messages.values())
+        return Log(self.defaults.history, self.history.gone + 1, self.history.last, 0, size)
 
     def rules(self, queue: str) -> QueueRules:
         return rules_of(queue, self.settings.get(queue), self.defaults)
@@ -350,7 +356,11 @@ class Committed:
         self.logs: dict[LogName, Log] = {"events": state.event_log, "history": state.history_log}
 
     def history_of(self, queue: str | None) -> HistoryCounts:
-        kept = [message.bytes for message in self._state.history.values() if queue in (None, message.queue)]
+        kept = [
+            message.bytes
+            for message in self._state.history.messages.values()
+            if queue in (None, message.queue)
+        ]
         return HistoryCounts(len(kept), sum(kept))
 
     @property

@@ -151,7 +151,7 @@ class Transaction:
         if new is None:
             assert old is not None
             if self.state.defaults.history:
-                self.state.finish(old, *outcome_of(change, reason), self.now_ms)
+                self.state.history.add(old, *outcome_of(change, reason), self.now_ms)
             del self.state.rows[old.seq]
         else:
             self.state.rows[new.seq] = new
