@@ -13,7 +13,7 @@ class Announcements:
         self.ready = Watches()  # wakes tasks when messages of a queue become ready
         self.events = Watches()  # wakes tasks when lifecycle events are stored
         self.moved = trio.Event()
-        """Is set, and replaced, when staged messages moved into their queues; set for good when the writer ends."""
+        """Is set, and replaced, when published messages moved into their queues; set for good when the writer ends."""
         self.token_changes = 0
         """Grows with every commit that may have changed access tokens; a cache of them is valid until then."""
 
@@ -25,8 +25,8 @@ class Announcements:
             self.events.notify([*done.logged, ALL_QUEUES] if done.logged else ())
         self.token_changes += sum(each.tokens for each in result.elsewhere)
 
-    def announce_moved(self) -> None:
-        """Staged messages moved into their queues."""
+    def announce_moves(self) -> None:
+        """Published messages moved into their queues."""
         self.moved.set()
         self.moved = trio.Event()
 

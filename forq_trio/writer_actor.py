@@ -362,7 +362,7 @@ class WriterActor:
         else:
             self._after_commit(calls, batch, result)
             if first_stage != self._store.snapshot().staging.first_entry:
-                self.announced.announce_moved()
+                self.announced.announce_moves()
 
     def _after_commit(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
         """All that follows a commit, without a checkpoint in between: figures, wake-ups, answers, housekeeping.

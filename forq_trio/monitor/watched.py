@@ -39,7 +39,7 @@ _RATIOS = (6, 24)
 _TOTAL = MARKED.index("total")
 
 
-class Rates(NamedTuple):
+class QueueRates(NamedTuple):
     """How many messages a second were sent, delivered and acked, and how many offers there were."""
 
     sent: float = 0.0
@@ -48,7 +48,7 @@ class Rates(NamedTuple):
     offered: float = 0.0
 
 
-class Pause:
+class PauseState:
     """Whether a queue is paused."""
 
     __slots__ = ("is_on", "since")
@@ -94,12 +94,12 @@ class Watched:
         self.rings = Cascade((POINTS, POINTS, POINTS), _RATIOS, len(COLUMNS))
         self.marks = Marks(started_at, is_new=is_new)
         self.times = QueueTimes(name, counters.durations)
-        self.rates = Rates()
+        self.rates = QueueRates()
         self.snapshot = array("d", [0.0] * len(MARKED))  # the columns of the marks, at the last sample
         self.first_at: float | None = None  # when the first sample was
         self.active_at: float | None = None  # when a message was last sent or delivered
         self.grew_at: float | None = None  # when it last got more messages
-        self.pause = Pause()
+        self.pause = PauseState()
         self._counters = counters
         self._sampled_at = started_at
 
@@ -123,7 +123,7 @@ class Watched:
         total, offered = counts.total, activity.offered
         elapsed = now - self._sampled_at
         if elapsed > 0:
-            self.rates = Rates(
+            self.rates = QueueRates(
                 (sent - before[0]) / elapsed,
                 (delivered - before[1]) / elapsed,
                 (acked - before[2]) / elapsed,

@@ -16,14 +16,13 @@ import anyio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError, WrongKey
-from forq_trio.model.keys import Offered
-from forq_trio.model.messages import Produced, check_queue_name
+from forq_trio.model.messages import check_queue_name
 from forq_trio.model.where import Wanted
 from forq_trio.outbox.relay import Relay, check_source
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.presence import Presence
-from forq_trio.worker.sending import Sender
+from forq_trio.worker.sending import Sender, Sent
 from forq_trio.worker.slots import SharedSlots, Slots
 from forq_trio.worker.source import Source, WorkerSource, gives_up_at, patiently
 from forq_trio.worker.watchdog import watched
@@ -162,7 +161,7 @@ class Worker:
 
     async def send(
         self, queue: str, payload: Any, *, delay: float | None = None, key: str | None = None, **options: Any
-    ) -> Produced | Offered:
+    ) -> Sent:
         """Send a payload to a queue; returns once it is durable.
 
         It is written as the handler of the queue reads it, or by its own type where there is none here. delay: seconds

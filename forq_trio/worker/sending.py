@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from forq_trio.model import limits
 from forq_trio.model.keys import Offered
@@ -10,6 +10,9 @@ from forq_trio.model.messages import Produced
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.source import WorkerSource
+
+Sent: TypeAlias = Produced | Offered
+"""What became of a message."""
 
 
 class Sender:
@@ -23,7 +26,7 @@ class Sender:
 
     async def send(
         self, queue: str, payload: Any, *, delay: float | None, key: str | None, options: dict[str, Any]
-    ) -> Produced | Offered:
+    ) -> Sent:
         """See `Worker.send`."""
         source = self._source.to_send
         content = self._payload_of(queue, payload).encode(payload)

@@ -31,7 +31,7 @@ FEATURES = {
     "shares": Feature(r"\bholder\b|\bHolder(Kind)?\b|\bHOLDER\b", r"budget|holders|transport/", 8),
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 22),
     "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 67),
-    "history": Feature(r"\bhistory\b", r"history|migrations/", 72),
+    "history": Feature(r"\bhistory\b", r"history|migrations/", 70),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 24),
     "pipelines": Feature(
         r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 22
