@@ -15,7 +15,6 @@ from forq_trio.model import durations
 from forq_trio.model.declared import Declared, ValueKind
 from forq_trio.model.new_message import OPTIONS
 from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer, Setting
-from forq_trio.model.schedules import NO_OPTIONS
 from forq_trio.telemetry import words
 
 _NO_BOUND = "no limit"
@@ -151,12 +150,15 @@ def _option(declared: Declared, default: str = "") -> Callable[[CommandT], Comma
 
 setting_options = all_options(*map(_option, SETTINGS.values()))
 """An option for each setting of a queue, None where it is not given."""
-message_options = all_options(*(_option(option, option.default) for option in OPTIONS.values()))
+
+
+def options_but(*names: str) -> Callable[[CommandT], CommandT]:
+    """An option for each option of a message, but for some."""
+    return all_options(*(_option(each, each.default) for each in OPTIONS.values() if each.name not in names))
+
+
+message_options = options_but()
 """An option for each option of a message."""
-run_options = all_options(
-    *(_option(option, option.default) for option in OPTIONS.values() if option.name not in NO_OPTIONS)
-)
-"""An option for each option of a message that a schedule has."""
 
 
 def given(options: MessageOptions) -> MessageOptions:

@@ -40,7 +40,6 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     from forq_trio.client.address import DEFAULT_URL
     from forq_trio.config.errors import ConfigError
     from forq_trio.model import errors
-    from forq_trio.model.schedule_errors import ScheduleExists
 
     match problem:
         case click.exceptions.NoArgsIsHelpError():
@@ -62,15 +61,13 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
             return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
         case errors.WrongKey():
-            return [f"forq: {_told(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
+            return [f"forq: {told(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
         case errors.TooManyWrongKeys() | errors.Forbidden():
-            return [f"forq: {_told(problem)}"], Exit.NOT_AUTHORISED
+            return [f"forq: {told(problem)}"], Exit.NOT_AUTHORISED
         case errors.NotFound() if not isinstance(problem, errors.UnknownPath):
-            return [f"forq: {_told(problem)}"], Exit.NOTHING
-        case ScheduleExists():
-            return [f"forq: {_told(problem)}; --replace changes it"], Exit.FAILED
+            return [f"forq: {told(problem)}"], Exit.NOTHING
         case errors.CallerError() | errors.ServiceError():
-            return [f"forq: {_told(problem)}"], Exit.FAILED
+            return [f"forq: {told(problem)}"], Exit.FAILED
         case errors.ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
@@ -85,7 +82,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     raise problem
 
 
-def _told(problem: "ForqError") -> str:
+def told(problem: "ForqError") -> str:
     """What is wrong, with the code and the part of the request to blame."""
     blamed = "" if problem.field is None else f" at {problem.field}"
     return f"{problem} ({problem.code}{blamed})"

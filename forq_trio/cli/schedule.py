@@ -8,8 +8,8 @@ import click
 
 from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
-from forq_trio.cli.declared_options import run_options
-from forq_trio.cli.exits import CliFailure, Exit, explain
+from forq_trio.cli.declared_options import options_but
+from forq_trio.cli.exits import CliFailure, Exit, explain, told
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import all_options, duration_text, json_option, moment_ms, url_option, yes_option
 from forq_trio.cli.output import echo, print_json
@@ -24,9 +24,10 @@ from forq_trio.cli.schedule_words import (
     timing_words,
 )
 from forq_trio.cli.tables import CellKind, Column, print_list
-from forq_trio.client.types import NewSchedule, Schedule, Timing
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError
+from forq_trio.model.schedule_errors import ScheduleExists
+from forq_trio.model.schedules import NO_OPTIONS, NewSchedule, Schedule, Timing
 
 DoneT = TypeVar("DoneT")
 
@@ -82,7 +83,7 @@ _timing_options = all_options(
 )
 @click.option("--paused/--not-paused", default=None, help="Make it paused; or end its pause, with --replace.")
 @click.option("--replace", is_flag=True, help="Change it if there is one of this name.")
-@run_options
+@options_but(*NO_OPTIONS)
 @json_option
 @url_option
 def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: str, **chosen: Any) -> None:
@@ -96,7 +97,10 @@ def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: 
     given = {member: value for member, value in chosen.items() if value is not None and value != {}}
     wanted = NewSchedule(queue=queue, content=content, **timing, **given)
     with connect(url) as client, caret_under(wanted.cron):
-        saved = client.save_schedule(name, wanted, only_new=not replace)
+        try:
+            saved = client.save_schedule(name, wanted, only_new=not replace)
+        except ScheduleExists as problem:
+            raise CliFailure(f"{told(problem)}; --replace changes it") from None
     if as_json:
         print_json(saved)
     else:

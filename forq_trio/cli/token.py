@@ -13,6 +13,8 @@ from forq_trio.model.clock import machine_ms
 
 _COLUMNS = [Column(name) for name in ("name", "scopes", "queues", "created", "expires", "last used")]
 
+_ALONE = [scope.value for scope in Scope if scope is not Scope.ADMIN]
+
 
 @click.group(cls=CommandGroup)
 def token() -> None:
@@ -28,7 +30,7 @@ def token() -> None:
     multiple=True,
     required=True,
     metavar="SCOPE",
-    help="Allows produce, consume, browse, redrive, cancel, schedule or admin (all of these); may be repeated.",
+    help=f"Allows {', '.join(_ALONE)} or admin (all of these); may be repeated.",
 )
 @click.option(
     "--queues", metavar="GLOB", default="*", show_default=True, help="On which queues, such as 'orders*'."

@@ -59,11 +59,10 @@ class Viewer:
         for scope in scopes:
             self._principal.check_somewhere(scope)
 
-    @property
-    def may_schedule(self) -> bool:
-        """True if the viewer may make schedules, for whatever queues."""
+    def may_somewhere(self, *scopes: Scope) -> bool:
+        """True if the viewer has these scopes, for whatever queues."""
         try:
-            self.require_somewhere(Scope.SCHEDULE, Scope.PRODUCE)
+            self.require_somewhere(*scopes)
         except Forbidden:
             return False
         return True

@@ -1,9 +1,8 @@
 """The live updates over HTTP: as server-sent events, and as JSON for browsers that events do not reach."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any
 
 import trio
 from quart import Blueprint, Response, request
@@ -14,31 +13,10 @@ from forq_trio.model.errors import MessageNotFound
 from forq_trio.ui.live.hub import TooManyDashboards, View, ViewReader
 from forq_trio.ui.live.places import Places
 from forq_trio.ui.loop_share import ACCOUNT
-from forq_trio.ui.pages.dead import dead_view
-from forq_trio.ui.pages.message import message_view
-from forq_trio.ui.pages.overview import empty_view, overview_view
-from forq_trio.ui.pages.queue import queue_view
-from forq_trio.ui.pages.schedule import schedule_view
-from forq_trio.ui.pages.schedules import schedules_view
-from forq_trio.ui.pages.system import system_view
-from forq_trio.ui.pages.workbench import workbench_view
-from forq_trio.ui.pages.workers import workers_view
+from forq_trio.ui.pages import VIEWS
 from forq_trio.ui.site import Site
 
 _RETRY_MS = 3_000
-VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
-    "empty": empty_view,
-    "message": message_view,
-    "overview": overview_view,
-    "system": system_view,
-    "dead": dead_view,
-    "workbench": workbench_view,
-    "queue": queue_view,
-    "schedule": schedule_view,
-    "schedules": schedules_view,
-    "workers": workers_view,
-}
-"""The views by the name in their path, /live/<name>: each is made of the site, the viewer and the query."""
 
 
 class EventStream(ResponseBody):
