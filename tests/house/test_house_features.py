@@ -30,7 +30,7 @@ FEATURES = {
     ),
     "shares": Feature(r"\bholder\b|\bHolder(Kind)?\b|\bHOLDER\b", r"budget|holders|transport/", 8),
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 22),
-    "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 62),
+    "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 61),
     "history": Feature(r"\bhistory\b", r"history|migrations/", 70),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 24),
     "pipelines": Feature(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from forq_trio.model import limits
 from forq_trio.storage.relational import connection
 from forq_trio.storage.relational.connection import STATEMENTS
-from forq_trio.storage.relational.statements import load, load_named, names_of
+from forq_trio.storage.relational.statements import load, load_named, load_unbounded, names_of
 
 _PACKAGE = "forq_trio.storage.postgres"
 _BINDING = re.compile(r"\?(\d*)")
@@ -45,8 +45,7 @@ def translated(statement: str) -> str:
     return statement
 
 
-PAGES = frozenset({"peek", "browse", "keyed_messages", "read_pages", "list_schedules"})
-UNBOUNDED = frozenset({"ready_newest_first", "ready_newest_last"}) | PAGES
+UNBOUNDED = frozenset[str]().union(*map(load_unbounded, connection.FILES))
 """Statements of which only the first rows may be wanted, or as many as have so many bytes: a cursor reads them."""
 
 

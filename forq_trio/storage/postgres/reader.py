@@ -11,7 +11,7 @@ from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.new_message import NewMessage
 from forq_trio.model.outboxes import SetAside
 from forq_trio.storage.postgres.connection import PgConnection
-from forq_trio.storage.postgres.dialect import PAGES
+from forq_trio.storage.postgres.dialect import UNBOUNDED
 from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed
 from forq_trio.storage.postgres.open import DatabaseAddress
 from forq_trio.storage.postgres.replica import Replica
@@ -84,7 +84,7 @@ class PgReader(SqlReader):
         try:
             if self._connection.lost or not self._connection.in_transaction:
                 self._connection = self._chosen()
-            if name in PAGES and not self._connection.in_transaction:
+            if name in UNBOUNDED and not self._connection.in_transaction:
                 with self._snapshot():
                     yield from self._connection.rows(name, *bindings)
             else:

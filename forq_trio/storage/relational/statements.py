@@ -7,7 +7,8 @@ A file is a list of statements, each opened by `-- name: x` and one line with it
     SELECT 1;
 
 A third line `-- rows of: one thing` marks a statement whose rows depend on one thing that its bindings name: a queue, a
-group, a key, a message, and so on (rehearsal.py).
+group, a key, a message, and so on (rehearsal.py). `-- rows: the first may be enough` marks one that may have more rows
+than are wanted: they are read one by one.
 
 A list of columns, or a condition, that several statements of a file have is opened by `-- columns: x` or
 `-- condition: x` instead, and they name it $x.
@@ -27,7 +28,8 @@ Query = Callable[..., list[Any]]
 _NAME = re.compile(r"^-- (name|columns|condition): *(.*)$", re.MULTILINE)
 _PART = re.compile(r"\$([a-z]\w*)")
 _INSERT = re.compile(r"[A-Z]+ INTO \w+ \(([^()]*)\)\s+VALUES \(([^()]*)\)")
-_MARK = "-- rows of: one thing\n"
+_OF_ONE_THING = "-- rows of: one thing\n"
+_FIRST_ENOUGH = "-- rows: the first may be enough\n"
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -49,9 +51,17 @@ def names_of(package: str = __package__) -> list[str]:
 
 
 def load_named(name: str, package: str = __package__) -> frozenset[str]:
-    """The statements of a file that are marked: their rows depend on one thing that their bindings name."""
-    found = _split(_text(name, package))[1]
-    return frozenset(statement for _, statement, part in found if _MARK in part)
+    """The statements of a file whose rows depend on one thing that their bindings name."""
+    return _marked(_OF_ONE_THING, name, package)
+
+
+def load_unbounded(name: str, package: str = __package__) -> frozenset[str]:
+    """The statements of a file of which only the first rows may be wanted."""
+    return _marked(_FIRST_ENOUGH, name, package)
+
+
+def _marked(mark: str, name: str, package: str) -> frozenset[str]:
+    return frozenset(statement for _, statement, part in _split(_text(name, package))[1] if mark in part)
 
 
 def parse(text: str) -> dict[str, str]:
@@ -67,7 +77,13 @@ def parse(text: str) -> dict[str, str]:
         if name in statements or name in parts:
             raise ValueError(f"{name} is named twice")
         description, _, statement = part.lstrip("\n").partition("\n")
-        statement = statement.removeprefix(_MARK).strip().removesuffix(";").rstrip()
+        statement = (
+            statement.removeprefix(_OF_ONE_THING)
+            .removeprefix(_FIRST_ENOUGH)
+            .strip()
+            .removesuffix(";")
+            .rstrip()
+        )
         if not description.startswith("-- ") or not statement or statement.startswith("--"):
             raise ValueError(f"{name} needs one line of description, then its SQL")
         if kind == "name":

@@ -15,13 +15,16 @@ def test_statements_are_found_by_name() -> None:
     assert sql.parse(f"-- A note.\n\n{one}\n{two}") == {"one": "SELECT 1", "two": "SELECT 2 -- why\nFROM t"}
 
 
-def test_a_statement_may_be_marked_as_one_whose_rows_depend_on_one_thing(tmp_path, monkeypatch) -> None:
-    marked = "-- name: one\n-- First.\n-- rows of: one thing\nSELECT 1;\n"
+def test_a_statement_may_be_marked(tmp_path, monkeypatch) -> None:
+    one = "-- name: one\n-- First.\n-- rows of: one thing\nSELECT 1;\n"
+    two = "-- name: two\n-- Second.\n-- rows: the first may be enough\nSELECT 2;\n"
+    both = "-- name: both\n-- Third.\n-- rows of: one thing\n-- rows: the first may be enough\nSELECT 3;\n"
     (tmp_path / "sql").mkdir()
-    (tmp_path / "sql" / "some.sql").write_text(f"-- A note.\n{marked}-- name: two\n-- Second.\nSELECT 2;\n")
+    (tmp_path / "sql" / "some.sql").write_text(f"-- A note.\n{one}{two}{both}")
     monkeypatch.setattr(sql, "files", lambda package: tmp_path)
-    assert sql.load("some") == {"one": "SELECT 1", "two": "SELECT 2"}
-    assert sql.load_named("some") == {"one"}
+    assert sql.load("some") == {"one": "SELECT 1", "two": "SELECT 2", "both": "SELECT 3"}
+    assert sql.load_named("some") == {"one", "both"}
+    assert sql.load_unbounded("some") == {"two", "both"}
 
 
 def test_the_places_in_a_row_are_those_of_its_columns() -> None:

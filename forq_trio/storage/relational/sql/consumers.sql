@@ -127,6 +127,7 @@ DELETE FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND p
 
 -- name: read_pages
 -- The lines of pages of a lease.
+-- rows: the first may be enough
 SELECT page, body FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND page >= ? ORDER BY page LIMIT ?;
 
 -- name: queues_of

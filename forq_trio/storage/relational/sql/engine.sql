@@ -140,11 +140,13 @@ SELECT priority FROM messages WHERE queue = ? AND status = 0 AND priority > ? OR
 
 -- name: ready_newest_last
 -- The ready messages of a priority, by position.
+-- rows: the first may be enough
 SELECT $row
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position, seq;
 
 -- name: ready_newest_first
 -- The ready messages of a priority, by position backwards.
+-- rows: the first may be enough
 SELECT $row
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC;
 

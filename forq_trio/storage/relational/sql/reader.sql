@@ -82,17 +82,20 @@ SELECT kind, count(*) FROM (
 
 -- name: keyed_messages
 -- The pending messages with keys of a kind behind one key, between two.
+-- rows: the first may be enough
 SELECT $message_info
 FROM messages INDEXED BY messages_key
 WHERE queue = ? AND kind = ? AND key > ? AND key >= ? AND key <= ? ORDER BY key LIMIT ?;
 
 -- name: peek
 -- The next ready messages in claim order.
+-- rows: the first may be enough
 SELECT $message_info
 FROM messages WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: browse
 -- A page of one queue, newest first.
+-- rows: the first may be enough
 SELECT $message_info
 FROM messages WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 

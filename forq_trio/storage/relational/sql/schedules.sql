@@ -80,6 +80,7 @@ SELECT name FROM schedules WHERE definition ->> 'queue' = ?1 OR definition ->> '
 
 -- name: list_schedules
 -- Schedules by name, behind this one, each with its last run.
+-- rows: the first may be enough
 SELECT (SELECT run FROM schedule_runs WHERE schedule_id = schedules.id ORDER BY number DESC LIMIT 1),
        $schedule
 FROM schedules WHERE name > ? ORDER BY name LIMIT ?;
