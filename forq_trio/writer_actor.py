@@ -58,6 +58,7 @@ from forq_trio.model.commands import (
     ProduceEach,
     ProduceMany,
     Publish,
+    PutBack,
     Release,
 )
 from forq_trio.model.errors import (
@@ -331,7 +332,7 @@ class WriterActor:
             self.parked.offer(),
             moves_staged=not (self.steps.put_off or storage.sends_refused or storage.files_problem),
             shared=self.steps.shared(trio.current_time()),
-            put_back_refused=storage.put_back_refused,
+            refused={PutBack} if storage.put_back_refused else frozenset(),
             told=self._told,
         )
         self._timer.looks = False

@@ -45,7 +45,7 @@ class BrokerBase:
         self.keys = AccessTokens(writer, clock)
         self.sessions = Sessions(writer, clock)
         self.leases = Leases(writer, clock)
-        readers.put_back = self.leases.put_back
+        readers.execute = writer.execute
         self.lines = Lines(writer, readers, clock, self.known)
         self.lists = Lists(readers, clock)
         self.redrive_tasks = Redrives(self.known, self.lists, writer, clock)

@@ -26,7 +26,6 @@ from forq_trio.model.errors import ConsumerNotFound, ServiceError, Stopping
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.values import seen
 from forq_trio.storage.engine import Snapshot
-from forq_trio.storage.reader import MessagesMoved
 from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeaseTime
 from forq_trio.writer_actor import WriterActor
 
@@ -179,10 +178,6 @@ class Leases:
             if trio.current_time() >= deadline or (how is Settling.EXPIRE and consumer == before):
                 break  # time is over, or it is used again
         return consumer
-
-    async def put_back(self, moved: MessagesMoved) -> None:
-        """Put moved messages back into the table, where a read finds them."""
-        await self._writer.execute(commands.PutBack(moved.queue, moved.above, moved.before))
 
     def of(self, queue: str | None) -> list[ConsumerInfo]:
         """The consumers of a queue (None: of all) by queue and name, from the cache."""

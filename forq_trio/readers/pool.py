@@ -12,9 +12,10 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.access import CALLER
+from forq_trio.model.commands import Command
 from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping
 from forq_trio.readers.slots import ReadSlots
-from forq_trio.storage.reader import MessagesMoved, Reader
+from forq_trio.storage.reader import ReadAfter, Reader
 from forq_trio.telemetry.rejections import Cause
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ T = TypeVar("T")
 class ReaderPool:
     """Up to `size` connections, opened when first needed. Forq has 2 x cores + 1.
 
-    put_back: how leased messages that a read needs come back to the table, after which it runs again.
+    execute: how a command is run that a read needs before it (ReadAfter), after which it runs again.
     deadline_seconds: of each read, with that. on_rejected: called for every read that missed it or was refused.
     """
 
@@ -38,7 +39,7 @@ class ReaderPool:
         self._slots = ReadSlots(size)
         self._deadline_seconds = deadline_seconds
         self._on_rejected = on_rejected
-        self.put_back: Callable[[MessagesMoved], Awaitable[None]] | None = None
+        self.execute: Callable[[Command[None]], Awaitable[None]] | None = None
         self._idle: list[Reader] = []
         self._closed = False
 
@@ -57,10 +58,10 @@ class ReaderPool:
                     while True:
                         try:
                             return await self._read(read)
-                        except MessagesMoved as moved:
-                            if self.put_back is None:
+                        except ReadAfter as needed:
+                            if self.execute is None:
                                 raise
-                            await self.put_back(moved)
+                            await self.execute(needed.command)
             except Overloaded:
                 self._on_rejected(Cause.OVERLOADED)
                 raise

@@ -66,7 +66,7 @@ class Batch(Struct, frozen=True, gc=False):
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
     only those of queues in which a message became ready. moves_staged: it also stores what no command sends
     (stages, runs, what applications sent); not while sends are refused or calls go first. shared: long steps are cut.
-    put_back_refused: the disk is full; a command that needs a message put back from its page fails with StorageFull.
+    refused: kinds of commands for which the disk is too full; one that has to do the same first fails with StorageFull.
     told: the queues with parked receivers of which another process told that it woke them.
     """
 
@@ -75,7 +75,7 @@ class Batch(Struct, frozen=True, gc=False):
     receivers: Mapping[str, Sequence[Receiver]] = {}
     moves_staged: bool = True
     shared: bool = False
-    put_back_refused: bool = False
+    refused: Set[type[Command[Any]]] = frozenset()
     told: Set[str] = frozenset()
 
 

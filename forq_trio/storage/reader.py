@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from forq_trio.model.commands import Command
 from forq_trio.model.database_state import DatabaseReading
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
@@ -24,19 +25,19 @@ from forq_trio.model.searches import (
 )
 
 
-class MessagesMoved(Exception):
-    """A read needs leased messages that are in pages only: put those between two sequences back, then read again."""
+class ReadAfter(Exception):
+    """A read would miss messages unless a command has run before: run it, then read again."""
 
-    def __init__(self, queue: str, above: int, before: int) -> None:
-        super().__init__(queue, above, before)
-        self.queue, self.above, self.before = queue, above, before
+    def __init__(self, command: Command[None]) -> None:
+        super().__init__(command)
+        self.command = command
 
 
 class Reader(Protocol):
     """A read-only connection, used by one thread at a time. Every method sees one committed state.
 
     A page has at most `limit` messages, and fewer if they have more than BROWSE_PAGE_BYTES_MAX together, but at least
-    one if there is one. A read of leased messages may raise MessagesMoved.
+    one if there is one. A read of leased messages may raise ReadAfter.
     """
 
     def database(self) -> DatabaseReading | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.reader import MessagesMoved
+from forq_trio.storage.reader import ReadAfter
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import looking
 
@@ -27,7 +27,7 @@ class ReaderAside:
         def read(*arguments: Any) -> Any:
             try:
                 return getattr(self._reader, name)(*arguments)
-            except MessagesMoved:
+            except ReadAfter:
                 self.missed += 1
                 return self._read_copy(name, arguments)
 

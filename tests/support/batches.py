@@ -9,10 +9,10 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Claim, Command, PutBack
+from forq_trio.model.commands import Claim, Command
 from forq_trio.model.messages import Delivery
 from forq_trio.storage.engine import DEFERRED, Batch, BatchResult, Engine, Receiver
-from forq_trio.storage.reader import MessagesMoved, Reader
+from forq_trio.storage.reader import ReadAfter, Reader
 from support.actors import T0
 
 ReadT = TypeVar("ReadT")
@@ -62,13 +62,13 @@ def do(engine: Engine, command: Command[Any], now_ms: int = T0) -> Any:
 
 
 def looking(engine: Engine, read: Callable[[Reader], ReadT], now_ms: int = T0) -> ReadT:
-    """What a pool of readers answers: leased messages that a read needs are put back for it."""
+    """What a pool of readers answers: a command that a read needs before it is run."""
     with closing(engine.open_reader()) as reader:
         while True:
             try:
                 return read(reader)
-            except MessagesMoved as moved:
-                while do(engine, PutBack(moved.queue, moved.above, moved.before), now_ms) is DEFERRED:
+            except ReadAfter as needed:
+                while do(engine, needed.command, now_ms) is DEFERRED:
                     pass
 
 

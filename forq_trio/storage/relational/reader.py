@@ -33,7 +33,7 @@ from forq_trio.model.searches import (
 )
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.relational import log_reader
-from forq_trio.storage.relational.moved_messages import MovedMessages
+from forq_trio.storage.relational.needs import Needs
 from forq_trio.storage.relational.operations.apps import read_app
 from forq_trio.storage.relational.operations.schedules import read_runs, read_schedule
 from forq_trio.storage.relational.operations.shuffle import draw
@@ -58,8 +58,8 @@ class SqlReader(ABC):
         return None
 
     @property
-    def _moved(self) -> MovedMessages:
-        return MovedMessages(self._query)
+    def _needs(self) -> Needs:
+        return Needs(self._query)
 
     def queues(self) -> dict[str, QueueCounts]:
         return {queue: QueueCounts(*counts) for queue, *counts in self._query("queues")}
@@ -74,7 +74,7 @@ class SqlReader(ABC):
         with self._snapshot():
             rows = self._query("message", queue, message_id)
             if not rows:
-                self._moved.find(queue, message_id)
+                self._needs.message(queue, message_id)
         return _message(rows[0]) if rows else None
 
     def keyed_message(self, queue: str, key: str, kind: str) -> KeyedMessage | None:
@@ -123,7 +123,7 @@ class SqlReader(ABC):
     def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
         before = _NEWEST if before_sequence is None else before_sequence
         with self._snapshot():
-            self._moved.newest(queue, before, 0, limit)
+            self._needs.newest(queue, before, 0, limit)
             return self._page("browse", queue, before, limit)
 
     def list_messages(self, queue: str, state: ListedState, cursor: str | None, limit: int) -> MessagePage:
@@ -139,7 +139,7 @@ class SqlReader(ABC):
                 found = self._query(_LISTS[state], queue, before, limit + 1)
                 if state in ("all", "processing"):
                     above = found[-1][0] if len(found) > limit else 0
-                    self._moved.newest_leased(queue, before, above, limit + 1)
+                    self._needs.newest_leased(queue, before, above, limit + 1)
                 places = sequences = [seq for (seq,) in found]
             rows = self._message_rows(sequences[:limit], None)
         return MessagePage(rows, str(places[limit - 1]) if len(places) > limit else None)
@@ -164,7 +164,7 @@ class SqlReader(ABC):
         messages: list[MessageInfo] = []
         page = PageBytes()
         with self._snapshot():
-            self._moved.newest(queue, span.before, span.above, span.scan_max)
+            self._needs.newest(queue, span.before, span.above, span.scan_max)
             matches = find(self._query, queue, wanted, span, limit)
             for seq in matches:
                 message = _message(self._query("message_by_sequence", seq)[0])
@@ -182,7 +182,7 @@ class SqlReader(ABC):
     ) -> FoundRows:
         span = Span.of(wanted, before_sequence, scan_max)
         with self._snapshot():
-            self._moved.newest(queue, span.before, span.above, span.scan_max)
+            self._needs.newest(queue, span.before, span.above, span.scan_max)
             matches = find(self._query, queue, wanted, span, limit)
             rows = self._message_rows(matches, wanted.text)
             looked = look_back(self._query, queue, span, end_of_page(matches, limit, span))
@@ -193,7 +193,7 @@ class SqlReader(ABC):
     ) -> MatchCount:
         span = Span.of(wanted, before_sequence, scan_max)
         with self._snapshot():
-            self._moved.newest(queue, span.before, span.above, span.scan_max)
+            self._needs.newest(queue, span.before, span.above, span.scan_max)
             count, processing = count_matching(self._query, queue, wanted, span)
             looked = look_back(self._query, queue, span, span.above)
         return MatchCount(
@@ -203,7 +203,7 @@ class SqlReader(ABC):
     def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
         span = Span.of(MessageFilter(), before_sequence, scan_max)
         with self._snapshot():
-            self._moved.newest(queue, span.before, span.above, span.scan_max)
+            self._needs.newest(queue, span.before, span.above, span.scan_max)
             found = self._query("error_groups", queue, span.before, scan_max, limits.ERROR_GROUPS_MAX)
             looked = look_back(self._query, queue, span, span.above)
         groups = [ErrorGroup(*group) for beyond, *group in found if not beyond]
@@ -239,25 +239,23 @@ class SqlReader(ABC):
             ends = self._query("export_end", queue, *bounds)
             last: int | None = ends[0][0]
             more = last is not None and self._query("exported_behind", queue, last, until)[0][0]
-            self._moved.oldest(queue, after, last if last is not None and more else until, limit)
+            self._needs.oldest(queue, after, last if last is not None and more else until, limit)
             if last is None:
                 return ExportRows(b"", None)
             lines = self._query("export_lines", queue, after, last)[0][0]
             page = lines_within(lines, limits.BROWSE_PAGE_BYTES_MAX)
             if len(page) < len(lines):
                 return ExportRows(page, number_of_last(page, "sequence"))
-            more = more or self._moved.behind(queue, last, until)
+            more = more or self._needs.has_behind(queue, last, until)
         return ExportRows(page, last if more else None)
 
     def export_bounds(self, queue: str, count: int) -> ExportBounds:
         with self._snapshot():
             messages = self._counts(queue).total
             size = -(-messages // count)
-            newest, last_moved = self._query("newest", queue)[0][0] or 0, self._moved.last(queue)
-            if last_moved:
-                ends = [int(end) for (end,) in self._query("bounds_with_moved", queue, size)[:count]]
-                ends[-1] = max(newest, last_moved)
-            else:
+            newest = self._query("newest", queue)[0][0] or 0
+            ends = self._needs.ends_of_parts(queue, size, count, newest)
+            if ends is None:
                 ends = list(self._ends(queue, size, count, newest))
         return ExportBounds(list(pairwise([0, *ends])), messages)
 

@@ -146,7 +146,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         batch.now_ms,
         isolated=isolated,
         shared=batch.shared,
-        put_back_refused=batch.put_back_refused,
+        refused=batch.refused,
     )
     if _has_come(tx.due.committed_next_ms, batch.now_ms):
         due.settle_due(tx)

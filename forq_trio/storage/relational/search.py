@@ -11,7 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.searches import MessageFilter
-from forq_trio.storage.relational.moved_messages import MovedMessages
+from forq_trio.storage.relational.needs import Needs
 from forq_trio.storage.relational.row import write_attributes
 from forq_trio.storage.relational.statements import Query
 
@@ -77,6 +77,6 @@ def look_back(query: Query, queue: str, span: Span, end: int) -> Looked:
     if last is None:
         return Looked(0, total, None, None)
     ((following,),) = query("next_scanned", queue, last, span.above)
-    more = following is not None or MovedMessages(query).between(queue, last, span.above)
+    more = following is not None or Needs(query).has_between(queue, last, span.above)
     ((oldest_at,),) = query("came_at", last)
     return Looked(searched, total, last if more else None, oldest_at)

@@ -5,10 +5,11 @@ them), and note every change of a message by `transition`, from which counts, ev
 groups follow. A commit adopts what a batch changed in the parts, a rollback discards it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from forq_trio.model import limits
+from forq_trio.model.commands import Command
 from forq_trio.model.errors import ForqError, Overloaded
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.storage.allowance import Allowances
@@ -32,7 +33,7 @@ class Transaction(Parts):
     ids: MessageIds
     now_ms: int  # epoch ms, the same for all of the batch
     isolated: bool  # each command and each due message runs in a savepoint of its own (`attempt`)
-    put_back_refused: bool  # see Batch
+    refused: Set[type[Command[Any]]]  # see Batch
     allowances: Allowances  # what the steps of the batch may still do
 
     def begin(
@@ -43,14 +44,14 @@ class Transaction(Parts):
         *,
         isolated: bool = False,
         shared: bool = False,
-        put_back_refused: bool = False,
+        refused: Set[type[Command[Any]]] = frozenset(),
     ) -> None:
-        """A batch begins; nothing of an earlier one is left. shared: see Batch."""
+        """A batch begins; nothing of an earlier one is left. shared, refused: see Batch."""
         self.connection = connection
         self.ids = ids
-        self.now_ms = self.set_aside.at_ms = self.leased_pages.at_ms = now_ms
+        self.now_ms = self.set_aside.at_ms = now_ms
         self.isolated = isolated
-        self.put_back_refused = put_back_refused
+        self.refused = refused
         self.allowances = Allowances(shared=shared)
         self._waits_before = 0
         ids.at(now_ms)

@@ -14,12 +14,12 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.access import CALLER
-from forq_trio.model.commands import ProduceMany
+from forq_trio.model.commands import Command, ProduceMany, PutBack
 from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping, StorageUnavailable
 from forq_trio.model.messages import NewMessage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.reader import MessagesMoved
+from forq_trio.storage.reader import ReadAfter
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.telemetry.rejections import Cause
@@ -108,32 +108,32 @@ async def test_a_read_returns_what_it_read(make_pool) -> None:
     assert await make_pool().run(ready) == 2
 
 
-async def test_a_read_that_needs_leased_messages_is_repeated_once_they_are_put_back(make_pool) -> None:
-    asked: list[tuple[str, int, int]] = []
+async def test_a_read_that_needs_a_command_before_it_is_repeated_once_that_has_run(make_pool) -> None:
+    asked: list[Command[None]] = []
 
     def read(reader: SqliteReader) -> int:
         if len(asked) < 2:
-            raise MessagesMoved("q", 3, 9 - len(asked))
+            raise ReadAfter(PutBack("q", 3, 9 - len(asked)))
         return ready(reader)
 
-    async def put_back(moved: MessagesMoved) -> None:
-        asked.append((moved.queue, moved.above, moved.before))
+    async def execute(command: Command[None]) -> None:
+        asked.append(command)
 
     pool = make_pool(1)
-    pool.put_back = put_back
+    pool.execute = execute
     assert await pool.run(read) == 2
-    assert asked == [("q", 3, 9), ("q", 3, 8)]
+    assert asked == [PutBack("q", 3, 9), PutBack("q", 3, 8)]
 
 
-async def test_to_put_them_back_takes_of_the_deadline(make_pool) -> None:
+async def test_what_a_read_needs_before_it_takes_of_the_deadline(make_pool) -> None:
     def read(_reader: SqliteReader) -> None:
-        raise MessagesMoved("q", 0, 9)
+        raise ReadAfter(PutBack("q", 0, 9))
 
-    async def put_back(_moved: MessagesMoved) -> None:
+    async def execute(_command: Command[None]) -> None:
         await trio.sleep_forever()
 
     pool = make_pool(1, 0.05)
-    pool.put_back = put_back
+    pool.execute = execute
     with pytest.raises(ReadDeadlineExceeded):
         await pool.run(read)
     pool._deadline_seconds = PATIENT_SECONDS

@@ -20,7 +20,7 @@ from forq_trio.model.errors import CallerError, ForqError, LeasesFull
 from forq_trio.storage import consumers as rules
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.consumers import PageLine, encode_lines
-from forq_trio.storage.engine import CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
+from forq_trio.storage.engine import ACKED, CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
 from forq_trio.storage.relational.operations.claim_filter import (
     Terms,
     attempts_of,
@@ -29,10 +29,16 @@ from forq_trio.storage.relational.operations.claim_filter import (
 )
 from forq_trio.storage.relational.operations.due import end_leases
 from forq_trio.storage.relational.operations.group_limit import GroupLimit
-from forq_trio.storage.relational.operations.moved_pages import PageName, move, moved_page, put_back
+from forq_trio.storage.relational.operations.moved_pages import (
+    MovedPage,
+    PageName,
+    move,
+    moved_page,
+    put_back,
+)
 from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.relational.operations.returned import give_back
-from forq_trio.storage.relational.operations.settle import remove_acked, remove_acked_page
+from forq_trio.storage.relational.operations.settle import measure, remove_acked
 from forq_trio.storage.relational.operations.table import carry_out_each, operation, operation_on_each
 from forq_trio.storage.relational.row import (
     ATTEMPTS,
@@ -257,7 +263,7 @@ def _settle_page(
         moved = None
     if moved is not None:
         allowance.charge(0, moved.bytes)
-        remove_acked_page(tx, moved)
+        _remove_acked_page(tx, moved)
     if moved is None or len(moved.messages) <= sequences.count(","):
         found = rows_of(tx.query("find_by_sequence", sequences))
         still_leased = [row for row in found if row.receipt == token and row.queue == command.queue]
@@ -266,6 +272,14 @@ def _settle_page(
     if consumer.being_given_back:
         tx.query("drop_page", *page)
     return rules.after_settled_page(consumer)
+
+
+def _remove_acked_page(tx: Transaction, moved: MovedPage) -> None:
+    """Remove the moved messages of a page that their consumer acknowledged; their lines stay."""
+    queue = moved.name.queue
+    measure(tx, queue, [(each.received_at, moved.leased_at) for each in moved.messages])
+    tx.query("drop_moved", *moved.name)
+    tx.transition(ACKED, queue, PROCESSING, None, moved.rows, size=moved.bytes)
 
 
 def _settle(tx: Transaction, consumer: PipelineConsumer, still_leased: Sequence[Row]) -> None:

@@ -5,15 +5,15 @@ messages from the table, and their page is their only copy; what its lines do no
 acknowledgement then removes that list; the lines stay while the lease can be read. All others, and all of queues with
 groups or with a history, are leased in their place, and their lines are copies.
 
-Whoever else needs a moved message has its page put back first: into the table, as if it had never left it. So other
-operations and reads ask only here and in moved_messages.py, and then find it in the table. For CONSUMER_LOOKED_MS after
+Whoever else needs a moved message has its page put back first: into the table, as if it had never left it. Only
+find_messages.py, for other operations, and needs.py, for reads, ask for that. For CONSUMER_LOOKED_MS after
 somebody looked at leased messages of a queue, none of it are moved.
 
 The moved pages of a queue do not overlap, by sequence or by id: a page that would is not moved. So one seek finds the
 page that may have a message.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,7 +40,6 @@ from forq_trio.storage.relational.row import (
     SEQ,
     ReadyRow,
     Row,
-    rows_of,
     write_attributes,
 )
 from forq_trio.storage.relational.transaction import Transaction
@@ -138,7 +137,9 @@ def move(
     That is all of them in an isolated batch, with a history or groups, after a look, or out of the order of the pages.
     """
     queue = name.queue
-    if tx.isolated or tx.history.log.enabled or queue in tx.grouped or tx.leased_pages.are_looked_at(queue):
+    if tx.isolated or tx.history.log.enabled or queue in tx.grouped:
+        return rows
+    if tx.leased_pages.are_looked_at(queue, tx.now_ms):
         return rows
     seqs, ids = [row[SEQ] for row in rows], [row[ID] for row in rows]
     if queue not in tx.leased_pages.last:
@@ -229,19 +230,19 @@ def put_page_back(tx: Transaction, name: PageName) -> None:
 
 def put_named_back(tx: Transaction, name: PageName) -> None:
     """`put_page_back` for somebody who only looks. Raises StorageFull while there is no space for that."""
-    if tx.put_back_refused:
+    if PutBack in tx.refused:
         raise StorageFull
     put_page_back(tx, name)
 
 
-def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list[Row], frozenset[str]]:
-    """The messages of these queues and ids; and the ids of which the next batch will find more.
+def put_ids_back(
+    tx: Transaction, wanted: Sequence[tuple[str, str]], found: Sequence[Row]
+) -> tuple[bool, frozenset[str]]:
+    """Put back what the table lacks of these queues and ids, as the allowance lets. found: what the table has of them.
 
-    Moved ones are put back, as the allowance lets. Raises StorageFull while there is no space for that.
+    Returns whether some are in the table now, and the ids of which the next batch will find more. Raises StorageFull
+    while there is no space for that.
     """
-    wanted = list(wanted)
-    ids = _encode([message_id for _, message_id in wanted]).decode()
-    found = rows_of(tx.query("find_by_id", ids))
     leasing = {each.queue for each in tx.consumers.values() if each.open is not None}
     known = {row.id for row in found} if leasing else ()
     missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
@@ -250,9 +251,8 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     if not all(
         each_rehearsed(tx, [PageName(*page) for page in pages], partial(_put_back_if_allowed, tx), _named)
     ):
-        return found, frozenset([message_id for _, message_id in missing])
-    later = frozenset([message_id for _, message_id in missing[most:]])
-    return (rows_of(tx.query("find_by_id", ids)) if pages else found), later
+        return False, frozenset([message_id for _, message_id in missing])
+    return bool(pages), frozenset([message_id for _, message_id in missing[most:]])
 
 
 def _put_back_if_allowed(tx: Transaction, name: PageName) -> bool:
@@ -277,7 +277,7 @@ def id_of_moved(tx: Transaction, queue: str, sequence: int) -> str | None:
 
 @operation_on_each(PutBack, changes=lambda _, command: [command.queue])
 def put_range_back(tx: Transaction, command: PutBack) -> Deferred | None:
-    tx.leased_pages.look_at(command.queue)
+    tx.leased_pages.look_at(command.queue, tx.now_ms)
     while moved := newest_moved(tx, command.queue, command.before, command.above):
         if tx.allowances.used_up(Step.PUT_BACK):
             return DEFERRED

@@ -15,7 +15,7 @@ from forq_trio.storage.relational.operations.dead_letters import (
     transfer,
     without_waiting,
 )
-from forq_trio.storage.relational.operations.moved_pages import find_by_id
+from forq_trio.storage.relational.operations.find_messages import find_by_id
 from forq_trio.storage.relational.operations.redrives import refused, take_step
 from forq_trio.storage.relational.operations.send import is_bounded, send
 from forq_trio.storage.relational.operations.table import operation, operation_on_each

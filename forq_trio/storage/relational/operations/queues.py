@@ -9,10 +9,10 @@ from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.bound_tables import check_settings_of_table, check_table
 from forq_trio.storage.relational.operations.dead_letters import drop
+from forq_trio.storage.relational.operations.find_messages import find_oldest
 from forq_trio.storage.relational.operations.isolation import settle_each
-from forq_trio.storage.relational.operations.moved_pages import put_first_back
 from forq_trio.storage.relational.operations.table import operation_on_each
-from forq_trio.storage.relational.row import rows_of, write_settings
+from forq_trio.storage.relational.row import write_settings
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import check_dead_letters_end
 
@@ -104,11 +104,10 @@ def bind(tx: Transaction, command: BindTable) -> ForqError | None:
 def purge(tx: Transaction, command: Purge) -> PurgeStep:
     bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.sequence.before if command.up_to is None else command.up_to
-    stored_to = put_first_back(tx, command.queue, up_to)
-    found = rows_of(tx.query("select_purged", command.queue, stored_to, bound + 1))
+    found, all_to = find_oldest(tx, command.queue, up_to, bound + 1)
     purged = within(Allowance(bound), found)
     removed = settle_each(tx, purged, drop)
-    more = (len(found) > len(purged) and removed) or stored_to < up_to
+    more = (len(found) > len(purged) and removed) or all_to < up_to
     return PurgeStep(removed, up_to if more else None)
 
 

@@ -30,7 +30,7 @@ from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule, is_dropped
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import Deferred
-from forq_trio.storage.relational.operations.moved_pages import id_of_moved
+from forq_trio.storage.relational.operations.find_messages import id_in_queue
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
@@ -201,8 +201,7 @@ def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
     """The id of the schedule's last message, where a run is skipped because it is still in the queue."""
     if stored.new.while_pending == "send" or stored.last_sequence is None:
         return None
-    found = tx.query("id_in_queue", stored.last_sequence, stored.new.queue)
-    return found[0][0] if found else id_of_moved(tx, stored.new.queue, stored.last_sequence)
+    return id_in_queue(tx, stored.new.queue, stored.last_sequence)
 
 
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:

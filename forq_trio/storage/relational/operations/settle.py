@@ -35,8 +35,8 @@ from forq_trio.storage.engine import (
 )
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER
 from forq_trio.storage.relational.operations.dead_letters import remove
+from forq_trio.storage.relational.operations.find_messages import find_by_id
 from forq_trio.storage.relational.operations.group_limit import count_in_process
-from forq_trio.storage.relational.operations.moved_pages import MovedPage, find_by_id
 from forq_trio.storage.relational.operations.rate_limit import in_flight_left
 from forq_trio.storage.relational.operations.returned import give_back
 from forq_trio.storage.relational.operations.table import operation
@@ -186,19 +186,11 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Defer
 def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
     """Delete messages that their consumer acknowledged."""
     for queue, those in groupby(messages, key=attrgetter("queue")):
-        _measure(tx, queue, [(each.received_at, each.processing_started_at) for each in those])
+        measure(tx, queue, [(each.received_at, each.processing_started_at) for each in those])
     remove(tx, messages, ACKED)
 
 
-def remove_acked_page(tx: Transaction, moved: MovedPage) -> None:
-    """Remove the moved messages of a page that their consumer acknowledged; their lines stay."""
-    queue = moved.name.queue
-    _measure(tx, queue, [(each.received_at, moved.leased_at) for each in moved.messages])
-    tx.query("drop_moved", *moved.name)
-    tx.transition(ACKED, queue, PROCESSING, None, moved.rows, size=moved.bytes)
-
-
-def _measure(tx: Transaction, queue: str, handled: Sequence[tuple[int, int | None]]) -> None:
+def measure(tx: Transaction, queue: str, handled: Sequence[tuple[int, int | None]]) -> None:
     """Note how long acknowledged messages took. handled: when each was received, and when its handling began."""
     now_ms = tx.now_ms
     tx.figures.measured(END_TO_END, queue).extend([max(now_ms - at, 0) for at, _ in handled])

@@ -15,19 +15,20 @@ class LeasedPages(Part):
     shipped = Shipped
 
     def __init__(self) -> None:
-        self.at_ms = 0  # the time of this batch
         self._committed: dict[str, int] = {}  # by queue, until when (epoch ms)
         self._looked: dict[str, int] = {}  # the same, by this batch
+        self._looked_ms = 0  # the time of this batch, where it looked
         self.last: dict[str, tuple[int, str]] = {}
         """By queue, sequence and id of the last message that is in a page only, once that was read."""
 
-    def are_looked_at(self, queue: str) -> bool:
+    def are_looked_at(self, queue: str, now_ms: int) -> bool:
         """True while leased messages of a queue stay in the table."""
-        return queue in self._looked or self._committed.get(queue, 0) > self.at_ms
+        return queue in self._looked or self._committed.get(queue, 0) > now_ms
 
-    def look_at(self, queue: str) -> None:
+    def look_at(self, queue: str, now_ms: int) -> None:
         """Somebody looks at leased messages of a queue."""
-        self._looked[queue] = self.at_ms + limits.CONSUMER_LOOKED_MS
+        self._looked_ms = now_ms
+        self._looked[queue] = now_ms + limits.CONSUMER_LOOKED_MS
 
     def copy(self) -> Any:
         return self._looked.copy(), self.last.copy()
@@ -37,7 +38,9 @@ class LeasedPages(Part):
 
     def adopt(self) -> None:
         if self._looked:
-            self._committed = {queue: until for queue, until in self._committed.items() if until > self.at_ms}
+            self._committed = {
+                queue: until for queue, until in self._committed.items() if until > self._looked_ms
+            }
             self._committed.update(self._looked)
         self.discard()
 
@@ -48,7 +51,7 @@ class LeasedPages(Part):
             self.last = {}
 
     def ship(self) -> Shipped | None:
-        return (self.at_ms, self._looked) if self._looked else None
+        return (self._looked_ms, self._looked) if self._looked else None
 
     def take_over(self, shipped: Shipped) -> None:
-        self.at_ms, self._looked = shipped
+        self._looked_ms, self._looked = shipped

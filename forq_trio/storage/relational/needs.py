@@ -1,0 +1,77 @@
+"""What a read needs in the table, where a leased message may be in the page of its lease only.
+
+Each method that raises ReadAfter names the command that brings the missing messages back (operations/moved_pages.py).
+"""
+
+from typing import NamedTuple
+
+from forq_trio.model.commands import PutBack
+from forq_trio.storage.reader import ReadAfter
+from forq_trio.storage.relational.statements import Query
+
+
+class Needs(NamedTuple):
+    """What a read needs, asked in its snapshot."""
+
+    query: Query
+
+    def message(self, queue: str, message_id: str) -> None:
+        """One message, which the table does not have. Raises ReadAfter if a page has it."""
+        for first_seq, last_seq in self.query("moved_id", queue, message_id):
+            raise ReadAfter(PutBack(queue, first_seq - 1, last_seq + 1))
+
+    def newest(self, queue: str, before: int, above: int, most: int) -> None:
+        """The newest messages between two sequences, both excluded, at most so many. Raises ReadAfter if some miss."""
+        if self._may_have(queue, before, above):
+            ((found, lowest),) = self.query("scanned", queue, before, above, most)
+            self.newest_leased(queue, before, lowest if found == most else above, most)
+
+    def newest_leased(self, queue: str, before: int, above: int, most: int) -> None:
+        """The same as `newest`, where only leased messages are counted."""
+        if self._may_have(queue, before, above):
+            raise ReadAfter(PutBack(queue, self._newest_end(queue, before, above, most), before))
+
+    def has_between(self, queue: str, before: int, above: int) -> bool:
+        """Whether pages have any between two sequences, both excluded. Raises ReadAfter where only their lists tell."""
+        for first_seq, last_seq, *_ in self.query("newest_moved", queue, before, 1):
+            if first_seq <= above < last_seq:
+                raise ReadAfter(PutBack(queue, above, before))
+            return bool(first_seq > above)
+        return False
+
+    def _may_have(self, queue: str, before: int, above: int) -> bool:
+        return any(last_seq > above for _, last_seq, *_ in self.query("newest_moved", queue, before, 1))
+
+    def _newest_end(self, queue: str, before: int, above: int, most: int) -> int:
+        """The sequence above which the newest `most` moved messages are; `above` where there are fewer."""
+        pages = self.query("newest_moved", queue, before, most)
+        for first_seq, last_seq, messages, *_ in pages:
+            if last_seq <= above or most <= 0:
+                break
+            before, most = first_seq, most - messages
+        return max(above, int(before) - 1)
+
+    def oldest(self, queue: str, after: int, until: int, most: int) -> None:
+        """The oldest messages behind a sequence, up to another, at most so many. Raises ReadAfter if some miss."""
+        end = after
+        for first_seq, last_seq, messages, *_ in self.query("oldest_moved", queue, after, most):
+            if first_seq > until or most <= 0:
+                break
+            end, most = last_seq, most - messages
+        if end > after:
+            raise ReadAfter(PutBack(queue, after, int(end) + 1))
+
+    def has_behind(self, queue: str, after: int, until: int) -> bool:
+        """Whether pages have any behind a sequence, up to another."""
+        return any(first_seq <= until for first_seq, *_ in self.query("oldest_moved", queue, after, 1))
+
+    def ends_of_parts(self, queue: str, size: int, count: int, newest: int) -> list[int] | None:
+        """The last message of each of at most `count` parts of a queue; None where the table has all messages.
+
+        size: of a part, in messages; a page is in one part. newest: the newest message in the table.
+        """
+        last = max([last_seq for last_seq, _ in self.query("last_moved", queue)], default=0)
+        if not last:
+            return None
+        ends = [int(end) for (end,) in self.query("bounds_with_moved", queue, size)[:count]]
+        return [*ends[:-1], max(newest, last)]
