@@ -105,12 +105,12 @@ class Publishing(Sends):
         await name_queues(self._writer, *[each.queue for each in stages])
         outcome = await self._writer.execute(commands.Publish(app, version, tuple(stages), once, key))
         deadline = trio.current_time() + seconds
-        moved = await self._moved(outcome.entry)
+        moved = await self._wait_for_stages(outcome.entry)
         while not moved and trio.current_time() < deadline:
-            moved = await self._moved(outcome.entry)
+            moved = await self._wait_for_stages(outcome.entry)
         return Publication(outcome.published, outcome.messages if outcome.published else None, not moved)
 
-    async def _moved(self, last: int) -> bool:
+    async def _wait_for_stages(self, last: int) -> bool:
         """Wait until no published stage up to this entry number is left; False if that takes too long.
 
         Raises Stopping, and PublicationUnfinished if it takes too long because nothing can be stored.

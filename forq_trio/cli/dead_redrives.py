@@ -174,7 +174,7 @@ def report_task(task: RedriveInfo, as_json: bool) -> int:
         if task.error is not None:
             echo(f"forq: the redrive failed: {task.error}", err=True)
         would_be = f"{counted(task.matched, 'message')} would be {_done(task)}"
-        done = would_be if task.dry_run else _moved(task)
+        done = would_be if task.dry_run else _outcome(task)
         skipped = f", {task.skipped:,} cannot be {_done(task)}" if task.skipped else ""
         echo(f"{done}{skipped}; searched {task.searched:,} of {task.total:,}")
     if task.state == "cancelled":
@@ -184,7 +184,7 @@ def report_task(task: RedriveInfo, as_json: bool) -> int:
     return Exit.OK if task.matched else Exit.NOTHING
 
 
-def _moved(task: RedriveInfo) -> str:
+def _outcome(task: RedriveInfo) -> str:
     cancelled = "cancelled: " if task.state == "cancelled" else ""
     return f"{cancelled}{counted(task.moved, 'message')} {_done(task)}"
 

@@ -28,7 +28,7 @@ from forq_trio.writer_actor import WriterActor
 class Checkpointer:
     """A job: `run` until cancelled.
 
-    failed: the latest checkpoint did. on_moved: called after a checkpoint while disk space is short.
+    failed: the latest checkpoint did. on_copied: called after a checkpoint while disk space is short.
     """
 
     name = "checkpoint"
@@ -38,19 +38,19 @@ class Checkpointer:
         wal: WriteAheadLog,
         writer: WriterActor,
         counters: Counters,
-        on_moved: Callable[[], None] = lambda: None,
+        on_copied: Callable[[], None] = lambda: None,
     ) -> None:
         self._wal = wal
         self._writer = writer
         self._counters = counters
         self.failed = False
-        self._on_moved = on_moved
+        self._on_copied = on_copied
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
         self._commits = 0
         self._log_pages = 0
         self._tried_pages = 0  # how long the log was at the last checkpoint
-        self._moved_pages = 0  # how many pages of the present log are in the database
+        self._copied_pages = 0  # how many pages of the present log are in the database
         self._asked = False
         self._hold_logged = False
         self.runs = Runs(self.name, "Checkpoint", next_when=_next_when())
@@ -58,7 +58,7 @@ class Checkpointer:
     @property
     def held(self) -> bool:
         """True while a long read keeps the log from being emptied."""
-        return self._hold_logged and self._log_pages - self._moved_pages > limits.CHECKPOINT_REST_PAGES
+        return self._hold_logged and self._log_pages - self._copied_pages > limits.CHECKPOINT_REST_PAGES
 
     def note_commit(self) -> None:
         """A batch was committed: measure the log."""
@@ -80,7 +80,7 @@ class Checkpointer:
         await self.runs.wait_for_next()
 
     def _note_log_started_over(self) -> None:
-        self._tried_pages = self._moved_pages = 0
+        self._tried_pages = self._copied_pages = 0
         self._hold_logged = False
 
     def _has_grown(self) -> bool:
@@ -111,18 +111,20 @@ class Checkpointer:
         short rest, it is logged, once until the log has started over, and the writer is not paused.
         """
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
-            rest_pages = self._log_pages - result.moved_pages  # with what commits added during the checkpoint
+            rest_pages = (
+                self._log_pages - result.copied_pages
+            )  # with what commits added during the checkpoint
             if rest_pages <= limits.CHECKPOINT_REST_PAGES:
                 break
             result = await self._checkpoint() or result
         if self._log_pages < result.log_pages:
             return  # a checkpoint has moved all there was, and the next commit started over
-        held_pages = result.log_pages - result.moved_pages
+        held_pages = result.log_pages - result.copied_pages
         if held_pages <= limits.CHECKPOINT_REST_PAGES:
             await self._checkpoint_while_paused()
         elif not self._hold_logged:
             self._hold_logged = True
-            log(LogEvent.CHECKPOINT_HELD, log_pages=result.log_pages, moved_pages=result.moved_pages)
+            log(LogEvent.CHECKPOINT_HELD, log_pages=result.log_pages, copied_pages=result.copied_pages)
 
     async def _empty_when_idle(self) -> None:
         """Wait until the log has grown; empty it after CHECKPOINT_IDLE_SECONDS without a commit."""
@@ -136,7 +138,7 @@ class Checkpointer:
                 continue
             truncate = not self._writer.storage.space_short
             result = await self._checkpoint_while_paused(truncate=truncate)
-            emptied = result is not None and result.log_pages == (0 if truncate else result.moved_pages)
+            emptied = result is not None and result.log_pages == (0 if truncate else result.copied_pages)
 
     async def _checkpoint_while_paused(self, *, truncate: bool = False) -> CheckpointResult | None:
         async with self._writer.paused():
@@ -164,7 +166,7 @@ class Checkpointer:
             return None
         self.failed = False
         self._counters.checkpoint_seconds.add(perf_counter() - started)
-        self._moved_pages = result.moved_pages
+        self._copied_pages = result.copied_pages
         if truncate and result.log_pages == 0:
             self._log_pages = 0
             self._note_log_started_over()
@@ -172,16 +174,16 @@ class Checkpointer:
         if not self._has_grown() and not self._asked:
             self._grew = trio.Event()  # the pages added meanwhile are not enough for another one
         if self._writer.storage.space_short:
-            self._on_moved()
+            self._on_copied()
         return result
 
     def _words(self, result: CheckpointResult) -> str:
         """How many pages this checkpoint has moved: SQLite counts from the log's start."""
         if result.log_pages == 0:
             return "the log is empty"
-        if result.moved_pages < self._moved_pages:
-            self._moved_pages = 0  # the log has started over
-        return counted(result.moved_pages - self._moved_pages, "page", "pages")
+        if result.copied_pages < self._copied_pages:
+            self._copied_pages = 0  # the log has started over
+        return counted(result.copied_pages - self._copied_pages, "page", "pages")
 
 
 def _next_when() -> str:

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 
 class CheckpointResult(Struct, frozen=True, gc=False):
-    """log_pages: pages in the write-ahead log; moved_pages: how many of them are copied into the database."""
+    """log_pages: pages in the write-ahead log; copied_pages: how many of them are copied into the database."""
 
     log_pages: int
-    moved_pages: int
+    copied_pages: int
 
 
 class LogSpace(Struct, frozen=True, gc=False):

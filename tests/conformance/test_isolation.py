@@ -95,7 +95,7 @@ def test_a_checkpoint_moves_the_whole_log(engine):
     if engine.log is None:
         return
     moved = engine.log.checkpoint(truncate=False)
-    assert moved.moved_pages == moved.log_pages == engine.log.pages()
+    assert moved.copied_pages == moved.log_pages == engine.log.pages()
     engine.log.checkpoint(truncate=True)
     assert engine.log.pages() == 0
     assert contents(receive(engine, 20)) == ["x"] * 10

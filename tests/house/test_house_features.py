@@ -26,7 +26,7 @@ FEATURES = {
         6,
     ),
     "leased pages": Feature(
-        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 15
+        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 9
     ),
     "shares": Feature(r"\bholder\b|\bHolder(Kind)?\b|\bHOLDER\b", r"budget|holders|transport/", 8),
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 22),

@@ -46,7 +46,7 @@ class SqliteLog:
         """The hook of the database's write connection reports after each commit how long the log is."""
         self.reserve_path = database.reserve_path
         self.files_problem = database.names.problem
-        self._pages = self._moved = 0
+        self._pages = self._copied = 0
         self._starts = 0  # how often the log has started over
         self._lock = Lock()
         self._database = database
@@ -62,7 +62,7 @@ class SqliteLog:
         """See engine.py. A log of which all is in the database starts over with the next commit, if nobody reads it."""
         page_bytes, free_page_bytes = free_pages(self._database.descriptor)
         frame_bytes = page_bytes + _FRAME_HEADER_BYTES
-        unmoved = max(0, self._pages - self._moved)
+        unmoved = max(0, self._pages - self._copied)
         file_bytes = 0
         with suppress(FileNotFoundError):
             size = os.path.getsize(self._database.real_path + LOG_SUFFIX)
@@ -91,7 +91,7 @@ class SqliteLog:
             self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE if self._is_long() else apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.BusyError:
             return None
-        self._pages = self._moved = 0
+        self._pages = self._copied = 0
         self._starts += 1
         return CheckpointResult(0, 0)
 
@@ -103,13 +103,13 @@ class SqliteLog:
 
     def _copy(self) -> CheckpointResult:
         """Copy what can be copied beside commits and readers, and sync it."""
-        starts, before = self._starts, self._moved
+        starts, before = self._starts, self._copied
         result = self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
         # A commit during or after the checkpoint may have started the log over: then nothing of the new one is moved.
-        self._moved = result.moved_pages if starts == self._starts else 0
-        if result.moved_pages < before:
+        self._copied = result.copied_pages if starts == self._starts else 0
+        if result.copied_pages < before:
             before = 0
-        if result.moved_pages - before >= limits.WRITE_BACK_PAGES_MIN:
+        if result.copied_pages - before >= limits.WRITE_BACK_PAGES_MIN:
             write_back(self._database.descriptor)
         sync_data(self._database.descriptor)
         return result
@@ -124,7 +124,7 @@ class SqliteLog:
 
     def _note_pages(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         if pages <= self._pages:  # every commit adds some, so this one has started the log over
-            self._moved = 0
+            self._copied = 0
             self._starts += 1
         self._pages = pages
         return apsw.SQLITE_OK

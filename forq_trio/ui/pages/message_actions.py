@@ -109,7 +109,7 @@ class _Actions:
                 errors[_field(error)] = error.message
             else:
                 words = f"{'Edited and redriven' if moves else 'Edited copy sent'} to {edit.target}"
-                return self._moved(words, edit.target, produced.id, go=moves and _on_page(form))
+                return self._done_there(words, edit.target, produced.id, go=moves and _on_page(form))
         return self._dialog(message, moves, form, errors, status)
 
     async def _move(self, message: MessageInfo, edit: Edit) -> Produced:
@@ -157,7 +157,7 @@ class _Actions:
             action=f"/queue/{message.queue}/message/{message.id}/{'edit' if moves else 'copy'}",
         )
 
-    def _moved(self, words: str, target: str, message_id: str, *, go: bool) -> Response:
+    def _done_there(self, words: str, target: str, message_id: str, *, go: bool) -> Response:
         """Done, with a link to the message in `target`, or there at once if `go`."""
         site = self._site
         href = site.url(f"/queue/{target}/message/{message_id}") if site.viewer.may_see(target) else None
@@ -172,7 +172,7 @@ class _Actions:
         if not result.ok:
             raise MessageNotFound(result.message or "")
         home = self._home_of(site, message) or ""
-        return self._moved(f"Redriven to {home}", home, message.id, go=_on_page(await request.form))
+        return self._done_there(f"Redriven to {home}", home, message.id, go=_on_page(await request.form))
 
     async def delete(self, queue: str, message_id: str) -> Response:
         site = self._site

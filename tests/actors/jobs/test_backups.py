@@ -145,7 +145,7 @@ async def test_one_at_a_time_and_the_log_that_grew_meanwhile_is_told_and_emptied
         done = await ended(system)
         assert done.log_grew_bytes >= grew * limits.LOG_PAGE_BYTES > 1_000_000
         with trio.fail_after(60):
-            await until(lambda: not checkpointer.runs.running and checkpointer._moved_pages > 0)
+            await until(lambda: not checkpointer.runs.running and checkpointer._copied_pages > 0)
     assert verify_backup(str(directory / FIRST)).messages == 20
 
 

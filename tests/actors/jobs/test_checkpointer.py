@@ -59,7 +59,7 @@ class Checkpointed(ObservedEngine):
         with closing(self.open_reader()) as reader:
             reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
             self.during_checkpoint()
-            moved = self._log.checkpoint(truncate=False).moved_pages
+            moved = self._log.checkpoint(truncate=False).copied_pages
         return CheckpointResult(moved, moved)
 
 
@@ -162,7 +162,7 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
         await wait_all_tasks_blocked(0.05)
         (_, first), (_, last) = engine.checkpoints
         assert first.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
-        assert last.moved_pages == last.log_pages
+        assert last.copied_pages == last.log_pages
         assert (counters.checkpoint_seconds.count, counters.checkpoint_pause_seconds.count) == (2, 1)
         await writer.execute(send(BODY))
         assert engine.log.pages() < limits.CHECKPOINT_PAGES
@@ -205,8 +205,8 @@ async def test_what_commits_add_during_checkpoints_is_not_left_for_the_pause(
             await until(lambda: bool(pauses))
             await writer.execute(send(BODY))
         (_, before), (_, paused) = engine.checkpoints[-2:]
-        assert paused.moved_pages == paused.log_pages
-        assert paused.moved_pages - before.moved_pages <= limits.CHECKPOINT_REST_PAGES
+        assert paused.copied_pages == paused.log_pages
+        assert paused.copied_pages - before.copied_pages <= limits.CHECKPOINT_REST_PAGES
         assert len(pauses) == 1
         assert engine.log.pages() < limits.CHECKPOINT_PAGES
         nursery.cancel_scope.cancel()

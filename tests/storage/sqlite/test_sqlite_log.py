@@ -41,7 +41,7 @@ def test_what_a_checkpoint_has_copied_is_synced_though_it_did_not_reach_the_end_
         reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
         commit_one(engine)
         result = engine.log.checkpoint(truncate=False)
-    assert 0 < result.moved_pages < result.log_pages
+    assert 0 < result.copied_pages < result.log_pages
     assert synced == [tmp_path.joinpath("forq.db").stat().st_ino]
 
 
@@ -84,7 +84,7 @@ def test_a_range_that_cannot_be_written_is_a_checkpoint_that_failed(engine, monk
         patched.setattr(write_back_module, "_sync_file_range", lambda: failing_with(number))
         with pytest.raises(StorageUnavailable, match="cannot be synced"):
             engine.log.checkpoint(truncate=False)
-    assert engine.log.checkpoint(truncate=False).moved_pages > 0
+    assert engine.log.checkpoint(truncate=False).copied_pages > 0
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM, errno.EINVAL])
@@ -92,9 +92,9 @@ def test_where_ranges_cannot_be_written_the_file_is_synced_as_a_whole(engine, mo
     monkeypatch.setattr(limits, "WRITE_BACK_PAGES_MIN", 0)
     commit_one(engine)
     monkeypatch.setattr(write_back_module, "_sync_file_range", lambda: failing_with(number))
-    assert engine.log.checkpoint(truncate=False).moved_pages > 0
+    assert engine.log.checkpoint(truncate=False).copied_pages > 0
     monkeypatch.setattr(write_back_module, "_sync_file_range", lambda: None)
-    assert engine.log.checkpoint(truncate=False).moved_pages > 0
+    assert engine.log.checkpoint(truncate=False).copied_pages > 0
 
 
 def failing_with(number: int) -> Callable[..., int]:
@@ -119,7 +119,7 @@ def test_a_sync_that_fails_is_a_checkpoint_that_failed(engine, monkeypatch, numb
             engine.log.checkpoint(truncate=False)
     assert type(refused.value) is expected
     result = engine.log.checkpoint(truncate=False)
-    assert result.moved_pages == result.log_pages > 0
+    assert result.copied_pages == result.log_pages > 0
 
 
 def test_a_log_that_somebody_removed_is_emptied_all_the_same(engine, tmp_path) -> None:
