@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
     from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
     from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
-    from forq_trio.model.outboxes import SetAside as SetAside
     from forq_trio.model.processes import JobRun as JobRun
     from forq_trio.model.processes import ProcessInfo as ProcessInfo
     from forq_trio.model.publishing import PublishedVersion as PublishedVersion
@@ -76,6 +75,7 @@ if TYPE_CHECKING:
     from forq_trio.model.schedules import Timing as Timing
     from forq_trio.model.searches import AppliedFilter as AppliedFilter
     from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
+    from forq_trio.model.set_aside import SetAside as SetAside
     from forq_trio.model.where import NotEqual as NotEqual
     from forq_trio.model.workers import HeldMessage as HeldMessage
     from forq_trio.model.workers import WorkerInfo as WorkerInfo
@@ -121,7 +121,7 @@ _NAMES = {
     "model.commands": "RedrivePolicy",
     "model.keys": "KeyInfo OfferOptions Offered Offering OnceMore",
     "model.messages": "Delivery Failure KeyPage KeyedMessage MessageInfo MessageOptions NewMessage Produced",
-    "model.outboxes": "OutboxPosition OutboxRefusal RelayedMessage SetAside",
+    "model.outboxes": "OutboxPosition OutboxRefusal RelayedMessage",
     "model.processes": "JobRun ProcessInfo",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
@@ -132,6 +132,7 @@ _NAMES = {
     "model.schedules": (
         "ChangedSchedule NewSchedule NextRun SavedRun Schedule ScheduleDetails SchedulePage Timing"
     ),
+    "model.set_aside": "SetAside",
     "model.workers": "HeldMessage WorkerInfo WorkerQueue WorkerReport",
     "model.searches": "AppliedFilter DeadLetterPage",
     "system": "open_broker",

@@ -10,8 +10,9 @@ from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, Forbidden, OutOfRange
-from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage, SetAside
+from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
 from forq_trio.model.publishing import check_pipeline_name
+from forq_trio.model.set_aside import SetAside
 
 
 class OutboxCalls(Sends):

@@ -40,7 +40,7 @@ _COMMANDS = {
     "events": _Listed("events", "Show what happened to messages."),
     "queue": _Listed("queue", "Set up, pause, empty or remove a queue."),
     "schedule": _Listed("schedule", "Save, show, pause or run schedules, which send messages."),
-    "relay": _Listed("relay", "Send what an application wrote into its outbox."),
+    "relay": _Listed("outbox_relay", "Send what an application wrote into its outbox."),
     "outbox": _Listed("outbox", "List, retry or delete what an outbox has set aside."),
     "pgq": _Listed("pgq", "Make, drop or check tables of pgq's layout in PostgreSQL."),
     "dead": _Listed("dead", "Find, redrive, edit or delete dead letters."),

@@ -6,8 +6,9 @@
 from collections.abc import Sequence
 
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import OutboxPosition, RelayedMessage, SetAside
 from forq_trio.model import limits
+from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
+from forq_trio.model.set_aside import SetAside
 from forq_trio.wire.endpoints import outboxes as outbox_api
 from forq_trio.wire.outboxes import RelayRequest, SetAsideIds, SetAsideQuery
 

@@ -22,10 +22,6 @@ from forq_trio.model.messages import MessageInfo as MessageInfo
 from forq_trio.model.messages import MessageOptions as MessageOptions
 from forq_trio.model.messages import NewMessage as NewMessage
 from forq_trio.model.messages import Produced as Produced
-from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
-from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
-from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
-from forq_trio.model.outboxes import SetAside as SetAside
 from forq_trio.model.processes import ProcessInfo as ProcessInfo
 from forq_trio.model.queue_settings import BackOff as BackOff
 from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff

@@ -43,16 +43,3 @@ class OutboxPosition(Struct, frozen=True, gc=False, omit_defaults=True):
     def then(self, last: int, refused: OutboxRefusal | None) -> "OutboxPosition":
         """With the refusal of the message behind `last`, where all up to that one are stored."""
         return OutboxPosition(last, refused) if refused and self == OutboxPosition(last) else self
-
-
-class SetAside(Struct, frozen=True, gc=False):
-    """A message of an outbox, or of forq.send, that was refused for good.
-
-    id: by which it is sent again or deleted; ids grow. code, reason: of the error that a send of it would raise.
-    """
-
-    id: int
-    queue: str
-    message: NewMessage
-    code: str
-    reason: str

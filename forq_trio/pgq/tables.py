@@ -29,7 +29,6 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageInfo, MessageOptions, NewMessage, Produced, QueueCounts
-from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
 from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
 from forq_trio.model.where import Wanted
 from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, look
@@ -239,15 +238,6 @@ class Tables:
     ) -> Offered:
         """Raises CallerError: the tables have no keys."""
         raise CallerError("a table of pgq has no keys")
-
-    async def relay_outbox(
-        self, outbox: str, after: int, messages: Sequence[RelayedMessage]
-    ) -> OutboxPosition:
-        """Raises CallerError, as `outbox_position`: what publishes in the caller's transaction needs no outbox."""
-        raise CallerError("tables of pgq need no outbox")
-
-    async def outbox_position(self, outbox: str) -> OutboxPosition:
-        raise CallerError("tables of pgq need no outbox")
 
     async def check(self, queue: str) -> None:
         """Raises InvalidTableName, NoTable, and WrongTable that names the columns and indexes that are missing."""

@@ -8,7 +8,6 @@ from forq_trio.model.database_state import DatabaseReading
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts
-from forq_trio.model.outboxes import SetAside
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
 from forq_trio.model.searches import (
@@ -23,6 +22,7 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
+from forq_trio.model.set_aside import SetAside
 
 
 class ReadAfter(Exception):

@@ -8,7 +8,7 @@ from forq_trio.model import limits
 from forq_trio.model.outboxes import OutboxPosition as OutboxPosition
 from forq_trio.model.outboxes import OutboxRefusal as OutboxRefusal
 from forq_trio.model.outboxes import RelayedMessage as RelayedMessage
-from forq_trio.model.outboxes import SetAside as SetAside
+from forq_trio.model.set_aside import SetAside as SetAside
 from forq_trio.model.values import bounded, up_to
 from forq_trio.wire.queries import Query
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 
 import anyio
 
@@ -18,7 +18,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError, WrongKey
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.where import Wanted
-from forq_trio.outbox.relay import Relay, check_source
+from forq_trio.outbox.relay import Relay, RelayTarget, check_source
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats
 from forq_trio.worker.presence import Presence
@@ -287,7 +287,9 @@ class Worker:
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
         """Relay, and run the loops; if they stop when their queues are empty, until all of them have found nothing."""
-        relay = None if self._outbox is None else Relay(self._outbox, source)
+        relay = None
+        if self._outbox is not None:  # a source that no relay sends to is refused there
+            relay = Relay(self._outbox, cast("RelayTarget", source))
         if not stop_when_empty:
             async with relay or nullcontext():
                 await self._run_loops(source, stop_when_empty=False)

@@ -14,7 +14,6 @@ from forq_trio.model.extras import needing
 from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import MessageOptions, Produced
 from forq_trio.model.secrets import check_secret
-from forq_trio.outbox import relay as outbox
 from forq_trio.wire.consuming import Consuming
 from forq_trio.wire.queues import QueueConfiguration
 
@@ -32,7 +31,7 @@ ANSWER_SECONDS_MAX = 30.0
 """For how long a worker that ends when its queues are empty asks a source that does not answer."""
 
 
-class Source(outbox.RelayTarget, Consuming, Protocol):
+class Source(Consuming, Protocol):
     """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced: ...

@@ -15,7 +15,6 @@ from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts, Status
-from forq_trio.model.outboxes import SetAside
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
@@ -32,6 +31,7 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
+from forq_trio.model.set_aside import SetAside
 from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
 from oracle import events, history_reader
 from oracle.schedules import told

@@ -9,7 +9,7 @@ from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseReading, SnapshotKeeper
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.new_message import NewMessage
-from forq_trio.model.outboxes import SetAside
+from forq_trio.model.set_aside import SetAside
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.dialect import UNBOUNDED
 from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed

@@ -15,8 +15,8 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.outboxes import SetAside
 from forq_trio.model.processes import is_newer
+from forq_trio.model.set_aside import SetAside
 from forq_trio.telemetry.histogram import DISK_SECONDS, quantile
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui.freeing import what_frees_space
@@ -67,7 +67,7 @@ class CompactionView(Struct, frozen=True):
 
 
 def compaction_view(task: CompactionInfo, now_ms: int) -> CompactionView:
-    """Offered where so much is free; shown until some time after its end."""
+    """The button is there where so much is free; the band until some time after the end."""
     is_active = task.state in ("running", "paused")
     much = max(OFFERED_BYTES_MIN, OFFERED_SHARE_MIN * task.file_bytes)
     ended_lately = task.finished_at is not None and now_ms - task.finished_at < COMPACTION_SHOWN_MS

@@ -56,12 +56,12 @@ def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | ForqError
     if position != command.after:
         tx.query("save_outbox", command.outbox, position, command.key.name, tx.now_ms)
         if not found:
-            tx.lookups.outboxes = made | {made_by: made.get(made_by, 0) + 1}
+            tx.lookups.made["outboxes"] = made | {made_by: made.get(made_by, 0) + 1}
     return OutboxPosition(position, refused)
 
 
 def _made(tx: Transaction) -> dict[str, int]:
     """How many outboxes each key made."""
-    if tx.lookups.outboxes is None:
-        tx.lookups.outboxes = dict(tx.query("count_outboxes"))
-    return tx.lookups.outboxes
+    if "outboxes" not in tx.lookups.made:
+        tx.lookups.made["outboxes"] = dict(tx.query("count_outboxes"))
+    return tx.lookups.made["outboxes"]

@@ -25,7 +25,9 @@ class Lookups(Part):
         self.buckets: dict[tuple[str, str, int, int], int] = {}
         """When those of groups and queues are full again, by their rates."""
         self.buckets_taken = 0  # how many were taken from
-        self.outboxes: dict[str, int] | None = None  # how many each key made, once one more was to be made
+        self.made: dict[
+            str, dict[str, int]
+        ] = {}  # by table: how many rows each key made, once one more was to be made
         self.oldest_apps: dict[bool, list[Any]] = {}  # by `once`, where one was looked for that is too old
 
     def forget_positions(self, queue: str) -> None:
@@ -48,7 +50,6 @@ class Lookups(Part):
         for name, value in vars(self).items():
             if value:
                 setattr(self, name, type(value)())
-        self.outboxes = None
 
 
 def _copied(value: Any) -> Any:

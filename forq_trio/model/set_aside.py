@@ -1,0 +1,18 @@
+"""Messages that were handed over in a database, by a relay or by forq.send, and refused for good."""
+
+from msgspec import Struct
+
+from forq_trio.model.new_message import NewMessage
+
+
+class SetAside(Struct, frozen=True, gc=False):
+    """A message that was handed over in a database, and refused for good.
+
+    id: by which it is sent again or deleted; ids grow. code, reason: of the error that a send of it would raise.
+    """
+
+    id: int
+    queue: str
+    message: NewMessage
+    code: str
+    reason: str
