@@ -123,7 +123,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
     def __init__(self, limit: int) -> None:
         self._queues: dict[str, ParkedQueue] = {}
         self._calls: dict[int, Call[Any]] = {}
-        self._offer: dict[str, tuple[Receiver, ...]] = {}
+        self._by_queue: dict[str, tuple[Receiver, ...]] = {}
         self._changed: set[str] = set()
         self._deadlines: list[tuple[float, int, Call[Any]]] = []
         self._ids = count()
@@ -139,22 +139,22 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
     def __len__(self) -> int:
         return len(self._queues)
 
-    def offer(self) -> Mapping[str, tuple[Receiver, ...]]:
+    def by_queue(self) -> Mapping[str, tuple[Receiver, ...]]:
         """The receivers of each queue, the longest waiting first, at most RECEIVERS_OFFERED_MAX of each.
 
-        The returned mapping never changes: receivers that come or leave are seen in the next offer.
+        The returned mapping never changes: receivers that come or leave are seen in the next one.
         """
         if self._changed:
-            offer = self._offer.copy()
+            receivers = self._by_queue.copy()
             for queue in self._changed:
                 parked = self._queues.get(queue)
                 if parked is None:
-                    offer.pop(queue, None)
+                    receivers.pop(queue, None)
                 else:
-                    offer[queue] = _offered(parked.line.values())
-            self._offer = offer
+                    receivers[queue] = _offered(parked.line.values())
+            self._by_queue = receivers
             self._changed.clear()
-        return self._offer
+        return self._by_queue
 
     def find(self, receiver_id: int) -> Call[Any] | None:
         """The call of a receiver; None if it is no longer parked."""

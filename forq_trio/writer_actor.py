@@ -329,7 +329,7 @@ class WriterActor:
         batch = Batch(
             [call.command for call in calls],
             self._clock.now_ms(),
-            self.parked.offer(),
+            self.parked.by_queue(),
             moves_staged=not (self.steps.put_off or storage.sends_refused or storage.files_problem),
             shared=self.steps.shared(trio.current_time()),
             refused={PutBack} if storage.put_back_refused else frozenset(),

@@ -35,9 +35,7 @@ class BrokerBase:
         self._readers = readers
         self._clock = clock
         self._check_texts = writer.check_texts or _check_nothing
-        self._timings = (
-            trio.Lock()
-        )  # one schedule's timing at a time: each step takes milliseconds of the loop
+        self._timings = trio.Lock()  # one timing at a time: each step takes milliseconds of the loop
         self._backends = backends or Backends(writer, readers)
         self.known = Known(writer, self._backends)
         self.known_workers = KnownWorkers(clock)

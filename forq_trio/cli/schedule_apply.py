@@ -13,7 +13,6 @@ from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.schedule_file import BadFile, read_schedules
 from forq_trio.cli.schedule_words import caret_lines, timing_words
-from forq_trio.client.types import NewSchedule, Schedule
 from forq_trio.model.errors import (
     CallerError,
     Forbidden,
@@ -23,6 +22,7 @@ from forq_trio.model.errors import (
     ScheduleNotFound,
 )
 from forq_trio.model.limits import SCHEDULES_PAGE_MAX
+from forq_trio.model.schedules import NewSchedule, Schedule
 from forq_trio.model.values import json_name, seen
 from forq_trio.telemetry.words import counted
 

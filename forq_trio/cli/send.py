@@ -23,7 +23,7 @@ from forq_trio.cli.lines import InputLine, LineCutter
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
-from forq_trio.cli.send_keyed import key_options, offer_one, take_keyed
+from forq_trio.cli.send_offers import key_options, offer_one, take_keyed
 from forq_trio.client.batches import batches
 from forq_trio.client.types import MessageOptions, NewMessage
 from forq_trio.model.errors import ForqError

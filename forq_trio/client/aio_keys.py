@@ -6,10 +6,11 @@
 from collections.abc import Sequence
 from typing import Unpack
 
-from forq_trio.client import protocol, sends
+from forq_trio.client import offers, protocol
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import KeyedMessage, KeyPage, Mode, Offered, Offering, OfferOptions
+from forq_trio.client.types import KeyedMessage, KeyPage
 from forq_trio.model.errors import ForqError, KeyNotFound
+from forq_trio.model.keys import Mode, Offered, Offering, OfferOptions
 from forq_trio.wire.endpoints import keys as key_api
 from forq_trio.wire.keys import DropKeyQuery, DropKeysQuery, KeysQuery, KindQuery, RescheduleRequest
 from forq_trio.wire.limits import BROWSE_PAGE_MAX
@@ -38,7 +39,7 @@ class AsyncKeys(AsyncConnection):
         of `Offering`. Raises KeyExists where the mode is create and the key is pending; TypeError for content that is
         not a str.
         """
-        offer = sends.offer_of(content, mode, max_wait_ms, options)
+        offer = offers.offer_of(content, mode, max_wait_ms, options)
         return await self._call(
             key_api.OFFER_MESSAGE, offer, query=KindQuery(kind=kind), queue=queue, key=key
         )
@@ -49,8 +50,8 @@ class AsyncKeys(AsyncConnection):
         Results in the order of the offers; for a refused one the error that `offer` would raise. Where they replace
         more than 1 MiB it is several commits.
         """
-        answer = await self._call(key_api.OFFER_MESSAGES, sends.offers_of(messages), queue=queue)
-        return sends.read_offer_results(answer.results, len(messages))
+        answer = await self._call(key_api.OFFER_MESSAGES, offers.offers_of(messages), queue=queue)
+        return offers.read_offer_results(answer.results, len(messages))
 
     async def keyed_messages(
         self,

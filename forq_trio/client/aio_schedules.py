@@ -4,11 +4,11 @@
 """
 
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import (
+from forq_trio.client.types import Produced
+from forq_trio.model.schedules import (
     ChangedSchedule,
     NewSchedule,
     NextRun,
-    Produced,
     ScheduleDetails,
     SchedulePage,
     Timing,

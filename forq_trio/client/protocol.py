@@ -29,8 +29,8 @@ from forq_trio.model.errors import (
     error_of,
 )
 from forq_trio.model.events import read_events as read_event_lines
-from forq_trio.model.key_checks import check_key, check_kind
 from forq_trio.model.new_message import NewMessage
+from forq_trio.model.offers import check_key, check_kind
 from forq_trio.model.schedule_errors import CronPlace
 from forq_trio.model.secrets import check_secret
 from forq_trio.wire.consumers import LeasePage

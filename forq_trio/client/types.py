@@ -8,12 +8,6 @@ from forq_trio.model.events import EventKind as EventKind
 from forq_trio.model.events import MessageEvent as MessageEvent
 from forq_trio.model.history import FinishedMessage as FinishedMessage
 from forq_trio.model.history import FinishedPage as FinishedPage
-from forq_trio.model.keys import KeyInfo as KeyInfo
-from forq_trio.model.keys import Mode as Mode
-from forq_trio.model.keys import Offered as Offered
-from forq_trio.model.keys import Offering as Offering
-from forq_trio.model.keys import OfferOptions as OfferOptions
-from forq_trio.model.keys import OnceMore as OnceMore
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
 from forq_trio.model.messages import KeyedMessage as KeyedMessage
@@ -33,14 +27,6 @@ from forq_trio.model.queue_settings import RatePer as RatePer
 from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
 from forq_trio.model.redrives import ChangedRedrive as ChangedRedrive
 from forq_trio.model.redrives import RedriveInfo as RedriveInfo
-from forq_trio.model.schedules import ChangedSchedule as ChangedSchedule
-from forq_trio.model.schedules import NewSchedule as NewSchedule
-from forq_trio.model.schedules import NextRun as NextRun
-from forq_trio.model.schedules import SavedRun as SavedRun
-from forq_trio.model.schedules import Schedule as Schedule
-from forq_trio.model.schedules import ScheduleDetails as ScheduleDetails
-from forq_trio.model.schedules import SchedulePage as SchedulePage
-from forq_trio.model.schedules import Timing as Timing
 from forq_trio.model.searches import AppliedFilter as AppliedFilter
 from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
 from forq_trio.model.workers import HeldMessage as HeldMessage

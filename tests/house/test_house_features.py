@@ -29,8 +29,8 @@ FEATURES = {
         r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 9
     ),
     "shares": Feature(r"\bholder\b|\bHolder\b", r"budget|holders|transport/", 23),
-    "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 21),
-    "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 61),
+    "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 13),
+    "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 58),
     "history": Feature(r"\bhistory\b", r"history|migrations/", 70),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 15),
     "pipelines": Feature(

@@ -7,15 +7,18 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.refusals import Refused
-from forq_trio.http.forq_api.sends import check_body, read_offer, read_offerings, results_of, valid
+from forq_trio.http.forq_api.sends import MessageReader, MessagesReader, check_body, results_of, valid
 from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.checks import check_producible
+from forq_trio.model.keys import Offer, Offering
 from forq_trio.wire import keys as wire
 from forq_trio.wire.endpoints import keys as api
 
+read_offer = MessageReader(Offer)
+_read_offerings = MessagesReader(wire.Offerings, Offering)
 _read_kind = QueryReader(wire.KindQuery)
 _read_drop = QueryReader(wire.DropKeyQuery)
 
@@ -39,7 +42,7 @@ class KeyEndpoints:
     async def offer_many(self, request: Request, queue: str) -> Response:
         """One commit; each offer that is refused is so alone."""
         check_producible(queue)
-        entries = await read_offerings(request)
+        entries = await _read_offerings(request)
         outcomes = await self._broker.offer_many(queue, valid(entries))
         return json_response(wire.OfferResults(results_of(entries, outcomes, _offered, wire.OfferResult)))
 

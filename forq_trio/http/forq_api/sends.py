@@ -1,4 +1,4 @@
-"""Reads the bodies of sends and offers: the JSON is decoded straight into the message that the broker stores.
+"""Reads the bodies that have messages: the JSON is decoded straight into the message that the broker stores.
 
 Forq ignores unknown members, and so does a send of one message that has only Forq's own members. A message with any of
 our members comes from a client of this server: an unknown member is a mistake and refused by name. Batches are ours
@@ -9,7 +9,7 @@ and attributes that are too long, are refused before they are decoded.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 import trio
@@ -24,12 +24,10 @@ from forq_trio.http.message import Request
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ForqError
-from forq_trio.model.keys import Offer, Offering
 from forq_trio.model.messages import NewMessage
-from forq_trio.wire.keys import Offerings
 from forq_trio.wire.messages import NewMessages
 
-MessageT = TypeVar("MessageT", bound=NewMessage | Offer)
+MessageT = TypeVar("MessageT", bound="_Message")
 OutcomeT = TypeVar("OutcomeT")
 ResultT = TypeVar("ResultT")
 BatchT = TypeVar("BatchT")
@@ -44,6 +42,16 @@ def at_most(count: int) -> Any:
     """A list of up to this many values that are not decoded yet. Reading a longer one ends where it gets too long."""
     members = [(f"value_{index}", Raw, Raw()) for index in range(count)]
     return msgspec.defstruct("AtMost", members, array_like=True, forbid_unknown_fields=True)
+
+
+class _Message(Protocol):
+    """What is to be stored, and where a copy of it may go."""
+
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def dead_letter_queue(self) -> str | None: ...
 
 
 class _RawMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -85,7 +93,7 @@ def read_message(body: bytes) -> NewMessage:
         raise
 
 
-class _MessageReader(BodyReader[MessageT]):
+class MessageReader(BodyReader[MessageT]):
     """Reads a message, which may have our members and no others."""
 
     __slots__ = ()
@@ -96,8 +104,7 @@ class _MessageReader(BodyReader[MessageT]):
         return super().__call__(raw)
 
 
-read_our_message = _MessageReader(NewMessage)
-read_offer = _MessageReader(Offer)
+read_our_message = MessageReader(NewMessage)
 
 
 def check_body(body: bytes) -> None:
@@ -108,12 +115,12 @@ def check_body(body: bytes) -> None:
         raise Refused(errors.ContentTooLarge, sentence, status=413)
 
 
-class _BatchReader(Generic[MessageT]):
+class MessagesReader(Generic[MessageT]):
     """Reads the messages of a batch. batch: the type of the body; message: that of its `messages`."""
 
-    def __init__(self, batch: type[NewMessages | Offerings], message: type[MessageT]) -> None:
+    def __init__(self, batch: type[Struct], message: type[MessageT]) -> None:
         self._read_batch: BodyReader[Any] = BodyReader(batch)
-        self._read_message = _MessageReader(message)
+        self._read_message = MessageReader(message)
 
     async def __call__(self, request: Request) -> list[MessageT | Refused]:
         """The messages; for an invalid one why.
@@ -153,8 +160,7 @@ class _BatchReader(Generic[MessageT]):
             return refusal
 
 
-read_messages = _BatchReader(NewMessages, NewMessage)
-read_offerings = _BatchReader(Offerings, Offering)
+read_messages = MessagesReader(NewMessages, NewMessage)
 
 
 def valid(entries: Sequence[MessageT | Refused]) -> list[MessageT]:
@@ -197,7 +203,7 @@ class ReadSlices:
             await trio.lowlevel.checkpoint()
 
 
-def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage | Offer]) -> bool:
+def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[_Message]) -> bool:
     """True if the contents are longer than `bound`. JSON is never shorter than UTF-8: most bodies need no count."""
     return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
 

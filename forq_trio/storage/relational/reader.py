@@ -37,8 +37,9 @@ from forq_trio.storage.relational.needs import Needs
 from forq_trio.storage.relational.operations.apps import read_app
 from forq_trio.storage.relational.operations.schedules import read_runs, read_schedule
 from forq_trio.storage.relational.operations.shuffle import draw
-from forq_trio.storage.relational.row import Waiting, read_keyed, read_waiting, shown, shown_as
+from forq_trio.storage.relational.row import read_keyed, shown, shown_as
 from forq_trio.storage.relational.search import Span, count_matching, end_of_page, find, look_back
+from forq_trio.storage.relational.waiting_offers import Waiting, read_waiting
 from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
 
 _FIRST_CHARACTER = "\x01"  # no kind has U+0000

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.history import FinishedMessage
-from forq_trio.model.keys import KeyInfo, Mode, Offering
+from forq_trio.model.keys import KeyInfo, Mode
 from forq_trio.model.messages import STATUS_NAMES, Failure, MessageInfo, Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.relational.statements import check_order, columns
@@ -70,22 +70,6 @@ MAX_ATTEMPTS: Final = 14
 
 Place = tuple[int, int, int]
 """The negative of the priority, position and sequence: the smaller one comes first in the claim order."""
-
-
-class Waiting(Struct, frozen=True, gc=False):
-    """An offer that waits behind the message in process. size: the bytes of its content and attributes."""
-
-    offering: Offering
-    due: int
-    revision: int
-    size: int
-    offers: int
-    first_offer_at: int
-    last_offer_at: int
-    max_wait_until: int | None
-
-
-_WAITING = msgspec.json.Decoder(Waiting)
 
 
 class Row(Struct, gc=False):
@@ -195,14 +179,6 @@ def write_attributes(attributes: dict[str, str] | None) -> str | None:
 
 def read_attributes(column: str | None) -> dict[str, str] | None:
     return None if column is None else _ATTRIBUTES.decode(column)
-
-
-def write_waiting(waiting: Waiting) -> bytes:
-    return _encode(waiting)
-
-
-def read_waiting(column: bytes) -> Waiting:
-    return _WAITING.decode(column)
 
 
 def write_settings(settings: QueueSettings) -> str:

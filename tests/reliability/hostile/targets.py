@@ -18,7 +18,7 @@ import msgspec
 import trio
 import trio.testing
 
-from forq_trio.http.forq_api import sends
+from forq_trio.http.forq_api import keys, sends
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.refusals import TRANSPORT_CODES, Refused, answer
@@ -168,7 +168,7 @@ SASQUATCH = [each for each in ROUTES if each.operation.tag == "Sasquatch"]
 READERS: dict[str, Target] = {
     **{f"Forq {name}": _body_reader(body) for name, body in BODIES.items()},
     "Forq send": lambda raw: sends.read_message(raw) and None,
-    "Forq offer": lambda raw: sends.read_offer(raw) and None,
+    "Forq offer": lambda raw: keys.read_offer(raw) and None,
     "Forq batch": lambda raw: [sends.read_our_message(each) for each in sends.split_messages(raw)] and None,
     "Sasquatch send": _sasquatch_reader(sasquatch_bodies.SendRequest),
     "Sasquatch batch": _sasquatch_reader(sasquatch_bodies.SendBatchRequest),

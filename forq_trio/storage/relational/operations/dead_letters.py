@@ -9,8 +9,9 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.relational.operations.logs import keep
-from forq_trio.storage.relational.row import Row, Waiting, read_waiting
+from forq_trio.storage.relational.row import Row
 from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.relational.waiting_offers import Waiting, read_waiting
 from forq_trio.storage.rules import dead_letter_target, moved_position
 
 WaitingBehind = Mapping[int, tuple[str, Waiting]]

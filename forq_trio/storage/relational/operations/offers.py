@@ -28,7 +28,7 @@ from forq_trio.model.keys import Offered, Offering, Outcome
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Order, Overflow, QueueRules
 from forq_trio.storage.allowance import Allowance, within
-from forq_trio.storage.engine import DEFERRED, Deferred
+from forq_trio.storage.engine import DEFERRED, OFFERED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import drop, resized
 from forq_trio.storage.relational.operations.groups import position_and_group
 from forq_trio.storage.relational.operations.isolation import settle_each
@@ -36,16 +36,9 @@ from forq_trio.storage.relational.operations.send import Key, is_bounded, look_u
 from forq_trio.storage.relational.operations.settle import remove_acked
 from forq_trio.storage.relational.operations.table import carry_out_each, operation, operation_on_each
 from forq_trio.storage.relational.operations.waiting import store_waiting
-from forq_trio.storage.relational.row import (
-    Row,
-    Waiting,
-    read_attributes,
-    read_waiting,
-    rows_of,
-    write_attributes,
-    write_waiting,
-)
+from forq_trio.storage.relational.row import Row, read_attributes, rows_of, write_attributes
 from forq_trio.storage.relational.transaction import Transaction
+from forq_trio.storage.relational.waiting_offers import Waiting, read_waiting, write_waiting
 from forq_trio.storage.rules import Space, above, debounced, due_time, message_bytes
 from forq_trio.storage.transitions import DELAYED, FAILED, PROCESSING, READY, UPDATED
 
@@ -112,7 +105,7 @@ def offer(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...
                 offers.write()
                 return Deferred(tuple(outcomes))
             if isinstance(outcome, Offered):
-                tx.figures.count_offer(queue, outcome.outcome)
+                tx.figures.count(OFFERED, queue, outcome.outcome, 1)
             outcomes.append(outcome)
         offers.write()
     return tuple(outcomes)

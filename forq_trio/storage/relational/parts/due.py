@@ -1,16 +1,23 @@
-"""When the next thing is due: a delay or lease ends, a message expires, a token comes, a schedule runs."""
+"""When the next thing is due: a delay or lease ends, a message expires, a token comes, or a part has something due."""
 
+from collections.abc import Sequence
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from forq_trio.storage.relational.parts.part import Part
-from forq_trio.storage.relational.parts.schedules import ScheduleTable
 from forq_trio.storage.relational.statements import Query
 
 FROM_START, NEVER = -(2**63), 2**63 - 1
 
 Shipped = tuple[int | None, int, bool]
 """`next_ms`, `from_ms`, and `settled`."""
+
+
+class HasDue(Protocol):
+    """A part that has something due. due_at: when, None for never."""
+
+    @property
+    def due_at(self) -> int | None: ...
 
 
 class Due(Part):
@@ -21,8 +28,9 @@ class Due(Part):
 
     shipped = Shipped
 
-    def __init__(self, schedules: ScheduleTable) -> None:
-        self._schedules = schedules
+    def __init__(self, others: Sequence[HasDue]) -> None:
+        """others: parts with due times of their own, which are loaded before this one."""
+        self._others = others
         self.committed_next_ms: int | None = None  # epoch ms; None for never
         self.next_ms: int | None = None  # the same, once the batch has run
         self.first_ms: int | None = None  # the earliest due time of the messages that the batch changed
@@ -49,8 +57,7 @@ class Due(Part):
         times = [at for (at,) in query("next_due", FROM_START, 1)]
         self.found(times[0] if times else None)
         times += [at for (at,) in query("next_wake")]
-        if self._schedules.totals.due_at is not None:
-            times.append(self._schedules.totals.due_at)
+        times += [at for at in [each.due_at for each in self._others] if at is not None]
         self.next_ms = min(times, default=None)
         self.adopt()
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from forq_trio.storage.engine import OFFERED, Event
+from forq_trio.storage.engine import Event
 from forq_trio.storage.relational.parts.part import Part
 
 
@@ -17,9 +17,6 @@ class Figures(Part):
     def count(self, kind: str, queue: str, reason: str, number: int) -> None:
         key = (kind, queue, reason)
         self._counted[key] = self._counted.get(key, 0) + number
-
-    def count_offer(self, queue: str, outcome: str) -> None:
-        self.count(OFFERED, queue, outcome, 1)
 
     def measured(self, kind: str, queue: str) -> list[int]:
         """The list of durations (ms) of a kind and queue, to append to."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from forq_trio.storage.relational.parts.part import Part
-from forq_trio.storage.relational.row import Waiting
+from forq_trio.storage.relational.waiting_offers import Waiting
 
 
 class Leftovers(Part):

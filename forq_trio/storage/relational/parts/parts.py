@@ -68,7 +68,7 @@ class Parts:
     def new(cls, defaults: EngineSettings, *, heads: bool) -> Self:
         """Parts that know nothing yet. heads: whether the database keeps in its indexes what is gone."""
         counts, settings, schedules = Counts(), Settings(defaults), ScheduleTable()
-        due = Due(schedules)
+        due = Due([schedules])
         grouped = Grouped(counts)
         return cls(
             sequence=SequenceNumbers(),

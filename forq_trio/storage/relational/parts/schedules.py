@@ -28,6 +28,11 @@ class ScheduleTable(Part):
         self.last_maker = ""  # of whose schedules one ran last in turn, "" for the secret
         self.runs: list[SavedRun] = []  # what became of the runs of this batch
 
+    @property
+    def due_at(self) -> int | None:
+        """When the next run is due."""
+        return self.totals.due_at
+
     def load(self, query: Query, path: str) -> None:
         made = {made_by: count for made_by, count in query("load_schedules")}
         count = sum(made.values())

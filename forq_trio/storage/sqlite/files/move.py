@@ -13,7 +13,7 @@ from forq_trio.storage.consumers import read_line
 from forq_trio.storage.move import MARK, MoveFailed, Position, Row, Table
 from forq_trio.storage.publishing import read_part
 from forq_trio.storage.relational import statements as sql
-from forq_trio.storage.relational.row import read_waiting
+from forq_trio.storage.relational.waiting_offers import read_waiting
 from forq_trio.storage.sqlite.files.migrations import immediate
 from forq_trio.storage.sqlite.files.open import check_exists, open_database
 from forq_trio.storage.sqlite.files.recognise import refusing

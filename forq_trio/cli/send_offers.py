@@ -8,8 +8,9 @@ import click
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.options import all_options, duration_option
 from forq_trio.cli.output import echo, print_json
-from forq_trio.client.types import MessageOptions, Mode, Offered
+from forq_trio.client.types import MessageOptions
 from forq_trio.model.errors import ForqError
+from forq_trio.model.keys import Mode, Offered
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
