@@ -145,11 +145,8 @@ async def open_system(
     counters = Counters()
     housekeeping = Housekeeping()
     writer = WriterActor(store_of(engine, policy), clock, counters, housekeeping)
-    readers = ReaderPool(
-        engine.open_reader,
-        size=reader_pool_size or 2 * (os.cpu_count() or 1) + 1,
-        on_rejected=counters.record_rejection,
-    )
+    size = reader_pool_size or 2 * (os.cpu_count() or 1) + 1
+    readers = ReaderPool(engine.open_reader, size=size, on_rejected=counters.record_rejection)
     guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))

@@ -18,8 +18,6 @@ WAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 ASYNC_WITHOUT_WAITING = {
     "http.transport.wire.close": "Wire.close; over TLS it waits for the peer",
     "pgq.tables.offer": "Source.offer",
-    "pgq.tables.outbox_position": "Source.outbox_position",
-    "pgq.tables.relay_outbox": "Source.relay_outbox",
 }
 
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b|pragma: no cover")

@@ -26,15 +26,15 @@ FEATURES = {
         6,
     ),
     "leased pages": Feature(
-        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 9
+        r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 8
     ),
-    "shares": Feature(r"\bholder\b|\bHolder\b", r"budget|holders|transport/", 23),
-    "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 13),
+    "shares": Feature(r"\bholder\b|\bHolder(Kind)?\b|\bHOLDER\b", r"budget|holders|transport/", 8),
+    "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 12),
     "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 58),
     "history": Feature(r"\bhistory\b", r"history|migrations/", 70),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 15),
     "pipelines": Feature(
-        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 23
+        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 22
     ),
 }
 
