@@ -40,7 +40,7 @@ NEVER = {
     "forq_trio.storage",
     "forq_trio.http",
 }
-HOUSE_MODULES_MAX = 95
+HOUSE_MODULES_MAX = 96
 """Before there was a client of pipelines alone there were 127."""
 
 PROGRAM = """

@@ -20,6 +20,7 @@ TEXTS = ("value", "title", "alt", "placeholder", "aria-label")
 """Attributes that a browser shows and never follows, whatever an enemy's text in them begins with."""
 EXACT = ("value",)
 """Of these, those that are sent back and so have to be exact, as does what is in a textarea."""
+EDGES = re.compile(r" ?(</?(?:dd|dl|dt|div|h[1-4]|li|p|section|td|tr|ul)\b[^>]*>) ?")
 MESSAGE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 OTHER_QUEUE = re.compile(rf"^(/(?:live/)?(?:queue|dead)/)(?!{ENEMYS}(?:/|$))[^/]+")
@@ -77,8 +78,8 @@ class Markup(HTMLParser):
 
 
 def flat(page: str) -> str:
-    """A page in one line: HTML sees every run of spaces and line breaks as one space."""
-    return " ".join(page.split())
+    """A page in one line. HTML sees every run of spaces as one, and none at the edges of these elements."""
+    return EDGES.sub(r"\1", " ".join(page.split())).replace("> <", "><")
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -297,7 +297,7 @@ def test_a_rate_is_charted_and_said_with_what_waits_for_it(admin, client) -> Non
     client.configure("slow", rate={"count": 2, "periodMs": 86_400_000})
     client.produce_many("slow", [NewMessage(str(number)) for number in range(5)])
     page = admin.http.get("/queue/slow?state=ready").text
-    assert "<dt>Held by it</dt><dd>3</dd>" in page
+    assert "<dt>Held by it</dt><dd>3</dd>" in flat(page)
     assert "3 of 5 messages wait for the rate of the queue" in page
     assert "Held by the rate" in page
     assert "Leases ended a minute" not in page
@@ -324,9 +324,9 @@ def test_a_lease_is_shown_and_released(admin, client) -> None:
     make_consumer(client)
     page = admin.get("/queue/piped")
     assert "Pipeline consumers" in page
-    assert re.search(r"<dt>Leased</dt><dd>2, lease 1</dd>", page)
+    assert "<dt>Leased</dt><dd>2, lease 1</dd>" in flat(page)
     dialog = admin.get(RELEASE)
-    assert "2 messages of piped go back to the queue" in dialog
+    assert "2 messages of piped go back to the queue" in flat(dialog)
     assert "another lease" in toast_of(admin.post(RELEASE, number="7"))["toast"]
     assert client.consumer("piped", "archive").open_messages == 2
     assert toast_of(admin.post(RELEASE, number="1"))["toast"] == "Gave back 2 messages of archive"

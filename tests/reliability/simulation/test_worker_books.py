@@ -2,7 +2,7 @@
 
 import anyio
 
-from forq_trio.worker.jobs import Job
+from forq_trio.worker.jobs import HeldLease, Job
 from forq_trio.worker.leases import JobLeases
 from forq_trio.worker.loop import QueueLoop
 from forq_trio.worker.outcomes import ACK
@@ -27,7 +27,7 @@ def violated() -> str:
 
 def test_leases_whose_ends_nobody_notices(monkeypatch) -> None:
     monkeypatch.setattr(JobLeases, "end_of_new", lambda self: anyio.current_time() + 1e6)
-    monkeypatch.setattr(Job, "end_at", lambda self, ends_at: None)
+    monkeypatch.setattr(HeldLease, "end_at", lambda self, ends_at: None)
     monkeypatch.setattr(Job, "lose", lambda self: None)
     assert "without its lease" in violated()
 

@@ -217,8 +217,8 @@ def test_a_target_that_is_not_empty_is_refused_and_stays_as_it_is(path, filled, 
         do(engine, send("mine", queue="mine"))
     with closing(opened(f"sqlite:///{back}")) as engine:
         do(engine, send("mine", queue="mine"))
-    assert "is not empty: it has queue_counts" in refusal()
-    assert "is not empty: it has queue_counts" in refusal(database, f"sqlite:{back}")
+    assert "is not empty: it has messages" in refusal()
+    assert "is not empty: it has messages" in refusal(database, f"sqlite:{back}")
     for url in (database, f"sqlite:///{back}"):
         with closing(opened(url)) as engine:
             assert [each.content for each in do(engine, claim(queue="mine"))] == ["mine"]

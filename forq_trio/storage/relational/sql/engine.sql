@@ -211,7 +211,7 @@ UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
 SELECT seq, bytes, -priority, position, seq FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: held_groups
--- The groups of a queue that have held messages, found by skipping along the index from group to group.
+-- The groups of a queue that have held messages, by skipping along the index; with EXISTS PostgreSQL joins all with all.
 WITH RECURSIVE groups (group_id) AS (
     SELECT (SELECT group_id FROM messages WHERE queue = ?1 AND group_id > '' ORDER BY group_id LIMIT 1)
     UNION ALL
@@ -219,8 +219,8 @@ WITH RECURSIVE groups (group_id) AS (
             ORDER BY group_id LIMIT 1)
     FROM groups WHERE groups.group_id IS NOT NULL
 )
-SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
-    SELECT 1 FROM messages WHERE queue = ?1 AND messages.group_id = groups.group_id AND status = 4);
+SELECT group_id FROM groups WHERE group_id IS NOT NULL AND (
+    SELECT 1 FROM messages WHERE queue = ?1 AND messages.group_id = groups.group_id AND status = 4 LIMIT 1) IS NOT NULL;
 
 -- name: select_held
 -- Held messages of a queue, by sequence.
