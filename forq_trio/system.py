@@ -67,10 +67,7 @@ from forq_trio.writer_actor import WriterActor
 
 @dataclass(frozen=True)
 class System:
-    """A running actor system.
-
-    started_at: epoch ms. housekeeping: the jobs that the writer tells of its progress.
-    """
+    """A running actor system."""
 
     engine: Engine
     writer: WriterActor
@@ -79,8 +76,8 @@ class System:
     jobs: JobBoard
     backups: BackupJob
     clock: Clock
-    started_at: int
-    housekeeping: Housekeeping
+    started_at: int  # epoch ms
+    housekeeping: Housekeeping  # the jobs that the writer tells of its progress
     compaction: Compaction
     database: DatabaseWatch
 

@@ -39,14 +39,9 @@ NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one read or write, checked.
+    """The options of one read or write, checked."""
 
-    use: as above; of a read with its mode. authorities: the certificates of those to trust, in PEM; None: as the
-    environment of each process says. idle_seconds: None: as the consumer has it, a day for a new one. driver_token:
-    the token in the driver's environment, for executors that have none in theirs.
-    """
-
-    use: str
+    use: str  # as above; of a read with its mode
     url: str = DEFAULT_URL
     token: str | None = field(default=None, repr=False)
     queue: str | None = None
@@ -59,11 +54,13 @@ class Options:
     fail_on_data_loss: bool = True
     include_attributes: bool = False
     include_origin: bool = False
-    idle_seconds: int | None = None
+    idle_seconds: int | None = None  # None: as the consumer has it, a day for a new one
     retry_seconds: int = 60
     txn_app_id: str | None = None
     txn_version: int | None = None
+    # the certificates of those to trust, in PEM; None: as the environment of each process says
     authorities: str | None = field(default=None, repr=False)
+    # the token in the driver's environment, for executors that have none in theirs
     driver_token: str | None = field(default=None, repr=False)
 
     @property

@@ -33,15 +33,13 @@ _HOLD_BYTES = 320
 
 
 class _Entry(Struct):
-    """What is kept of a worker. key: the name of its key. leases_until: when the last of its leases ends (epoch ms).
-
-    samples: of the last minute, how many messages it had handled at a time, in the order of its queues.
-    """
+    """What is kept of a worker."""
 
     info: WorkerInfo
-    key: str
-    leases_until: int
+    key: str  # the name of its key
+    leases_until: int  # when the last of its leases ends (epoch ms)
     bytes: int
+    # of the last minute, how many messages it had handled at a time, in the order of its queues
     samples: "deque[tuple[int, array[int]]]"
 
 

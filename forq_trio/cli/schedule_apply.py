@@ -33,11 +33,11 @@ _VALUE_LENGTH_MAX = 30
 
 
 class Change(NamedTuple):
-    """What differs of a schedule. wanted: None to delete it; members: JSON names of those that change, old and new."""
+    """What differs of a schedule."""
 
     name: str
-    wanted: NewSchedule | None
-    members: dict[str, tuple[Any, Any]]
+    wanted: NewSchedule | None  # None to delete it
+    members: dict[str, tuple[Any, Any]]  # JSON names of those that change, old and new
 
     @property
     def kind(self) -> str:

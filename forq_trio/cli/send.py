@@ -110,19 +110,17 @@ def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOp
 
 @dataclass
 class _Sending:
-    """Sends lines, and knows what became of them.
-
-    next_line: the first line that was not dealt with. under_way: the first and last line of a batch whose answer did
-    not come yet. rejected: the numbers of lines that are not sent, with the reasons.
-    """
+    """Sends lines, and knows what became of them."""
 
     client: "ForqClient"
     interrupts: Interrupts
     queue: str
     options: MessageOptions
-    next_line: int
+    next_line: int  # the first line that was not dealt with
     sent: int = 0
+    # the first and last line of a batch whose answer did not come yet
     under_way: tuple[int, int] | None = None
+    # the numbers of lines that are not sent, with the reasons
     rejected: list[tuple[int, ForqError]] = field(default_factory=list)
     complete: bool = False
 

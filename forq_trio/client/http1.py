@@ -36,17 +36,13 @@ _SWITCHING_PROTOCOLS = 101
 
 
 class ClientRequest(NamedTuple):
-    """What a client asks a transport for.
-
-    path: with the query, behind the URL of the server. content: the body. answer_seconds: how long the server may take
-    for each part of the exchange, as in `deadlines`.
-    """
+    """What a client asks a transport for."""
 
     method: str
-    path: str
+    path: str  # with the query, behind the URL of the server
     headers: Headers
-    content: bytes
-    answer_seconds: float
+    content: bytes  # the body
+    answer_seconds: float  # how long the server may take for each part of the exchange, as in `deadlines`
 
 
 class HttpAnswer(NamedTuple):

@@ -44,10 +44,10 @@ class HostPort(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How a value is written. metavar: its placeholder in help texts; allowed: completes "allowed: ..."."""
+    """How a value is written."""
 
-    metavar: str
-    allowed: str
+    metavar: str  # its placeholder in help texts
+    allowed: str  # completes "allowed: ..."
 
 
 def shown(text: str) -> str:

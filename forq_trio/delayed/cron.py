@@ -70,12 +70,12 @@ class CronConfigHash:
 class CronMessage(Generic[T]):
     """The message of a tick.
 
-    schedule_at: the tick's nominal time, which is in the key. schedule_at_actual: when the message is due, if at
-    another time; None for the nominal one. Raises ValueError for times without a time zone.
+    Raises ValueError for times without a time zone.
     """
 
     payload: T
-    schedule_at: datetime
+    schedule_at: datetime  # the tick's nominal time, which is in the key
+    # when the message is due, if at another time; None for the nominal one
     schedule_at_actual: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -97,17 +97,16 @@ class CronMessage(Generic[T]):
 class CronDailySchedule:
     """Ticks at the same local times of each day.
 
-    hours: at least one; sorted, and each once. zone: an IANA time zone. in_advance: messages are offered so long before
-    they are due, and always the next one. interval: how often the node looks. A local time that a change of the clocks
-    skips is the first instant after the change; one that it repeats is the first of the two.
-    Raises ValueError for no hours or too many, hours with a time zone, an unknown zone, an in_advance that is not 0 to
-    366 days, an interval of 0 or less.
+    A local time that a change of the clocks skips is the first instant after the change; one that it repeats is the
+    first of the two. Raises ValueError for no hours or too many, hours with a time zone, an unknown zone, an in_advance
+    that is not 0 to 366 days, an interval of 0 or less.
     """
 
-    hours: tuple[time, ...]
-    zone: str = "UTC"
+    hours: tuple[time, ...]  # at least one; sorted, and each once
+    zone: str = "UTC"  # an IANA time zone
+    # messages are offered so long before they are due, and always the next one
     in_advance: timedelta = timedelta(days=1)
-    interval: timedelta = timedelta(minutes=15)
+    interval: timedelta = timedelta(minutes=15)  # how often the node looks
     _zone: tzinfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -18,17 +18,13 @@ class DeliveryType(StrEnum):
 
 @dataclass(frozen=True)
 class AckEnvelope(Generic[T]):
-    """A message that was polled or read.
-
-    message_id: its key. timestamp: when it was polled, by the server's clock, or read, by the queue's. source: the name
-    of the queue.
-    """
+    """A message that was polled or read."""
 
     payload: T
-    message_id: str
+    message_id: str  # its key
     delivery_type: DeliveryType
-    timestamp: datetime
-    source: str
+    timestamp: datetime  # when it was polled, by the server's clock, or read, by the queue's
+    source: str  # the name of the queue
     _acknowledge: Callable[[], Awaitable[None]] = field(repr=False, compare=False)
     _retry: Callable[[timedelta, str | None], Awaitable[bool]] | None = field(
         default=None, repr=False, compare=False

@@ -23,26 +23,22 @@ Due = datetime | timedelta | None
 
 @dataclass(frozen=True)
 class Scheduled(Generic[T]):
-    """A message to offer in a batch.
-
-    due: see `Due`. can_update: whether a message that the key has already is updated, or stays. input: anything that
-    the caller wants to find in the result.
-    """
+    """A message to offer in a batch."""
 
     key: str
     payload: T
-    due: Due = None
-    can_update: bool = True
-    input: Any = None
+    due: Due = None  # see `Due`
+    can_update: bool = True  # whether a message that the key has already is updated, or stays
+    input: Any = None  # anything that the caller wants to find in the result
 
 
 @dataclass(frozen=True)
 class OfferedMessage(Generic[T]):
-    """What became of one offer of a batch. outcome: None for one that was refused; error: why, else None."""
+    """What became of one offer of a batch."""
 
     message: Scheduled[T]
-    outcome: Outcome | None
-    error: ForqError | None = None
+    outcome: Outcome | None  # None for one that was refused
+    error: ForqError | None = None  # why, else None
 
     @property
     def input(self) -> Any:

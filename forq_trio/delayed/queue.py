@@ -43,11 +43,11 @@ RELEASE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class UnreadMessage:
-    """A message that a poll could not read. message_id: its key, or its id where it has none. reason: why."""
+    """A message that a poll could not read."""
 
-    message_id: str
+    message_id: str  # its key, or its id where it has none
     content: str
-    reason: str
+    reason: str  # why
     source: str
 
 

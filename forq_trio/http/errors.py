@@ -12,10 +12,10 @@ from forq_trio.model import errors
 
 
 class HttpError(Exception):
-    """Base of these errors. kind: what it is to a client. headers: those of the answer in every dialect."""
+    """Base of these errors."""
 
-    kind: ClassVar[type[errors.ForqError]]
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    kind: ClassVar[type[errors.ForqError]]  # what it is to a client
+    headers: tuple[tuple[bytes, bytes], ...] = ()  # those of the answer in every dialect
 
 
 class Unauthorized(HttpError):

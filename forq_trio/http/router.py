@@ -42,23 +42,17 @@ class Gate(Protocol):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One method of one path, e.g. `GET /queues/{queue}`.
-
-    endpoint: awaited with the Request and the decoded values of the segments in braces. on_error: also answers
-    MethodNotAllowed for its path. gate: None lets everybody in. head: HEAD is answered like GET (the transport drops
-    the body); False where GET has effects. options: OPTIONS is answered with the path's methods; False refuses it.
-    parameters: the query may have these and no others; None lets any pass.
-    """
+    """One method of one path, e.g. `GET /queues/{queue}`."""
 
     method: str
     path: str
-    endpoint: Respond
+    endpoint: Respond  # awaited with the Request and the decoded values of the segments in braces
     operation: Operation[Any]
-    on_error: ErrorMapping
-    gate: Gate | None = None
-    head: bool = True
-    options: bool = True
-    parameters: frozenset[str] | None = None
+    on_error: ErrorMapping  # also answers MethodNotAllowed for its path
+    gate: Gate | None = None  # None lets everybody in
+    head: bool = True  # HEAD is answered like GET (the transport drops the body); False where GET has effects
+    options: bool = True  # OPTIONS is answered with the path's methods; False refuses it
+    parameters: frozenset[str] | None = None  # the query may have these and no others; None lets any pass
 
 
 class _Node:

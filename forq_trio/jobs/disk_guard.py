@@ -50,21 +50,17 @@ from forq_trio.writer_actor import WriterActor
 
 
 class SpaceFacts(Struct, frozen=True, kw_only=True):
-    """What the guard knows, for the admin UI.
+    """What the guard knows, for the admin UI."""
 
-    reserve_bytes: of the reserve file; 0 while there is none. free_bytes: of the disk, beside that file, at the last
-    look. wanted_disk_bytes, wanted_file_bytes: how much has to be free for sends to be accepted again, of the disk
-    beside the reserve file, or in the database file. refused_since: epoch ms; None while sends are accepted.
-    refused: how many calls were refused since. reserves: whether FORQ_DISK_RESERVE_MB is more than 0.
-    """
-
-    reserve_bytes: int
-    free_bytes: int
+    reserve_bytes: int  # of the reserve file; 0 while there is none
+    free_bytes: int  # of the disk, beside that file, at the last look
+    # this and the next: how much has to be free for sends to be accepted again, of the disk beside the
+    # reserve file, or in the database file
     wanted_disk_bytes: int
     wanted_file_bytes: int
-    refused_since: int | None
-    refused: int
-    reserves: bool
+    refused_since: int | None  # epoch ms; None while sends are accepted
+    refused: int  # how many calls were refused since
+    reserves: bool  # whether FORQ_DISK_RESERVE_MB is more than 0
 
     @property
     def need(self) -> str:

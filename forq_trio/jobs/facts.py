@@ -31,13 +31,11 @@ SLOW_COMMITS_MINUTES = 5
 class CommitFacts(Struct, frozen=True, kw_only=True):
     """Commits of the last hour. calls: that shared one; seconds: that one waited for the disk.
 
-    The counts are by bucket: up to each bound, the last above all. per_second: over the last SLOW_COMMITS_MINUTES.
-    recent_p99_seconds: of the last SLOW_COMMITS_MINUTES; None where there were fewer than SLOW_COMMITS_MIN. slowest_at:
-    epoch ms.
+    The counts are by bucket: up to each bound, the last above all.
     """
 
     count: int
-    per_second: float
+    per_second: float  # over the last SLOW_COMMITS_MINUTES
     calls_bounds: tuple[float, ...]
     calls_counts: tuple[int, ...]
     calls_median: float | None
@@ -45,38 +43,32 @@ class CommitFacts(Struct, frozen=True, kw_only=True):
     seconds_counts: tuple[int, ...]
     seconds_median: float | None
     seconds_p99: float | None
+    # of the last SLOW_COMMITS_MINUTES; None where there were fewer than SLOW_COMMITS_MIN
     recent_p99_seconds: float | None
     slowest_seconds: float | None
-    slowest_at: int | None
+    slowest_at: int | None  # epoch ms
 
 
 class SystemFacts(Struct, frozen=True, kw_only=True):
-    """The server at the moment `now_ms`; times are epoch ms.
-
-    memory_bytes: what the process holds in memory; None where the system does not tell. connections: open to the API;
-    None where none is served. inbox_calls: calls that wait to be taken into a commit. files_problem: None, or which
-    file of the database is lost. log_held: a long read keeps the log from being emptied; not reported while a backup
-    runs, which is one. space: what the disk guard knows; None without one. processes: those that share the
-    database; none where it is not shared. database: what was last seen of its server; None
-    without one. set_aside: messages of forq.send, as of the last refresh of the gauges.
-    gate_counts: how long batches of the last hour waited for others', by bucket of DISK_SECONDS.
-    """
+    """The server at the moment `now_ms`; times are epoch ms."""
 
     version: str
     now_ms: int
     started_at: int
-    memory_bytes: int | None
-    connections: int | None
-    inbox_calls: int
+    memory_bytes: int | None  # what the process holds in memory; None where the system does not tell
+    connections: int | None  # open to the API; None where none is served
+    inbox_calls: int  # calls that wait to be taken into a commit
     engine: EngineFacts
     commits: CommitFacts
     sends_refused: bool
-    files_problem: str | None
+    files_problem: str | None  # None, or which file of the database is lost
+    # a long read keeps the log from being emptied; not reported while a backup runs, which is one
     log_held: bool
-    space: SpaceFacts | None = None
-    processes: Sequence[ProcessInfo] = ()
-    database: DatabaseState | None = None
-    set_aside: int = 0
+    space: SpaceFacts | None = None  # what the disk guard knows; None without one
+    processes: Sequence[ProcessInfo] = ()  # those that share the database; none where it is not shared
+    database: DatabaseState | None = None  # what was last seen of its server; None without one
+    set_aside: int = 0  # messages of forq.send, as of the last refresh of the gauges
+    # how long batches of the last hour waited for others', by bucket of DISK_SECONDS
     gate_counts: tuple[int, ...] = ()
 
 

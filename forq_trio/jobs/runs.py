@@ -14,25 +14,20 @@ NOTHING_TO_DO = "nothing to do"
 
 
 class JobReport(Struct, frozen=True, kw_only=True):
-    """A job, for the admin UI.
-
-    last_run_at: when its latest run began, epoch ms; None before the first. took_seconds: how long that took.
-    result: in words, or why it failed; a failure stays until a run succeeds. next_run_at: epoch ms;
-    None while it runs, and where that is no moment but `next_when`, in words. runnable: `JobBoard.run_now` takes it.
-    ran_on: the processes of that run; "" where that is not known.
-    """
+    """A job, for the admin UI."""
 
     name: str
     title: str
-    last_run_at: int | None = None
-    took_seconds: float | None = None
-    result: str = ""
+    last_run_at: int | None = None  # when its latest run began, epoch ms; None before the first
+    took_seconds: float | None = None  # how long that took
+    result: str = ""  # in words, or why it failed; a failure stays until a run succeeds
     failed: bool = False
     running: bool = False
+    # epoch ms; None while it runs, and where that is no moment but `next_when`, in words
     next_run_at: int | None = None
     next_when: str | None = None
-    runnable: bool = True
-    ran_on: str = ""
+    runnable: bool = True  # `JobBoard.run_now` takes it
+    ran_on: str = ""  # the processes of that run; "" where that is not known
 
 
 class RunOutcome:

@@ -37,10 +37,10 @@ class Scope(StrEnum):
 
 
 class Key(NamedTuple):
-    """The key of a caller. name: of an access token, "" for the server's secret; queues: the token's glob."""
+    """The key of a caller."""
 
-    name: str = ""
-    queues: str = ALL_QUEUES
+    name: str = ""  # of an access token, "" for the server's secret
+    queues: str = ALL_QUEUES  # the token's glob
 
     def covers(self, queue: str) -> bool:
         """True if the glob matches this queue, or (of a glob) whatever that matches."""
@@ -58,16 +58,13 @@ UNKNOWN = "?"
 
 
 class Token(Struct, frozen=True, gc=False, rename="camel"):
-    """What callers see of a token. queues: a glob (* ? [...]) over queue names.
-
-    expires_at, last_used_at: None for never.
-    """
+    """What callers see of a token."""
 
     name: str
     scopes: tuple[Scope, ...]
-    queues: str
+    queues: str  # a glob (* ? [...]) over queue names
     created_at: EpochMs
-    expires_at: EpochMs | None
+    expires_at: EpochMs | None  # this and the next: None for never
     last_used_at: EpochMs | None
 
 

@@ -22,55 +22,45 @@ class Settling(Enum):
 
 
 class NumberedLease(Struct, frozen=True, gc=False):
-    """A lease of many messages, stored as pages 0 to `pages` - 1 of lines. bytes: of all lines.
-
-    made_at: when its last page was made, epoch ms; 0 for a lease that an earlier version made. A server that was
-    restored from a backup gives out numbers again, and this tells the leases apart. follows: when the lease of the
-    number before was made, whatever became of it; 0 where that is not known.
-    """
+    """A lease of many messages, stored as pages 0 to `pages` - 1 of lines."""
 
     number: int
     messages: int = 0
-    bytes: int = 0
+    bytes: int = 0  # of all lines
     pages: int = 0
+    # when its last page was made, epoch ms; 0 for a lease that an earlier version made. A server that was
+    # restored from a backup gives out numbers again, and this tells the leases apart.
     made_at: int = 0
+    # when the lease of the number before was made, whatever became of it; 0 where that is not known
     follows: int = 0
 
 
 class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
-    """A consumer as it is stored; times in epoch ms.
-
-    generation: grows whenever it is opened. idle_ms: its open lease is given back when it is not used for so long.
-    leased: the number of the newest lease, 0 for none; leased_at: when it was made, 0 where that is not known.
-    acknowledged: all leases up to this number are settled. released_before: the leases below this number that were not
-    acknowledged were given back. open: the older lease whose messages are leased, None for none. complete: that lease
-    gets no more messages. ahead: the lease behind it, made before it is settled; it is the open one then. settling: how
-    the open lease is being settled, None while nobody does; settled_pages: how many of its pages are. kept:
-    acknowledged leases that can still be read. dropping: leases whose pages are yet to be deleted; `pages` says how
-    many are left. made_by: the key that opened it first (`Key.name`), UNKNOWN where that was not stored; created_at:
-    when, 0 where that was not stored.
-    """
+    """A consumer as it is stored; times in epoch ms."""
 
     queue: str
     name: str
-    generation: int = 1
+    generation: int = 1  # grows whenever it is opened
+    # its open lease is given back when it is not used for so long
     idle_ms: int = limits.CONSUMER_IDLE_SECONDS_DEFAULT * limits.SECOND_MS
-    leased: int = 0
-    leased_at: int = 0
-    acknowledged: int = 0
-    released_before: int = 0
-    open: NumberedLease | None = None
-    complete: bool = False
+    leased: int = 0  # the number of the newest lease, 0 for none
+    leased_at: int = 0  # when it was made, 0 where that is not known
+    acknowledged: int = 0  # all leases up to this number are settled
+    released_before: int = 0  # the leases below this number that were not acknowledged were given back
+    open: NumberedLease | None = None  # the older lease whose messages are leased, None for none
+    complete: bool = False  # that lease gets no more messages
+    # the lease behind it, made before it is settled; it is the open one then
     ahead: NumberedLease | None = None
     ahead_complete: bool = False
-    settling: Settling | None = None
-    settled_pages: int = 0
-    kept: tuple[NumberedLease, ...] = ()
+    settling: Settling | None = None  # how the open lease is being settled, None while nobody does
+    settled_pages: int = 0  # how many of its pages are
+    kept: tuple[NumberedLease, ...] = ()  # acknowledged leases that can still be read
+    # leases whose pages are yet to be deleted; `pages` says how many are left
     dropping: tuple[NumberedLease, ...] = ()
     opened_at: int
     used_at: int
-    made_by: str = UNKNOWN
-    created_at: int = 0
+    made_by: str = UNKNOWN  # the key that opened it first (`Key.name`), UNKNOWN where that was not stored
+    created_at: int = 0  # when, 0 where that was not stored
 
     @property
     def key(self) -> str:
@@ -133,18 +123,16 @@ class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ConsumerTotals(Struct, frozen=True, gc=False):
-    """Of all consumers.
+    """Of all consumers."""
 
-    pages_bytes: of the pages of their leases. forgotten_generation: the highest one of those that were forgotten; a new
-    consumer begins above it, so that no generation of a name comes back. forgotten_number: the highest lease number
-    of those whose own is no longer stored, above which the numbers of a name without one begin. leased_bytes: of
-    the pages of unsettled leases alone.
-    """
-
-    pages_bytes: int = 0
+    pages_bytes: int = 0  # of the pages of their leases
+    # the highest one of those that were forgotten; a new consumer begins above it, so that no generation of a
+    # name comes back
     forgotten_generation: int = 0
+    # the highest lease number of those whose own is no longer stored, above which the numbers of a name
+    # without one begin
     forgotten_number: int = 0
-    leased_bytes: int = 0
+    leased_bytes: int = 0  # of the pages of unsettled leases alone
 
 
 class ConsumerGauges(NamedTuple):

@@ -10,20 +10,14 @@ KeeperKind = Literal["session", "prepared", "slot"]
 
 
 class SnapshotKeeper(NamedTuple):
-    """What keeps a snapshot: dead rows that it may still see cannot be removed, here and in all that are as old.
+    """What keeps a snapshot: dead rows that it may still see cannot be removed, here and in all that are as old."""
 
-    kind: a connection, a prepared transaction or a replication slot; name: that of the application, the transaction or
-    the slot. pid: the server process of a connection. state: of a connection, such as "idle in transaction"; None where
-    the role may not see it. oldest: the transaction as of which it sees the database. idle_ms: for how long at least,
-    as the server can tell; 0 where it cannot.
-    """
-
-    kind: KeeperKind
-    name: str
-    pid: int | None
-    state: str | None
-    oldest: str
-    idle_ms: int
+    kind: KeeperKind  # a connection, a prepared transaction or a replication slot
+    name: str  # that of the application, the transaction or the slot
+    pid: int | None  # the server process of a connection
+    state: str | None  # of a connection, such as "idle in transaction"; None where the role may not see it
+    oldest: str  # the transaction as of which it sees the database
+    idle_ms: int  # for how long at least, as the server can tell; 0 where it cannot
 
     @property
     def words(self) -> str:
@@ -42,22 +36,16 @@ class HeldSnapshot(Struct, frozen=True):
 
 
 class DatabaseReading(Struct, frozen=True):
-    """One look.
+    """One look."""
 
-    connections: of all to the server, which takes connections_max; connections_ours: of these those of the queue's
-    processes. hidden: of how many the role may not see the state. dead_rows: of messages, as the server estimates
-    them; vacuumed_at: when they were last removed (epoch ms), None for never. bytes: of the whole database. keepers:
-    the oldest snapshot first.
-    """
-
-    connections: int
-    connections_ours: int
+    connections: int  # of all to the server, which takes connections_max
+    connections_ours: int  # of these those of the queue's processes
     connections_max: int
-    hidden: int
-    dead_rows: int
-    vacuumed_at: int | None
-    bytes: int
-    keepers: tuple[SnapshotKeeper, ...]
+    hidden: int  # of how many the role may not see the state
+    dead_rows: int  # of messages, as the server estimates them
+    vacuumed_at: int | None  # when they were last removed (epoch ms), None for never
+    bytes: int  # of the whole database
+    keepers: tuple[SnapshotKeeper, ...]  # the oldest snapshot first
 
 
 class DatabaseState(Struct, frozen=True):

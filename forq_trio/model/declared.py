@@ -33,21 +33,19 @@ class ValueKind(Enum):
 
 
 class Declared(Struct, frozen=True, kw_only=True):
-    """All that is known about a member.
+    """All that is known about a member."""
 
-    meaning: a sentence, and one about an empty value that is not the default; another member is named as
-    `{process_after}`, see `says`. low, high: the range of a number, of the
-    length of a text, or of how many pairs there are, both ends included. option: on the command line, where it is not
-    the name. name: of the member; json_name: in JSON.
-    """
-
+    # a sentence, and one about an empty value that is not the default; another member is named as
+    # `{process_after}`, see `says`
     meaning: str
     kind: ValueKind
+    # this and the next: the range of a number, of the length of a text, or of how many pairs there are, both
+    # ends included
     low: int = 0
     high: int = 0
-    option: str = ""
-    name: str = ""
-    json_name: str = ""
+    option: str = ""  # on the command line, where it is not the name
+    name: str = ""  # of the member
+    json_name: str = ""  # in JSON
 
     def says(self, name_of: Callable[[str], str] = values.json_name) -> str:
         """The meaning, with other members by their names in JSON, or as `name_of` names them."""

@@ -27,29 +27,25 @@ KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
 
 class MessageEvent(Struct, frozen=True, gc=False, rename="camel"):
-    """What happened to one message.
+    """What happened to one message."""
 
-    id: events have the ids 1, 2, 3 …, in the order of commits. at: when. queue: where the message was. attempt: the
-    delivery that it is about, 0 before the first. reason: of a nack what the consumer said; of dead_lettered failed,
-    expired or overflow; of deleted deleted_by_user, failed, overflow, dlq_full or consumer; ended_by_consumer where the
-    consumer ended its own lease. target: the queue that it went to (dead_lettered, requeued). durationMs: of delivered,
-    for how long it could have been claimed; of acked, nacked, released and lease_expired, for how long it was claimed;
-    below 0 where the server's clock was set back meanwhile. bytes: of content and attributes, with a key also those
-    of the offer that waits behind it.
-    """
-
-    id: int
-    at: EpochMs
+    id: int  # events have the ids 1, 2, 3 …, in the order of commits
+    at: EpochMs  # when
     kind: EventKind
-    queue: str
+    queue: str  # where the message was
     message_id: str
     sequence: int
-    attempt: Count
+    attempt: Count  # the delivery that it is about, 0 before the first
+    # of a nack what the consumer said; of dead_lettered failed, expired or overflow; of deleted
+    # deleted_by_user, failed, overflow, dlq_full or consumer; ended_by_consumer where the consumer ended its
+    # own lease
     reason: str | None
-    target: str | None
+    target: str | None  # the queue that it went to (dead_lettered, requeued)
     received_at: EpochMs
+    # of delivered, for how long it could have been claimed; of acked, nacked, released and lease_expired, for
+    # how long it was claimed; below 0 where the server's clock was set back meanwhile
     duration_ms: int | None
-    bytes: Count
+    bytes: Count  # of content and attributes, with a key also those of the offer that waits behind it
 
 
 read_events = msgspec.json.Decoder(MessageEvent).decode_lines

@@ -15,21 +15,15 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
-    """A message that is no longer in a queue, as it was at its end.
+    """A message that is no longer in a queue, as it was at its end."""
 
-    historyId: its place in the history; grows in the order in which messages ended. reason: why it was discarded
-    (failed, overflow, dlq_full, consumer); null for other outcomes. finishedAt: when it ended. failureReason,
-    sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter. bytes: of content and attributes. key, kind: those
-    that it had.
-    """
-
-    history_id: int
+    history_id: int  # its place in the history; grows in the order in which messages ended
     id: str
     queue: str
     sequence: int
     outcome: Outcome
-    reason: str | None
-    finished_at: int
+    reason: str | None  # why it was discarded (failed, overflow, dlq_full, consumer); null for other outcomes
+    finished_at: int  # when it ended
     content: str
     attempts: int
     priority: int
@@ -38,13 +32,13 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     last_error: str | None = None
     attributes: dict[str, str] = {}
     group: str | None = None
-    failure_reason: str | None = None
+    failure_reason: str | None = None  # these 4: of a dead letter
     source_queue: str | None = None
     source_attempts: int | None = None
     dead_lettered_at: int | None = None
     failures: tuple[Failure, ...] = ()
-    bytes: int = 0
-    key: str | None = None
+    bytes: int = 0  # of content and attributes
+    key: str | None = None  # this and the next: those that it had
     kind: str | None = None
 
 

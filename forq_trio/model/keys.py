@@ -114,33 +114,29 @@ class Offering(
 
 
 class Offered(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of an offer.
-
-    id, sequence: of the message that the key has now. processAfter: when it is due. onceMore: the offer waits behind
-    the message in process; id and sequence are those of the one in process, processAfter is that of the offer.
-    """
+    """The result of an offer."""
 
     outcome: Outcome
-    id: str
+    id: str  # this and the next: of the message that the key has now
     sequence: int
-    process_after: EpochMs
+    process_after: EpochMs  # when it is due
     revision: Revision
+    # the offer waits behind the message in process; id and sequence are those of the one in process,
+    # processAfter is that of the offer
     once_more: Annotated[bool, LEFT_OUT] = False
 
 
 class KeyInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """The key of a message. mode: of its latest offer. offers: how many there were since the message was created.
-
-    maxWaitUntil: of a debounced message, when it is due at the latest; null for no bound.
-    """
+    """The key of a message."""
 
     key: str
     kind: str
     revision: Revision
-    mode: Mode
-    offers: Count
+    mode: Mode  # of its latest offer
+    offers: Count  # how many there were since the message was created
     first_offer_at: EpochMs
     last_offer_at: EpochMs
+    # of a debounced message, when it is due at the latest; null for no bound
     max_wait_until: EpochMs | None = None
 
 

@@ -12,13 +12,13 @@ LogName = Literal["events", "history"]
 class Log(NamedTuple):
     """What is kept of a log: ids from `first` to `last`, none where first is last + 1.
 
-    Of the history those of queues whose history was purged are missing. enabled: what happens now is added.
-    bytes_before_first, bytes_to_last: of all that was removed, and of all that ever was, from some point on.
+    Of the history those of queues whose history was purged are missing.
     """
 
-    enabled: bool = False
+    enabled: bool = False  # what happens now is added
     first: int = 1
     last: int = 0
+    # this and the next: of all that was removed, and of all that ever was, from some point on
     bytes_before_first: int = 0
     bytes_to_last: int = 0
 
@@ -29,12 +29,9 @@ class Log(NamedTuple):
 
 
 class LogLines(NamedTuple):
-    """A page of a log, oldest first. lines: as NDJSON, with an end of line behind each.
+    """A page of a log, oldest first."""
 
-    next: the id behind which the next page goes on. first, last: see `Log`.
-    """
-
-    lines: bytes
-    next: int
-    first: int
+    lines: bytes  # as NDJSON, with an end of line behind each
+    next: int  # the id behind which the next page goes on
+    first: int  # this and the next: see `Log`
     last: int

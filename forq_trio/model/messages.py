@@ -130,11 +130,7 @@ class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A claimed message. `attempts` counts this delivery; the lease ends at `lease_until` (epoch ms).
-
-    first_received_at: when it was first handed to a consumer (epoch ms). key, kind: of a keyed message. max_attempts:
-    the message's own, None for the queue's.
-    """
+    """A claimed message. `attempts` counts this delivery; the lease ends at `lease_until` (epoch ms)."""
 
     id: str
     content: str
@@ -144,12 +140,12 @@ class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True
     received_at: int
     lease_until: int
     priority: int
-    first_received_at: int
+    first_received_at: int  # when it was first handed to a consumer (epoch ms)
     attributes: dict[str, str] = {}
     group: str | None = None
-    key: str | None = None
+    key: str | None = None  # this and the next: of a keyed message
     kind: str = ""
-    max_attempts: int | None = None
+    max_attempts: int | None = None  # the message's own, None for the queue's
 
     def json(self) -> Any:
         """The content as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError if it is none."""
@@ -187,9 +183,8 @@ STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
 class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A stored message, read without changing it.
 
-    failures: its latest failed attempts. failureReason, sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter,
-    why it is one, where it came from, after how many attempts and when. bytes: of content and attributes. keyed: the
-    key of a message that has one, or of a dead letter that had one.
+    failure_reason, source_queue, source_attempts, dead_lettered_at: of a dead letter, why it is one, where it came
+    from, after how many attempts and when.
     """
 
     id: str
@@ -216,9 +211,9 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     dead_letter_queue: str | None = None
     dead_lettered_at: EpochMs | None = None
     source_attempts: Count | None = None
-    failures: tuple[Failure, ...] = ()
-    bytes: Count = 0
-    keyed: KeyInfo | None = None
+    failures: tuple[Failure, ...] = ()  # its latest failed attempts
+    bytes: Count = 0  # of content and attributes
+    keyed: KeyInfo | None = None  # the key of a message that has one, or of a dead letter that had one
 
 
 class KeyedMessage(Struct, frozen=True, gc=False, rename="camel"):

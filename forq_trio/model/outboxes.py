@@ -31,13 +31,10 @@ class OutboxRefusal(Struct, frozen=True, gc=False):
 
 
 class OutboxPosition(Struct, frozen=True, gc=False, omit_defaults=True):
-    """How far an outbox was relayed.
+    """How far an outbox was relayed."""
 
-    position: the id of its last message that is stored, 0 for none. refused: the message behind it that was not
-    stored, None if none was refused. Those behind it were not looked at.
-    """
-
-    position: int
+    position: int  # the id of its last message that is stored, 0 for none
+    # the message behind it that was not stored, None if none was refused. Those behind it were not looked at.
     refused: OutboxRefusal | None = None
 
     def then(self, last: int, refused: OutboxRefusal | None) -> "OutboxPosition":

@@ -17,14 +17,11 @@ _NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._:-]{{1,{limits.PIPELINE_NAME_LE
 
 
 class StagedPart(Struct, frozen=True, gc=False):
-    """A part of a staged page that enters its queue whole, in one batch.
+    """A part of a staged page that enters its queue whole, in one batch."""
 
-    body: the messages as MessagePack; messages: how many; bytes: of their contents and attributes.
-    """
-
-    body: bytes
-    messages: int
-    bytes: int
+    body: bytes  # the messages as MessagePack
+    messages: int  # how many
+    bytes: int  # of their contents and attributes
 
 
 class Staged(Struct, frozen=True, gc=False):
@@ -43,29 +40,25 @@ class Stage(Struct, frozen=True, gc=False):
 
 
 class Published(Struct, frozen=True, gc=False):
-    """The outcome of a publication. published: False if the app had published this version, or a later one, before.
+    """The outcome of a publication."""
 
-    entry: once no stage up to this entry number is in progress any more, all messages are in their queues.
-    """
-
-    published: bool
+    published: bool  # False if the app had published this version, or a later one, before
     messages: int
+    # once no stage up to this entry number is in progress any more, all messages are in their queues
     entry: int
 
 
 class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
-    """The last version that an app published, and when (epoch ms).
-
-    once: its name is used for one job only. madeBy: the key that published it last: the name of an access token, ""
-    for the server's secret, "?" where that was not stored. queues: those that it wrote, at most APP_QUEUES_MAX; the
-    glob that its key had where they were not stored.
-    """
+    """The last version that an app published, and when (epoch ms)."""
 
     app: str
     version: int
     published_at: int
-    once: bool = False
+    once: bool = False  # its name is used for one job only
+    # the key that published it last: the name of an access token, "" for the server's secret, "?" where that
+    # was not stored
     made_by: str = ""
+    # those that it wrote, at most APP_QUEUES_MAX; the glob that its key had where they were not stored
     queues: tuple[str, ...] = ()
 
 
@@ -78,21 +71,18 @@ class KeyShare(Struct, frozen=True, gc=False):
 
 
 class Staging(Struct, frozen=True, gc=False):
-    """What is staged in all.
+    """What is staged in all."""
 
-    stages, bytes: those that are not yet in a queue, nor removed; bytes of their parts as they are stored. in_progress:
-    how many stages are published and move into their queues, or have ended and are removed. first_entry: the entry
-    number of the first published one, None for none. last_entry: the last number that a stage got. apps: how many have
-    published. shares: by name of the key, those that are not nothing.
-    """
-
+    # this and the next: those that are not yet in a queue, nor removed; bytes of their parts as they are
+    # stored
     stages: int = 0
     bytes: int = 0
+    # how many stages are published and move into their queues, or have ended and are removed
     in_progress: int = 0
-    first_entry: int | None = None
-    last_entry: int = 0
-    apps: int = 0
-    shares: Mapping[str, KeyShare] = {}
+    first_entry: int | None = None  # the entry number of the first published one, None for none
+    last_entry: int = 0  # the last number that a stage got
+    apps: int = 0  # how many have published
+    shares: Mapping[str, KeyShare] = {}  # by name of the key, those that are not nothing
 
 
 def check_pipeline_name(name: str, field: str) -> str:

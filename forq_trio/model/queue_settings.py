@@ -43,18 +43,15 @@ class Defaults(Struct, frozen=True, gc=False):
 
 
 class Setting(Declared, frozen=True, kw_only=True):
-    """The declaration of a setting.
+    """The declaration of a setting."""
 
-    label: in the admin UI. words: the values of a WORD, each with what the admin UI says. default: by the queue's name;
-    default_text: the default in words, None where all queues have the same. phrase: the default in the sentence of the
-    admin UI about all defaults, with {} for the value; None: it is not mentioned.
-    """
-
-    label: str
+    label: str  # in the admin UI
     section: FormSection
-    default: Callable[[str, Defaults], Any]
-    default_text: str | None = None
-    words: Mapping[str, str] = {}
+    default: Callable[[str, Defaults], Any]  # by the queue's name
+    default_text: str | None = None  # the default in words, None where all queues have the same
+    words: Mapping[str, str] = {}  # the values of a WORD, each with what the admin UI says
+    # the default in the sentence of the admin UI about all defaults, with {} for the value; None: it is not
+    # mentioned
     phrase: str | None = None
 
 
@@ -354,19 +351,16 @@ OF_TABLES = ("lease_ms", "max_attempts")
 
 
 class QueueTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table of an application to which a queue is bound: its messages are the rows there.
+    """The table of an application to which a queue is bound: its messages are the rows there."""
 
-    layout: whose columns it has: those of Go's pgq. table: its name, one identifier in the current schema.
-    """
-
-    layout: Literal["pgq"]
-    table: str
+    layout: Literal["pgq"]  # whose columns it has: those of Go's pgq
+    table: str  # its name, one identifier in the current schema
 
 
 class QueueSettings(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The settings of a queue; None for the default. paused: changed by Pause alone; table: by BindTable alone."""
+    """The settings of a queue; None for the default."""
 
     lease_ms: int | None = None
     delay_ms: int | None = None
@@ -382,8 +376,8 @@ class QueueSettings(
     group_in_flight_max: int | None = None
     in_flight_max: int | None = None
     rate: Rate | None = None
-    paused: bool = False
-    table: QueueTable | None = None
+    paused: bool = False  # changed by Pause alone
+    table: QueueTable | None = None  # by BindTable alone
 
     def reset(self) -> "QueueSettings":
         """The defaults, with what is no setting."""

@@ -21,20 +21,18 @@ class ChangedRedrive(Struct, frozen=True, rename="camel"):
     """A task over dead letters, as whoever starts or changes it sees it: without filter and counts.
 
     A filter may quote contents, and the count of those that match tells whether a text is in one: these need `browse`.
-    action: what it does with those that match. total: how many messages the queue had at its start. startedBy: the name
-    of the access token, null for the server's secret.
     """
 
     id: str
     queue: str
-    action: RedriveAction
+    action: RedriveAction  # what it does with those that match
     state: RedriveState
     dry_run: bool
     target: str | None
     rate_per_second: int | None
-    total: Count
+    total: Count  # how many messages the queue had at its start
     started_at: EpochMs
-    started_by: str | None
+    started_by: str | None  # the name of the access token, null for the server's secret
     paused_at: EpochMs | None
     finished_at: EpochMs | None
 
@@ -43,30 +41,27 @@ class RedriveInfo(ChangedRedrive, frozen=True, rename="camel"):
     """A task over dead letters, with its progress.
 
     action: what it does with those that match. startedBy: the name of the access token, null for the server's secret.
-    searched: how many messages were read, of the `total` at its start. matched: how many of them match and can be
-    moved or deleted; skipped: how many match and cannot (processing, or without a queue to go to). moved: how many were
-    moved or deleted. error: why it failed.
     """
 
     filter: AppliedFilter
-    searched: Count
-    matched: Count
-    skipped: Count
-    moved: Count
-    error: str | None
+    searched: Count  # how many messages were read, of the `total` at its start
+    matched: Count  # how many of them match and can be moved or deleted
+    skipped: Count  # how many match and cannot (processing, or without a queue to go to)
+    moved: Count  # how many were moved or deleted
+    error: str | None  # why it failed
 
 
 class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
-    """A task as it is stored. before_sequence: its cursor: what is at or above this sequence is done; None before the
-    first page. walker: the id of the walk that takes its steps, made anew for each; "" while there is none.
-    walked_at: when that was last seen to be alive (epoch ms): after REDRIVE_SILENT_MS another may take the task over.
+    """A task as it is stored.
 
     started_by: None also in the process of the `Broker`. matched, moved: fewer are moved than match if others were
     faster with some; a dry run moves none.
     """
 
+    # its cursor: what is at or above this sequence is done; None before the first page
     before_sequence: int | None = None
-    walker: str = ""
+    walker: str = ""  # the id of the walk that takes its steps, made anew for each; "" while there is none
+    # when that was last seen to be alive (epoch ms): after REDRIVE_SILENT_MS another may take the task over
     walked_at: int = 0
 
     @property
@@ -77,17 +72,17 @@ class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
 class RedriveStep(Struct, frozen=True, gc=False):
     """How far a task is once the messages of a command are moved; stored in the same transaction.
 
-    task_id: the task. walker: the walk that takes the step. If the task is not running, or another walk has taken it
-    over, the command fails with RedriveStateConflict and moves nothing. The others: the new values of the task's
-    members. To its `moved` the engine adds how many messages the command changed.
+    It has the new values of the task's members; to its `moved` the engine adds how many messages the command changed.
+    If the task is not running, or another walk has taken it over, the command fails with RedriveStateConflict and moves
+    nothing.
     """
 
-    task_id: str
+    task_id: str  # the task
     before_sequence: int | None
     searched: int
     matched: int
     skipped: int
-    walker: str = ""
+    walker: str = ""  # the walk that takes the step
 
 
 def after_step(task: RedriveTask, step: RedriveStep, moved: int, now_ms: int) -> RedriveTask:

@@ -32,16 +32,12 @@ class InvalidSchedule(
 
 
 class CronPlace(NamedTuple):
-    """Where a cron expression is wrong.
+    """Where a cron expression is wrong."""
 
-    number: of its field, from 1; 0 for the whole. start, end: of the characters, from 0, `end` not included.
-    allowed: what may be there, in words.
-    """
-
-    number: int
-    start: int
+    number: int  # of its field, from 1; 0 for the whole
+    start: int  # this and the next: of the characters, from 0, `end` not included
     end: int
-    allowed: str
+    allowed: str  # what may be there, in words
 
     @property
     def carets(self) -> str:

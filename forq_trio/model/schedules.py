@@ -106,10 +106,7 @@ def duration_of(member: str, text: str) -> int:
 
 
 class NewSchedule(Timing, frozen=True, kw_only=True):
-    """A schedule to save: its timing, and the message of its runs, with the options that a message has.
-
-    missed, whilePending: see their types. paused: null leaves it as it is; a new schedule is not paused.
-    """
+    """A schedule to save: its timing, and the message of its runs, with the options that a message has."""
 
     queue: str
     content: Content
@@ -119,9 +116,9 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
     group: Group | None = None
     max_attempts: MaxAttempts | None = None
     dead_letter_queue: DeadLetterQueue | None = None
-    missed: Missed = "last"
+    missed: Missed = "last"  # this and the next: see their types
     while_pending: WhilePending = "send"
-    paused: bool | None = None
+    paused: bool | None = None  # null leaves it as it is; a new schedule is not paused
 
     @property
     def timing(self) -> Timing:
@@ -149,22 +146,19 @@ DROPPED = "missed runs were dropped"
 
 
 class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """What became of a run.
+    """What became of a run."""
 
-    nominal: its nominal time, null for a run by hand. runs: 1, or how many missed runs this stands for, of which
-    `nominal` is the last, at least so many where the reason says so. at: when that was done; lateMs: how much later
-    than its time with jitter. messageId, sequence: of its message, or of the one that was still pending; null for none.
-    reason: why no message was sent, null for one that was.
-    """
-
-    nominal: EpochMs | None
+    nominal: EpochMs | None  # its nominal time, null for a run by hand
     result: RunResult
+    # 1, or how many missed runs this stands for, of which `nominal` is the last, at least so many where the
+    # reason says so
     runs: Count = 1
-    at: EpochMs
-    late_ms: Count = 0
+    at: EpochMs  # when that was done
+    late_ms: Count = 0  # how much later than its time with jitter
+    # this and the next: of its message, or of the one that was still pending; null for none
     message_id: str | None = None
     sequence: int | None = None
-    reason: str | None = None
+    reason: str | None = None  # why no message was sent, null for one that was
 
 
 def is_dropped(run: SavedRun) -> bool:
@@ -173,21 +167,18 @@ def is_dropped(run: SavedRun) -> bool:
 
 
 class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
-    """A schedule as it is stored.
-
-    madeBy: the name of the access token, null for the server's secret. nextRun: the nominal time of the next run, null
-    while it is paused and when there is none any more. lastRun: null before the first.
-    """
+    """A schedule as it is stored."""
 
     name: str
     paused: bool = False
     paused_at: EpochMs | None = None
     paused_by: str | None = None
     made_at: EpochMs
-    made_by: str | None = None
+    made_by: str | None = None  # the name of the access token, null for the server's secret
     updated_at: EpochMs
+    # the nominal time of the next run, null while it is paused and when there is none any more
     next_run: EpochMs | None = None
-    last_run: SavedRun | None = None
+    last_run: SavedRun | None = None  # null before the first
 
 
 class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
@@ -210,22 +201,19 @@ class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, fo
 
 
 class ScheduleTotals(Struct, frozen=True, gc=False):
-    """All schedules. made: how many there are by the token that made them; due_at: when the next run is to be sent."""
+    """All schedules."""
 
     count: int = 0
-    made: Mapping[str, int] = {}
-    due_at: EpochMs | None = None
+    made: Mapping[str, int] = {}  # how many there are by the token that made them
+    due_at: EpochMs | None = None  # when the next run is to be sent
 
 
 class NextRun(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A nominal time to come. local: in the schedule's time zone, as ISO 8601 with its offset.
-
-    note: a sentence where a change of the clocks moves or repeats it, null else.
-    """
+    """A nominal time to come."""
 
     at: EpochMs
-    local: str
-    note: str | None = None
+    local: str  # in the schedule's time zone, as ISO 8601 with its offset
+    note: str | None = None  # a sentence where a change of the clocks moves or repeats it, null else
 
 
 class ScheduleDetails(Struct, frozen=True, rename="camel"):

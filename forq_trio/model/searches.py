@@ -10,24 +10,18 @@ from forq_trio.model.values import Count, EpochMs, seen
 
 
 class MessageFilter(Struct, frozen=True, gc=False):
-    """Which messages to find; None and {} mean any.
+    """Which messages to find; None and {} mean any."""
 
-    reason: why it was dead-lettered, exactly. since, until: when it was dead-lettered, else received (epoch ms,
-    both included). attributes: those that it must have, with these values. text: part of the content, exactly.
-    error: its last error, exactly; "" for those without one. error_like: a last error with the fingerprint of this one
-    (fingerprints.py). above_sequence: only those with a sequence above it; a
-    search ends there.
-    """
-
-    reason: str | None = None
+    reason: str | None = None  # why it was dead-lettered, exactly
+    # this and the next: when it was dead-lettered, else received (epoch ms, both included)
     since: int | None = None
     until: int | None = None
-    attributes: dict[str, str] = {}
-    text: str | None = None
-    error: str | None = None
-    error_like: str | None = None
+    attributes: dict[str, str] = {}  # those that it must have, with these values
+    text: str | None = None  # part of the content, exactly
+    error: str | None = None  # its last error, exactly; "" for those without one
+    error_like: str | None = None  # a last error with the fingerprint of this one (fingerprints.py)
     status: Status | None = None
-    above_sequence: int | None = None
+    above_sequence: int | None = None  # only those with a sequence above it; a search ends there
 
 
 class AppliedFilter(Struct, frozen=True, rename="camel"):
@@ -120,31 +114,24 @@ class FoundRows(Struct, frozen=True, gc=False):
 
 
 class MatchCount(Struct, frozen=True, gc=False):
-    """How many of the messages that were looked at match, and how many of these are in process.
-
-    searched, total, next_before, oldest_at: as in `FoundRows`.
-    """
+    """How many of the messages that were looked at match, and how many of these are in process."""
 
     count: int
     processing: int
-    searched: int
+    searched: int  # these 4: as in `FoundRows`
     total: int
     next_before: int | None
     oldest_at: int | None
 
 
 class ErrorGroup(Struct, frozen=True, gc=False):
-    """Messages with the same reason why they were dead-lettered, and last errors of the same fingerprint.
-
-    error: the least of these errors, None where they have none. last_at: when the latest of them was dead-lettered,
-    else received. errors: how many different ones they have.
-    """
+    """Messages with the same reason why they were dead-lettered, and last errors of the same fingerprint."""
 
     reason: str | None
-    error: str | None
+    error: str | None  # the least of these errors, None where they have none
     count: int
-    last_at: int
-    errors: int
+    last_at: int  # when the latest of them was dead-lettered, else received
+    errors: int  # how many different ones they have
 
 
 class ErrorTexts(Struct, frozen=True, gc=False):
@@ -155,24 +142,21 @@ class ErrorTexts(Struct, frozen=True, gc=False):
 
 
 class ErrorGroups(Struct, frozen=True, gc=False):
-    """The groups of the messages that were looked at, the largest first, at most ERROR_GROUPS_MAX of them.
-
-    others: what the further groups have together, by reason, whatever the errors (their `error` is None). searched,
-    total, next_before: as in `DeadLetterPage`.
-    """
+    """The groups of the messages that were looked at, the largest first, at most ERROR_GROUPS_MAX of them."""
 
     groups: list[ErrorGroup]
-    searched: int
+    searched: int  # these 3: as in `DeadLetterPage`
     total: int
     next_before: int | None
+    # what the further groups have together, by reason, whatever the errors (their `error` is None)
     others: list[ErrorGroup] = []
 
 
 class ExportRows(NamedTuple):
-    """A page of an export. lines: NDJSON; next: the sequence behind which to go on, None if nothing is left."""
+    """A page of an export."""
 
-    lines: bytes
-    next: int | None
+    lines: bytes  # NDJSON
+    next: int | None  # the sequence behind which to go on, None if nothing is left
 
 
 class ExportBounds(Struct, frozen=True, gc=False):

@@ -11,20 +11,17 @@ _ID_BYTES = 32
 
 
 class UiSession(Struct, frozen=True, gc=False, rename="camel"):
-    """A session as it is stored. digest: SHA-256 of its id in hex; times are epoch ms.
+    """A session as it is stored."""
 
-    key_name: the name of the access token that was shown at the login, None for the server's secret; key_digest: its
-    hash. client: the address that the login came from; agent: what the browser said of itself.
-    """
-
-    digest: str
+    digest: str  # SHA-256 of its id in hex; times are epoch ms
+    # the name of the access token that was shown at the login, None for the server's secret
     key_name: str | None
-    key_digest: str
+    key_digest: str  # its hash
     created_at: int
     expires_at: int
     last_used_at: int
-    client: str
-    agent: str
+    client: str  # the address that the login came from
+    agent: str  # what the browser said of itself
 
     def expired(self, now_ms: int) -> bool:
         """True from the millisecond `expires_at` on."""

@@ -6,13 +6,10 @@ from forq_trio.model.new_message import NewMessage
 
 
 class SetAside(Struct, frozen=True, gc=False):
-    """A message that was handed over in a database, and refused for good.
+    """A message that was handed over in a database, and refused for good."""
 
-    id: by which it is sent again or deleted; ids grow. code, reason: of the error that a send of it would raise.
-    """
-
-    id: int
+    id: int  # by which it is sent again or deleted; ids grow
     queue: str
     message: NewMessage
-    code: str
+    code: str  # this and the next: of the error that a send of it would raise
     reason: str

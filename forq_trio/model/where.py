@@ -18,12 +18,12 @@ class NotEqual(Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fie
 
 
 class Condition(NamedTuple):
-    """What one attribute has to be. negated: any other value; or_absent: or none."""
+    """What one attribute has to be."""
 
     key: str
     value: str
-    negated: bool = False
-    or_absent: bool = False
+    negated: bool = False  # any other value
+    or_absent: bool = False  # or none
 
     def holds(self, attributes: Mapping[str, str]) -> bool:
         found = attributes.get(self.key)

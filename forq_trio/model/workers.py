@@ -15,60 +15,50 @@ from forq_trio.model.values import EpochMs
 
 
 class HeldMessage(Struct, frozen=True, rename="camel"):
-    """A message that a worker has in process. since: when it got it; attempt: from 1."""
+    """A message that a worker has in process."""
 
     message_id: str
     sequence: int
-    since: EpochMs
-    attempt: int
+    since: EpochMs  # when it got it
+    attempt: int  # from 1
     lease_until: EpochMs
 
 
 class WorkerQueue(Struct, frozen=True, rename="camel"):
-    """What a worker does in one queue.
-
-    slots: how many handlers may run; busy: messages in process, which a batch may let be more than slots. handled,
-    failed: since its start. holds: the messages in process, those for longest first, at most
-    WORKER_QUEUE_HOLDS_MAX.
-    """
+    """What a worker does in one queue."""
 
     queue: str
-    slots: int
-    busy: int = 0
-    handled: int = 0
+    slots: int  # how many handlers may run
+    busy: int = 0  # messages in process, which a batch may let be more than slots
+    handled: int = 0  # this and the next: since its start
     failed: int = 0
+    # the messages in process, those for longest first, at most WORKER_QUEUE_HOLDS_MAX
     holds: tuple[HeldMessage, ...] = ()
 
 
 class WorkerReport(Struct, frozen=True, rename="camel"):
-    """What a worker says of itself. id: a UUID that it made at its start; process: its number on the host."""
+    """What a worker says of itself."""
 
-    id: str
+    id: str  # a UUID that it made at its start
     name: str
     host: str
     version: str
-    process: int
+    process: int  # its number on the host
     started_at: EpochMs
     queues: tuple[WorkerQueue, ...]
 
 
 class WorkerInfo(Struct, frozen=True, rename="camel"):
-    """What is known of a worker.
-
-    heardAt: when it last reported. handledPerMinute: how many messages it handled in the last minute, 0 of a silent
-    one. silent: nothing was heard for WORKER_SILENT_MS. allBusySince: since when all of its slots are busy, None
-    while one is free. madeBy: the name of the token that it reports with, "" for the server's secret.
-    queuePerMinute: what it handled in the last minute, by queue. queueBusySince: since when all of its slots in a
-    queue are busy, without the queues that have a free one.
-    """
+    """What is known of a worker."""
 
     report: WorkerReport
-    heard_at: EpochMs
-    handled_per_minute: int
-    silent: bool
-    all_busy_since: EpochMs | None
-    made_by: str
-    queue_per_minute: dict[str, int] = {}
+    heard_at: EpochMs  # when it last reported
+    handled_per_minute: int  # how many messages it handled in the last minute, 0 of a silent one
+    silent: bool  # nothing was heard for WORKER_SILENT_MS
+    all_busy_since: EpochMs | None  # since when all of its slots are busy, None while one is free
+    made_by: str  # the name of the token that it reports with, "" for the server's secret
+    queue_per_minute: dict[str, int] = {}  # what it handled in the last minute, by queue
+    # since when all of its slots in a queue are busy, without the queues that have a free one
     queue_busy_since: dict[str, int] = {}
 
     def per_minute_of(self, queue: str) -> int:
@@ -100,22 +90,21 @@ class WorkerInfo(Struct, frozen=True, rename="camel"):
 
 
 class WorkerGauges(Struct, frozen=True):
-    """The metrics of workers. states: how many are in each; slots: of those that answer, in all and busy, by queue."""
+    """The metrics of workers."""
 
+    # how many are in each
     states: dict[str, int] = field(default_factory=lambda: {"busy": 0, "idle": 0, "silent": 0})
-    slots: dict[str, tuple[int, int]] = {}
+    slots: dict[str, tuple[int, int]] = {}  # of those that answer, in all and busy, by queue
 
 
 class QueueWorkers(Struct, frozen=True):
-    """The workers of one queue. silent: how many of them are; held: messages that these named. slots: of the others.
-
-    busy_since: since when all of these slots are busy (epoch ms), None while one is free or nobody answers.
-    """
+    """The workers of one queue."""
 
     workers: int = 0
-    silent: int = 0
-    held: int = 0
-    slots: int = 0
+    silent: int = 0  # how many of them are
+    held: int = 0  # messages that these named
+    slots: int = 0  # of the others
+    # since when all of these slots are busy (epoch ms), None while one is free or nobody answers
     busy_since: int | None = None
 
 

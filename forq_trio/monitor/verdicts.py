@@ -104,14 +104,14 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class VerdictRow(Struct, frozen=True, gc=False):
-    """A row of the table. says: the verdict. why: its two sentences. value: the remedy's."""
+    """A row of the table."""
 
     level: Level
     holds: Callable[[Facts], bool]
-    says: Callable[[Facts], str]
-    why: Callable[[Facts], str] = lambda _: ""
+    says: Callable[[Facts], str]  # the verdict
+    why: Callable[[Facts], str] = lambda _: ""  # its two sentences
     remedy: Remedy | None = None
-    value: Callable[[Facts], int | None] = lambda _: None
+    value: Callable[[Facts], int | None] = lambda _: None  # the remedy's
 
 
 def judge(facts: Facts, rows: "Sequence[VerdictRow] | None" = None) -> QueueHealth:

@@ -23,14 +23,11 @@ MAY_WAKE_LATE_SECONDS = 0.001
 
 
 class InvalidRow(Struct, frozen=True):
-    """A row that was discarded: its payload is no object, its metadata are no texts, or it is too large to be read.
-
-    payload, metadata: as JSON, None for what is NULL or too large to be read.
-    """
+    """A row that was discarded: its payload is no object, its metadata are no texts, or it is too large to be read."""
 
     table: str
     id: str
-    payload: str | None
+    payload: str | None  # this and the next: as JSON, None for what is NULL or too large to be read
     metadata: str | None
     reason: str
 

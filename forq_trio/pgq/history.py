@@ -36,7 +36,7 @@ class _AnyTime(TimestamptzLoader):
 
 
 class HistoryRow(NamedTuple):
-    """A message of a table. payload, metadata: as JSON, the payload's first 64 KiB. reason: why it failed last."""
+    """A message of a table."""
 
     id: UUID
     created_at: datetime
@@ -45,8 +45,8 @@ class HistoryRow(NamedTuple):
     scheduled_for: datetime | None
     locked_until: datetime | None
     attempts: int
-    reason: str | None
-    payload: str
+    reason: str | None  # why it failed last
+    payload: str  # this and the next: as JSON, the payload's first 64 KiB
     metadata: str
     state: State
 

@@ -17,16 +17,12 @@ Injector = Callable[[], Mapping[str, str]]
 
 
 class Message(Struct, frozen=True):
-    """A message to publish.
+    """A message to publish."""
 
-    payload: what becomes a JSON object: a dict, a Struct, a dataclass; or the text of one. metadata: texts by name.
-    scheduled_for: when it is due, with a time zone. delay: the same, from now by the database's clock.
-    """
-
-    payload: Any
-    metadata: Mapping[str, str] | None = None
-    scheduled_for: datetime | None = None
-    delay: timedelta | None = None
+    payload: Any  # what becomes a JSON object: a dict, a Struct, a dataclass; or the text of one
+    metadata: Mapping[str, str] | None = None  # texts by name
+    scheduled_for: datetime | None = None  # when it is due, with a time zone
+    delay: timedelta | None = None  # the same, from now by the database's clock
 
 
 def message_of(message: NewMessage) -> Message:

@@ -47,10 +47,10 @@ from forq_trio.storage.write_ahead_log import WriteAheadLog
 
 
 class EngineSettings(Defaults, frozen=True, gc=False):
-    """The server-wide defaults of rules. history: keep finished messages; events: lifecycle events."""
+    """The server-wide defaults of rules."""
 
-    history: bool = False
-    events: bool = False
+    history: bool = False  # keep finished messages
+    events: bool = False  # lifecycle events
 
 
 class Receiver(NamedTuple):
@@ -61,31 +61,31 @@ class Receiver(NamedTuple):
 
 
 class Batch(Struct, frozen=True, gc=False):
-    """The commands of one transaction, and the receivers that it may serve.
-
-    receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
-    only those of queues in which a message became ready. moves_staged: it also stores what no command sends
-    (stages, runs, what applications sent); not while sends are refused or calls go first. shared: long steps are cut.
-    refused: kinds of commands for which the disk is too full; one that has to do the same first fails with StorageFull.
-    told: the queues with parked receivers of which another process told that it woke them.
-    """
+    """The commands of one transaction, and the receivers that it may serve."""
 
     commands: Sequence[Command[Any]]
     now_ms: int
+    # the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine
+    # serves only those of queues in which a message became ready
     receivers: Mapping[str, Sequence[Receiver]] = {}
+    # it also stores what no command sends (stages, runs, what applications sent); not while sends are refused
+    # or calls go first
     moves_staged: bool = True
-    shared: bool = False
+    shared: bool = False  # long steps are cut
+    # kinds of commands for which the disk is too full; one that has to do the same first fails with
+    # StorageFull
     refused: Set[type[Command[Any]]] = frozenset()
+    # the queues with parked receivers of which another process told that it woke them
     told: Set[str] = frozenset()
 
 
 class Event(Struct, frozen=True, gc=False):
-    """`count` messages of `queue` changed. kind: one of EVENT_KINDS; reason: "" for none."""
+    """`count` messages of `queue` changed."""
 
-    kind: str
+    kind: str  # one of EVENT_KINDS
     queue: str
     count: int
-    reason: str = ""
+    reason: str = ""  # "" for none
 
 
 PRODUCED = "produced"
@@ -144,11 +144,11 @@ until its ack, where the ack came within the lease."""
 
 
 class Elsewhere(Struct, gc=False):
-    """What batches of other processes did. woken, logged: as of BatchResult; tokens: they changed access tokens."""
+    """What batches of other processes did."""
 
-    woken: Set[str]
+    woken: Set[str]  # this and the next: as of BatchResult
     logged: Set[str]
-    tokens: bool
+    tokens: bool  # they changed access tokens
 
 
 class OutcomeLost(Exception):
@@ -156,40 +156,34 @@ class OutcomeLost(Exception):
 
 
 class BatchResult(Struct, gc=False):
-    """The result of a batch.
+    """The result of a batch."""
 
-    outcomes: one per command, in order; an exception is the outcome of a command that failed alone, DEFERRED that of
-    one that is to run again in the next batch.
-    served: the deliveries of parked receivers, as (id of the receiver, deliveries), in no particular order.
-    next_due_ms: the next due time, or an earlier one: then the next batch finds nothing due and corrects it. None when
-    no message will ever be due.
-    failed_queued: there are new failed messages that this batch left for a sweep.
-    woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
-    durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
-    set_aside: damaged messages that could not be settled, or not be handed out.
-    logged: the queues with new lifecycle events.
-    runs: what became of runs of schedules that were due.
-    elsewhere: what other processes did since the last batch.
-    commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
-    gate_seconds: how long the batch waited until no other process ran one; None where it did not have to ask.
-    sent_set_aside: messages that applications sent in transactions of their own, and that were refused for good.
-    lag_seconds: how old the oldest batch of another process was that was taken over; None where there was none.
-    """
-
+    # one per command, in order; an exception is the outcome of a command that failed alone, DEFERRED that of
+    # one that is to run again in the next batch
     outcomes: list[Any]
+    # the deliveries of parked receivers, as (id of the receiver, deliveries), in no particular order
     served: list[tuple[int, tuple[Delivery, ...]]]
+    # the next due time, or an earlier one: then the next batch finds nothing due and corrects it. None when
+    # no message will ever be due.
     next_due_ms: int | None
     events: list[Event]
-    failed_queued: bool = False
+    failed_queued: bool = False  # there are new failed messages that this batch left for a sweep
+    # the queues in which a message became ready (or that were resumed), also if it was claimed at once
     woken: Set[str] = frozenset()
+    # milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
+    # damaged messages that could not be settled, or not be handed out
     set_aside: Sequence[DamagedMessage] = ()
-    logged: Set[str] = frozenset()
-    runs: Sequence[SavedRun] = ()
-    elsewhere: Sequence[Elsewhere] = ()
+    logged: Set[str] = frozenset()  # the queues with new lifecycle events
+    runs: Sequence[SavedRun] = ()  # what became of runs of schedules that were due
+    elsewhere: Sequence[Elsewhere] = ()  # what other processes did since the last batch
+    # how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     commit_seconds: float | None = None
+    # messages that applications sent in transactions of their own, and that were refused for good
     sent_set_aside: int = 0
+    # how long the batch waited until no other process ran one; None where it did not have to ask
     gate_seconds: float | None = None
+    # how old the oldest batch of another process was that was taken over; None where there was none
     lag_seconds: float | None = None
 
 

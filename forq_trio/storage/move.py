@@ -57,11 +57,11 @@ class Table(NamedTuple):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """How far a move has come. source: the name of the database. behind: the key of the last row of `table` that is
-    copied, None for none; all tables before it are."""
+    """How far a move has come."""
 
-    source: str
+    source: str  # the name of the database
     table: str
+    # the key of the last row of `table` that is copied, None for none; all tables before it are
     behind: Row | None = None
 
 

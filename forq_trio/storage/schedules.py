@@ -28,27 +28,25 @@ from forq_trio.schedules.times import NominalTimes, jitter_of
 
 
 class StoredSchedule(Struct, frozen=True, gc=False):
-    """A schedule as engines have it. new: as it was saved, without `paused`.
+    """A schedule as engines have it.
 
-    made_by, paused_by: None for the secret. due_at: when `next_run` is to be sent, which is later by its jitter.
-    last_nominal: of the last run, so that no clock that is set back makes it run again. catching_up: missed runs up to
-    this nominal time are sent one after the other, and need no further look. last_sequence: of the last message.
-    runs: how many were noted, which numbers them.
+    made_by, paused_by: None for the secret.
     """
 
     name: str
-    new: NewSchedule
+    new: NewSchedule  # as it was saved, without `paused`
     made_at: int
     made_by: str | None
     updated_at: int
     paused_at: int | None = None
     paused_by: str | None = None
     next_run: int | None = None
-    due_at: int | None = None
-    last_nominal: int | None = None
+    due_at: int | None = None  # when `next_run` is to be sent, which is later by its jitter
+    last_nominal: int | None = None  # of the last run, so that no clock that is set back makes it run again
+    # missed runs up to this nominal time are sent one after the other, and need no further look
     catching_up: int | None = None
-    last_sequence: int | None = None
-    runs: int = 0
+    last_sequence: int | None = None  # of the last message
+    runs: int = 0  # how many were noted, which numbers them
 
     def told(self, last_run: SavedRun | None) -> Schedule:
         """What callers see of it."""
@@ -59,17 +57,13 @@ class StoredSchedule(Struct, frozen=True, gc=False):
 
 
 class Advance(NamedTuple):
-    """What is to be done next for a schedule that is due.
+    """What is to be done next for a schedule that is due."""
 
-    missed: the runs that are not sent, as one. nominal: of the run to carry out, None for none. late_ms: how late that
-    is. after: the schedule afterwards. cost: what was looked at, in runs.
-    """
-
-    missed: SavedRun | None
-    nominal: int | None
-    late_ms: int
-    after: StoredSchedule
-    cost: int = 1
+    missed: SavedRun | None  # the runs that are not sent, as one
+    nominal: int | None  # of the run to carry out, None for none
+    late_ms: int  # how late that is
+    after: StoredSchedule  # the schedule afterwards
+    cost: int = 1  # what was looked at, in runs
 
 
 @lru_cache(maxsize=limits.RULES_CACHED_MAX)

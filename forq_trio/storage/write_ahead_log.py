@@ -13,17 +13,12 @@ class CheckpointResult(Struct, frozen=True, gc=False):
 
 
 class LogSpace(Struct, frozen=True, gc=False):
-    """Disk space that a log and its database have already, in bytes.
+    """Disk space that a log and its database have already, in bytes."""
 
-    used_bytes: what the next commit adds to; 0 when it starts the log over. file_bytes: how long the log's file is.
-    unmoved_bytes: of the log, what is not in the database yet. free_page_bytes: how much of the database file holds
-    nothing, as of the last checkpoint.
-    """
-
-    used_bytes: int
-    file_bytes: int
-    unmoved_bytes: int
-    free_page_bytes: int
+    used_bytes: int  # what the next commit adds to; 0 when it starts the log over
+    file_bytes: int  # how long the log's file is
+    unmoved_bytes: int  # of the log, what is not in the database yet
+    free_page_bytes: int  # how much of the database file holds nothing, as of the last checkpoint
 
 
 class WriteAheadLog(Protocol):

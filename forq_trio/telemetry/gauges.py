@@ -35,42 +35,32 @@ class FileSpace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Gauges:
-    """Where each gauge is read; without a source it is zero, or has no series.
+    """Where each gauge is read; without a source it is zero, or has no series."""
 
-    parked: the parked receivers by queue. inbox_calls: how many calls wait. sends_refused: why sends are, if they are.
-    log_bytes: of the write-ahead log. checkpoint_failed: the latest one did. file_space: of the database's file.
-    staged_bytes: see `Staging`. event_log: which lifecycle events are stored. history: finished messages that are
-    stored. dead_letters: messages in each queue's dead-letter queue; oldest_seconds: for how long the oldest ready
-    message could have been claimed (queues without one are left out); set_aside: messages of forq.send: all as of
-    the last refresh. health: the level of each queue. consumers: of pipelines, the first ones by queue and name.
-    workers: those that are known. processes: on the database, by state. process: this one. database: what was last
-    seen of its server. quotas: those of which each key has a share. last_backup_at: when the latest backup that is
-    there was made, epoch ms; backup_failed: the latest did not succeed. budgets: what the clients of the API share.
-    ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of the event loop's time by
-    share.
-    """
-
-    parked: Mapping[str, Sized] = field(default_factory=dict)
-    inbox_calls: Callable[[], int] = lambda: 0
-    sends_refused: Callable[[], SendsRefused | None] = lambda: None
-    log_bytes: Callable[[], int] = lambda: 0
-    checkpoint_failed: Callable[[], bool] = lambda: False
-    file_space: Callable[[], FileSpace] = FileSpace
-    staged_bytes: Callable[[], int] = lambda: 0
-    event_log: Callable[[], Log] = Log
-    history: Callable[[], HistoryCounts] = HistoryCounts
-    dead_letters: Callable[[], Mapping[QueueKey, int]] = dict
+    parked: Mapping[str, Sized] = field(default_factory=dict)  # the parked receivers by queue
+    inbox_calls: Callable[[], int] = lambda: 0  # how many calls wait
+    sends_refused: Callable[[], SendsRefused | None] = lambda: None  # why sends are, if they are
+    log_bytes: Callable[[], int] = lambda: 0  # of the write-ahead log
+    checkpoint_failed: Callable[[], bool] = lambda: False  # the latest one did
+    file_space: Callable[[], FileSpace] = FileSpace  # of the database's file
+    staged_bytes: Callable[[], int] = lambda: 0  # see `Staging`
+    event_log: Callable[[], Log] = Log  # which lifecycle events are stored
+    history: Callable[[], HistoryCounts] = HistoryCounts  # finished messages that are stored
+    dead_letters: Callable[[], Mapping[QueueKey, int]] = dict  # messages in each queue's dead-letter queue
+    # for how long the oldest ready message could have been claimed (queues without one are left out)
     oldest_seconds: Callable[[], Mapping[QueueKey, float]] = dict
-    set_aside: Callable[[], int] = lambda: 0
-    health: Callable[[], Mapping[str, str]] = dict
-    consumers: Callable[[], Sequence[ConsumerGauges]] = list
-    workers: Callable[[], WorkerGauges] = WorkerGauges
-    processes: Callable[[], Mapping[str, int]] = dict
-    process: Callable[[], ProcessReport | None] = lambda: None
-    database: Callable[[], DatabaseState | None] = lambda: None
-    quotas: Callable[[], Sequence[Quota]] = list
+    set_aside: Callable[[], int] = lambda: 0  # messages of forq.send: all as of the last refresh
+    health: Callable[[], Mapping[str, str]] = dict  # the level of each queue
+    consumers: Callable[[], Sequence[ConsumerGauges]] = list  # of pipelines, the first ones by queue and name
+    workers: Callable[[], WorkerGauges] = WorkerGauges  # those that are known
+    processes: Callable[[], Mapping[str, int]] = dict  # on the database, by state
+    process: Callable[[], ProcessReport | None] = lambda: None  # this one
+    database: Callable[[], DatabaseState | None] = lambda: None  # what was last seen of its server
+    quotas: Callable[[], Sequence[Quota]] = list  # those of which each key has a share
+    # when the latest backup that is there was made, epoch ms
     last_backup_at: Callable[[], int | None] = lambda: None
-    backup_failed: Callable[[], bool] = lambda: False
-    budgets: Callable[[], Mapping[str, BudgetGauge]] = dict
+    backup_failed: Callable[[], bool] = lambda: False  # the latest did not succeed
+    budgets: Callable[[], Mapping[str, BudgetGauge]] = dict  # what the clients of the API share
+    # this and the next: how many are open to the admin UI, and what it used of the event loop's time by share
     ui_connections: Callable[[], int] = lambda: 0
     ui_loop_seconds: Callable[[], Mapping[str, float]] = dict

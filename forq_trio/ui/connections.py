@@ -24,16 +24,13 @@ _ADDRESS = "address"
 
 @dataclass(eq=False)
 class ConnectionPlace:
-    """A connection's place. cut: ends it. used: grows with each request; groups: what bounds it.
+    """A connection's place."""
 
-    busy: it has a request; waits: which does not run yet.
-    """
-
-    cut: Callable[[], None]
-    used: int
-    groups: tuple[Group, ...] = ()
-    busy: bool = False
-    waits: bool = False
+    cut: Callable[[], None]  # ends it
+    used: int  # grows with each request
+    groups: tuple[Group, ...] = ()  # what bounds it
+    busy: bool = False  # it has a request
+    waits: bool = False  # which does not run yet
     session: str | None = None
 
 

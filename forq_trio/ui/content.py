@@ -39,17 +39,14 @@ VIEWS = ("pretty", "raw", "hex")
 
 
 class Shown(Struct, frozen=True):
-    """Content made ready. kind: JSON, Text or Binary; view: one of VIEWS; shown_bytes: how many of all `bytes`.
+    """Content made ready."""
 
-    note: why it is not shown as might be expected, "" for no reason.
-    """
-
-    kind: str
-    view: str
+    kind: str  # JSON, Text or Binary
+    view: str  # one of VIEWS
     html: Markup
     bytes: int
-    shown_bytes: int
-    note: str = ""
+    shown_bytes: int  # how many of all `bytes`
+    note: str = ""  # why it is not shown as might be expected, "" for no reason
 
     @property
     def summary(self) -> str:
@@ -156,15 +153,13 @@ _CLOSER = {"[": "]", "{": "}"}
 
 
 class Json(Struct, frozen=True):
-    """What was read. html: with indentation, if it `is_json`; read: the part of the source it shows; steps: how many
-    it took; note: why it is shown as text.
-    """
+    """What was read."""
 
     is_json: bool
-    html: str = ""
-    read: str = ""
-    steps: int = 0
-    note: str = ""
+    html: str = ""  # with indentation, if it `is_json`
+    read: str = ""  # the part of the source it shows
+    steps: int = 0  # how many it took
+    note: str = ""  # why it is shown as text
 
 
 class _Writer:

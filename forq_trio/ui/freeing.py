@@ -17,15 +17,13 @@ HELPFUL_BYTES_MIN = limits.MIB
 
 
 class Freeing(Struct, frozen=True):
-    """A row. text: what to do, to `queue` if there is one. size: None for what the server cannot know. href, action: a
-    way there, and its name; "" without one.
-    """
+    """A row."""
 
-    text: str
+    text: str  # what to do, to `queue` if there is one
     note: str
-    size: int | None = None
+    size: int | None = None  # None for what the server cannot know
     queue: str = ""
-    href: str = ""
+    href: str = ""  # this and the next: a way there, and its name; "" without one
     action: str = ""
 
 

@@ -27,12 +27,12 @@ _MEANING: dict[Mode, str] = {
 
 
 class After(Struct, frozen=True):
-    """What waits behind a message, made ready. html: with what differs marked; members: of JSON, that differ."""
+    """What waits behind a message, made ready."""
 
     shown: content.Shown
-    html: Markup
+    html: Markup  # with what differs marked
     same: bool
-    members: list[str]
+    members: list[str]  # of JSON, that differ
 
 
 def after(message: MessageInfo, once_more: OnceMore) -> After:

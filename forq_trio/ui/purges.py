@@ -22,17 +22,14 @@ class RemoveAll(Protocol):
 
 
 class PurgeRun(Struct):
-    """A purge of a queue. total: how many messages there were; removed: so far.
-
-    error: why it ended early, None if it did not. ended_at: on trio's clock, None while it runs.
-    """
+    """A purge of a queue."""
 
     queue: str
-    total: int
+    total: int  # how many messages there were
     started_by: str
-    removed: int = 0
-    error: str | None = None
-    ended_at: float | None = None
+    removed: int = 0  # so far
+    error: str | None = None  # why it ended early, None if it did not
+    ended_at: float | None = None  # on trio's clock, None while it runs
 
     def note(self, removed: int) -> None:
         self.removed = removed

@@ -45,11 +45,11 @@ class RequestRefused(Exception):
 
 @dataclass(frozen=True)
 class Arrived:
-    """A whole request. viewer: whose it is; is_last: no other may follow on its connection."""
+    """A whole request."""
 
     request: Request
-    viewer: Viewer | None
-    is_last: bool
+    viewer: Viewer | None  # whose it is
+    is_last: bool  # no other may follow on its connection
 
     def encode(self) -> bytes:
         """The request as Hypercorn gets it. The last one is of HTTP/1.0, behind which a connection ends."""

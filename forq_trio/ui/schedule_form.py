@@ -44,15 +44,12 @@ _END_OF_DAY = time(23, 59, 59)
 
 
 class TypedSchedule(Struct):
-    """What was typed. errors: a sentence by the name of the field; caret: what stands under a wrong cron text, else "".
-
-    schedule: what was understood; one with an error in its timing is not to be used.
-    """
+    """What was typed."""
 
     texts: dict[str, str]
-    errors: dict[str, str]
-    schedule: NewSchedule
-    caret: str = ""
+    errors: dict[str, str]  # a sentence by the name of the field
+    schedule: NewSchedule  # what was understood; one with an error in its timing is not to be used
+    caret: str = ""  # what stands under a wrong cron text, else ""
 
 
 def empty() -> dict[str, str]:

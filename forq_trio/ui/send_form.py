@@ -32,15 +32,12 @@ _TEXT_LENGTH_MAX = 20_000
 
 
 class TypedMessage(Struct):
-    """What was typed. errors: a sentence by the name of the field.
-
-    message: to send; offering: what to offer, where a key was typed. Both are None where there are errors.
-    """
+    """What was typed. With errors there is neither a message nor an offering."""
 
     texts: dict[str, str]
-    errors: dict[str, str]
-    message: NewMessage | None = None
-    offering: Offering | None = None
+    errors: dict[str, str]  # a sentence by the name of the field
+    message: NewMessage | None = None  # to send
+    offering: Offering | None = None  # what to offer, where a key was typed
 
 
 def read(form: Mapping[str, str]) -> TypedMessage:

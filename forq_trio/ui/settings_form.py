@@ -86,10 +86,10 @@ def _range_words(setting: Setting) -> str:
 
 
 class Typed(NamedTuple):
-    """How values of a kind are typed. parse: raises ValueError with a sentence; show: the text for a value."""
+    """How values of a kind are typed."""
 
-    parse: Callable[[str], Any]
-    show: Callable[[Any], str]
+    parse: Callable[[str], Any]  # raises ValueError with a sentence
+    show: Callable[[Any], str]  # the text for a value
 
 
 _TYPED = {
@@ -200,11 +200,11 @@ def texts_of(settings: QueueSettings) -> dict[str, str]:
 
 
 class TypedSettings(Struct):
-    """What was typed. errors: a sentence by the name of the field; change: None where there are errors."""
+    """What was typed."""
 
     texts: dict[str, str]
-    errors: dict[str, str]
-    change: SettingsChange | None
+    errors: dict[str, str]  # a sentence by the name of the field
+    change: SettingsChange | None  # None where there are errors
 
 
 def read(queue: str, form: Mapping[str, str]) -> TypedSettings:

@@ -40,15 +40,12 @@ class Summary(Struct):
 
 
 class SystemVerdict(NamedTuple):
-    """The verdict on the server.
-
-    refusal: why sends to all queues are refused, None while they are not. space: its disk.
-    """
+    """The verdict on the server."""
 
     level: str
     sentence: str
-    refusal: SendsRefused | None = None
-    space: SpaceFacts | None = None
+    refusal: SendsRefused | None = None  # why sends to all queues are refused, None while they are not
+    space: SpaceFacts | None = None  # its disk
 
 
 class Summaries:

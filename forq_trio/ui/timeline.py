@@ -29,13 +29,13 @@ _REASONS = {
 
 
 class Entry(Struct, frozen=True):
-    """One thing that happened at a moment (epoch ms). shape: its symbol; reason: as somebody else gave it."""
+    """One thing that happened at a moment (epoch ms)."""
 
     at: int
-    shape: str
+    shape: str  # its symbol
     what: str
     detail: str = ""
-    reason: str | None = None
+    reason: str | None = None  # as somebody else gave it
 
 
 class TimelineStep(Struct, frozen=True):

@@ -13,11 +13,11 @@ from forq_trio.ui.worker_views import QueueLine, Verdict, WorkerRow, WorkerTotal
 
 
 class SeenWorkers(Struct):
-    """As of one moment (at, epoch ms). rows: in no order, by id; lines: by queue."""
+    """As of one moment (at, epoch ms)."""
 
     at: int
-    rows: Mapping[str, WorkerRow]
-    lines: Mapping[str, QueueLine]
+    rows: Mapping[str, WorkerRow]  # in no order, by id
+    lines: Mapping[str, QueueLine]  # by queue
     totals: WorkerTotals
     verdict: Verdict
 

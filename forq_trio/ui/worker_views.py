@@ -23,9 +23,7 @@ BUSY_MS = 5 * limits.MINUTE_MS
 class WorkerRow(Struct, frozen=True):
     """A worker, as far as the viewer may see it.
 
-    busy, slots, handled (in the last minute): over `queues`. oldest_at: since when it holds the oldest message, None
-    without one. leases_until: when the last of its leases ends, 0 without one; known of silent ones only. Times are
-    epoch ms.
+    busy, slots, handled (in the last minute): over `queues`. Times are epoch ms.
     """
 
     id: str
@@ -36,10 +34,10 @@ class WorkerRow(Struct, frozen=True):
     busy: int
     slots: int
     handled: int
-    oldest_at: int | None
+    oldest_at: int | None  # since when it holds the oldest message, None without one
     heard_at: int
     group: str
-    leases_until: int = 0
+    leases_until: int = 0  # when the last of its leases ends, 0 without one; known of silent ones only
 
     @property
     def silent(self) -> bool:

@@ -44,37 +44,30 @@ class LeaseTime(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """A consumer of a queue.
-
-    generation: grows when it is opened; only the latest may lease and acknowledge. leased: the number of the newest
-    lease, 0 for none. acknowledged: all leases up to this number are settled. complete: the newest lease gets no
-    more messages. openMessages, openBytes: of the leases that are not settled. oldestReadable: the number of the
-    oldest lease that can be read, 0 for none. ready: messages of the queue that could be leased now. expiresAt:
-    when the open lease is given back if the consumer is not used until then; null without one. releasedBefore: the
-    leases below this number that were not acknowledged were given back, 0 for none. settling: the open lease is
-    being acknowledged or given back; the same call goes on with that. madeBy: the name of the access token that
-    made it, "" for the server's secret, "?" where that was not stored; createdAt: when; null where that was not stored.
-    leases: when the latest leases were made, by their numbers: those that are not settled or can be read, the one
-    before each of them, and the newest; those of which that is not known are left out.
-    """
+    """A consumer of a queue."""
 
     queue: str
     name: str
-    generation: int
-    leased: Count
-    acknowledged: Count
-    complete: bool
-    open_messages: Count
+    generation: int  # grows when it is opened; only the latest may lease and acknowledge
+    leased: Count  # the number of the newest lease, 0 for none
+    acknowledged: Count  # all leases up to this number are settled
+    complete: bool  # the newest lease gets no more messages
+    open_messages: Count  # this and the next: of the leases that are not settled
     open_bytes: Count
-    oldest_readable: Count
-    ready: Count
+    oldest_readable: Count  # the number of the oldest lease that can be read, 0 for none
+    ready: Count  # messages of the queue that could be leased now
     opened_at: EpochMs
     used_at: EpochMs
+    # when the open lease is given back if the consumer is not used until then; null without one
     expires_at: EpochMs | None
+    # the leases below this number that were not acknowledged were given back, 0 for none
     released_before: Count
-    settling: bool
+    settling: bool  # the open lease is being acknowledged or given back; the same call goes on with that
+    # the name of the access token that made it, "" for the server's secret, "?" where that was not stored
     made_by: str = UNKNOWN
-    created_at: EpochMs | None = None
+    created_at: EpochMs | None = None  # when; null where that was not stored
+    # when the latest leases were made, by their numbers: those that are not settled or can be read, the one
+    # before each of them, and the newest; those of which that is not known are left out
     leases: list[LeaseTime] = []
 
 
@@ -121,20 +114,18 @@ class OpenConsumerRequest(
 
 
 class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Which lease to make, or go on with. acknowledge: the leases up to this one are acknowledged first;
-    acknowledgeMadeAt: its `madeAt`.
-
-    ahead: it may follow a complete lease that is not settled; and it is not complete for want of messages, so that a
-    later request adds those that are ready then.
-    """
+    """Which lease to make, or go on with."""
 
     generation: Generation
     number: Number
+    # the leases up to this one are acknowledged first
     acknowledge: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Below `number`; null: none.")] | None = None
-    acknowledge_made_at: MadeAt | None = None
+    acknowledge_made_at: MadeAt | None = None  # its `madeAt`
     max_messages: MaxMessages = limits.CONSUMER_LEASE_MESSAGES_DEFAULT
     max_bytes: MaxBytes | None = None
     wait_ms: WaitMs = 0
+    # it may follow a complete lease that is not settled; and it is not complete for want of messages, so that
+    # a later request adds those that are ready then
     ahead: bool = False
 
 
@@ -147,22 +138,18 @@ class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_field
 
 
 class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
-    """How far a lease is: what it has so far, in `pages` pages of `bytes` bytes of lines.
-
-    complete: it gets no more; without messages there were none, and the lease is not made. acknowledged: all leases up
-    to this number are settled. madeAt: when the last of its pages was made; null where it is not made. A server that
-    was restored from a backup gives out numbers again, at another time. waiting: it was made ahead, and little more is
-    ready.
-    """
+    """How far a lease is: what it has so far, in `pages` pages of `bytes` bytes of lines."""
 
     number: int
     messages: Count
     bytes: Count
     pages: Count
-    complete: bool
-    acknowledged: Count
+    complete: bool  # it gets no more; without messages there were none, and the lease is not made
+    acknowledged: Count  # all leases up to this number are settled
+    # when the last of its pages was made; null where it is not made. A server that was restored from a backup
+    # gives out numbers again, at another time.
     made_at: EpochMs | None = None
-    waiting: bool = False
+    waiting: bool = False  # it was made ahead, and little more is ready
 
 
 class LeasePage(Struct, frozen=True):

@@ -142,16 +142,13 @@ class DeadLettersQuery(Query, DeadLetterFilter, frozen=True, kw_only=True):
 
 
 class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Which messages to move, to which queue and how fast. dryRun: only count them.
-
-    action: delete removes them for good instead; it takes no target.
-    """
+    """Which messages to move, to which queue and how fast."""
 
     filter: DeadLetterFilter
     target: Target | None = None
     rate_per_second: Rate | None = None
-    dry_run: bool = False
-    action: RedriveAction = "redrive"
+    dry_run: bool = False  # only count them
+    action: RedriveAction = "redrive"  # delete removes them for good instead; it takes no target
 
 
 class RedriveList(Struct, frozen=True, rename="camel"):

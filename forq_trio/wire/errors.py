@@ -40,12 +40,9 @@ class PlaceView(Struct, frozen=True, gc=False, rename={"number": "field", "start
 
 
 class ErrorView(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The body of an error.
-
-    field: left out where no part of the request is to blame. place: of a cron expression that is not valid.
-    """
+    """The body of an error."""
 
     code: str
-    field: Field = None
+    field: Field = None  # left out where no part of the request is to blame
     message: Explanation = None
-    place: PlaceView | None = None
+    place: PlaceView | None = None  # of a cron expression that is not valid

@@ -52,18 +52,18 @@ class HistoryRange(LogRange, frozen=True, gc=False):
 
 
 class EventPage(Struct, frozen=True, gc=False):
-    """Events, oldest first. next: pass it as `after` to go on. first, last: the ids of the events that are kept."""
+    """Events, oldest first."""
 
     events: list[MessageEvent]
-    next: int
-    first: int
+    next: int  # pass it as `after` to go on
+    first: int  # this and the next: the ids of the events that are kept
     last: int
 
 
 class HistoryPage(Struct, frozen=True, gc=False):
-    """Finished messages, oldest first. next: the `after` of the next page. first, last: as in HistoryRange."""
+    """Finished messages, oldest first."""
 
     messages: list[ExportedMessage]
-    next: int
-    first: int
+    next: int  # the `after` of the next page
+    first: int  # this and the next: as in HistoryRange
     last: int

@@ -29,17 +29,14 @@ class NewMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 
 
 class SendResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of a message of a batch: stored, with id and sequence, or not, with the code of the reason.
-
-    duplicate: true where the deduplicationId was known; id and sequence are those of the first message. field: a path
-    into the message.
-    """
+    """The result of a message of a batch: stored, with id and sequence, or not, with the code of the reason."""
 
     id: Annotated[str | None, LEFT_OUT] = None
     sequence: Annotated[int | None, LEFT_OUT] = None
+    # true where the deduplicationId was known; id and sequence are those of the first message
     duplicate: Annotated[bool, LEFT_OUT] = False
     code: Annotated[str | None, LEFT_OUT] = None
-    field: Field = None
+    field: Field = None  # a path into the message
     message: Explanation = None
 
 
@@ -52,17 +49,14 @@ class SendResults(Struct, frozen=True, rename="camel"):
 class ReceiveRequest(
     Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """How many messages to lease for how long, and how long to wait for the first.
-
-    leaseMs: absent for the queue's. order: `fifo` is the queue's own order, `shuffle` random messages. peek: lease
-    nothing. where: lease only messages whose attributes have these values, or others; not when peeking.
-    """
+    """How many messages to lease for how long, and how long to wait for the first."""
 
     max: Annotated[int, bounded(1, limits.RECEIVE_BATCH_MAX, "The most messages wanted.")] = 1
     wait_ms: Annotated[int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for the first message.")] = 0
-    lease_ms: LeaseMs | None = None
-    order: Literal["fifo", "shuffle"] = "fifo"
-    peek: bool = False
+    lease_ms: LeaseMs | None = None  # absent for the queue's
+    order: Literal["fifo", "shuffle"] = "fifo"  # `fifo` is the queue's own order, `shuffle` random messages
+    peek: bool = False  # lease nothing
+    # lease only messages whose attributes have these values, or others; not when peeking
     where: dict[str, str | NotEqual] | None = None
 
 
@@ -93,9 +87,8 @@ class PeekQuery(Query, frozen=True, kw_only=True):
 class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A message delivered to a consumer, who settles it by `receipt`; or one that was only peeked at.
 
-    firstReceivedAt: when it was first delivered, null if it never was. key, kind: of a keyed message. maxAttempts: the
-    message's own, absent where the queue's holds. A message that was only peeked at has neither receipt nor leaseUntil,
-    and its attempts do not count the peek. A `Delivery` has the same form in JSON.
+    A message that was only peeked at has neither receipt nor leaseUntil, and its attempts do not count the peek. A
+    `Delivery` has the same form in JSON.
     """
 
     id: str
@@ -104,11 +97,12 @@ class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     sequence: int
     received_at: EpochMs
     priority: int
-    first_received_at: EpochMs | None
+    first_received_at: EpochMs | None  # when it was first delivered, null if it never was
     attributes: Annotated[dict[str, str] | None, LEFT_OUT] = None
     group: Annotated[str | None, LEFT_OUT] = None
-    key: Annotated[str | None, LEFT_OUT] = None
+    key: Annotated[str | None, LEFT_OUT] = None  # this and the next: of a keyed message
     kind: Annotated[str, LEFT_OUT] = ""
+    # the message's own, absent where the queue's holds
     max_attempts: Annotated[Count | None, LEFT_OUT] = None
     receipt: Annotated[str | None, LEFT_OUT] = None
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None

@@ -33,15 +33,15 @@ class Query(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Parameter(Struct, frozen=True):
-    """A parameter of a query, for the document and for what reads it. member: its name in Python.
+    """A parameter of a query, for the document and for what reads it.
 
-    schema: JSON Schema. An "array" is a dict, whose items are `key:value`.
+    An "array" is a dict, whose items are `key:value`.
     """
 
     name: str
-    member: str
+    member: str  # its name in Python
     meaning: str
-    schema: dict[str, Any]
+    schema: dict[str, Any]  # JSON Schema
 
 
 @cache

@@ -31,31 +31,19 @@ Remedy = Literal[
 
 
 class QueueHealth(Struct, frozen=True, gc=False, rename="camel"):
-    """How well a queue is, in words.
-
-    explanation: the counts behind the verdict, and what it means; empty where all is fine. remedy: what to do about it;
-    null for nothing. remedyValue: with set_lease, the lease in milliseconds. since: from when on the cause was there;
-    null where that is not known. sendsRefused: as in QueueInfo.
-    """
+    """How well a queue is, in words."""
 
     level: Level
     verdict: str
-    explanation: str = ""
-    remedy: Remedy | None = None
-    remedy_value: int | None = None
-    since: EpochMs | None = None
-    sends_refused: SendsRefused | None = None
+    explanation: str = ""  # the counts behind the verdict, and what it means; empty where all is fine
+    remedy: Remedy | None = None  # what to do about it; null for nothing
+    remedy_value: int | None = None  # with set_lease, the lease in milliseconds
+    since: EpochMs | None = None  # from when on the cause was there; null where that is not known
+    sends_refused: SendsRefused | None = None  # as in QueueInfo
 
 
 class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """How many messages a queue has by status, and how many consumers wait for one.
-
-    held: messages whose group is at the group limit. bytes: of content and attributes. oldestReadyAgeMs: how long ago
-    the oldest ready message was received; null without one, and in the list of all queues. level, verdict: of its
-    health; null where nobody watches, in an application that embeds the queue. sendsRefused: why sends to all queues
-    are refused; null while they are not. table: to which the queue is bound; then the list of all queues has no counts
-    of it, and the queue itself has those of the rows that are not finished, without bytes.
-    """
+    """How many messages a queue has by status, and how many consumers wait for one."""
 
     queue: str
     is_dlq: bool
@@ -63,14 +51,18 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     delayed: Count
     processing: Count
     failed: Count
-    held: Count
-    bytes: Count
+    held: Count  # messages whose group is at the group limit
+    bytes: Count  # of content and attributes
     waiting: Count
     paused: bool
+    # how long ago the oldest ready message was received; null without one, and in the list of all queues
     oldest_ready_age_ms: Count | None = None
+    # this and the next: of its health; null where nobody watches, in an application that embeds the queue
     level: Level | None = None
     verdict: str | None = None
-    sends_refused: SendsRefused | None = None
+    sends_refused: SendsRefused | None = None  # why sends to all queues are refused; null while they are not
+    # to which the queue is bound; then the list of all queues has no counts of it, and the queue itself has
+    # those of the rows that are not finished, without bytes
     table: QueueTable | None = None
 
     @property

@@ -58,15 +58,12 @@ class LeaseLost(Exception):
 
 
 class Settlement(Struct, frozen=True):
-    """What is said to the queue about a message. Messages of equal settlements share a request.
+    """What is said to the queue about a message. Messages of equal settlements share a request."""
 
-    what: "ack", "nack", "discard" or "release". delay_ms: of a nack, None for the queue's back-off. final: of a nack.
-    """
-
-    what: str
-    delay_ms: int | None = None
+    what: str  # "ack", "nack", "discard" or "release"
+    delay_ms: int | None = None  # of a nack, None for the queue's back-off
     reason: str | None = None
-    final: bool = False
+    final: bool = False  # of a nack
 
 
 ACK = Settlement("ack")

@@ -52,12 +52,12 @@ class ArchiveError(ForqError):
 
 
 class LoggedFile(Struct, frozen=True):
-    """A file that counts. path: from the table's directory on; rows: how many it has."""
+    """A file that counts."""
 
-    path: str
+    path: str  # from the table's directory on
     day: date
     bytes: int
-    rows: int
+    rows: int  # how many it has
 
 
 class ArchiveTable:

@@ -32,27 +32,25 @@ _read_query = QueryReader(HealthQuery)
 
 
 class About(msgspec.Struct, frozen=True):
-    """The facts about this server in the verbose answer. engine: "sqlite", ...; durability: see FORQ_DURABILITY."""
+    """The facts about this server in the verbose answer."""
 
     version: str
-    engine: str
-    durability: str
+    engine: str  # "sqlite", ...
+    durability: str  # see FORQ_DURABILITY
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """The verbose answer of a server whose database works. sendsRefused: why sends are refused; null where not.
-
-    replica: whether reads go to the replica of the database, which is behind or away else; null where there is none.
-    snapshotHeldSeconds: for how long a snapshot keeps vacuum from working, once that is a minute; else null.
-    """
+    """The verbose answer of a server whose database works."""
 
     status: Literal["ok"]
     version: str
     engine: str
     durability: str
     uptime_seconds: int
-    sends_refused: SendsRefused | None
+    sends_refused: SendsRefused | None  # why sends are refused; null where not
+    # whether reads go to the replica of the database, which is behind or away else; null where there is none
     replica: ReplicaState | None = None
+    # for how long a snapshot keeps vacuum from working, once that is a minute; else null
     snapshot_held_seconds: int | None = None
 
 

@@ -18,28 +18,24 @@ from forq_trio.model.budget import Budget
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The objects that all connections of a server share. now: trio's clock.
-
-    response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. body_budget: of requests that are
-    received: bodies, and heads of HTTP/2. on_error: called with every unexpected exception. refuse: makes every answer
-    of the transport itself. http2_full_portion: held by the one connection of HTTP/2 that may parse a full portion in
-    this pass of the loop, so that many flooding connections delay others no longer than one. tls_handshake: held for a
-    pass by the one connection whose handshake of TLS begins in it.
-    """
+    """The objects that all connections of a server share."""
 
     admit: Admit
     handler: Handler
     config: TransportConfig
     ssl_context: ssl.SSLContext | None
-    response_encoder: ResponseEncoder
+    response_encoder: ResponseEncoder  # this and the next: of the answers over HTTP/1.1 and HTTP/2
     block_encoder: BlockEncoder
-    body_budget: Budget
+    body_budget: Budget  # of requests that are received: bodies, and heads of HTTP/2
     answer_budget: AnswerBudget
     watchers: DisconnectWatchers
-    now: Callable[[], float]
-    on_error: Callable[[Exception], None]
-    refuse: Refuse
+    now: Callable[[], float]  # trio's clock
+    on_error: Callable[[Exception], None]  # called with every unexpected exception
+    refuse: Refuse  # makes every answer of the transport itself
+    # held by the one connection of HTTP/2 that may parse a full portion in this pass of the loop, so that
+    # many flooding connections delay others no longer than one
     http2_full_portion: trio.Lock = field(default_factory=trio.Lock)
+    # held for a pass by the one connection whose handshake of TLS begins in it
     tls_handshake: trio.Lock = field(default_factory=trio.Lock)
 
     def linger_seconds(self, *, is_closing: bool) -> float:

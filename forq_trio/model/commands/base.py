@@ -68,20 +68,18 @@ class Noted(Enum):
 
 
 class Traits(Struct, frozen=True, gc=False):
-    """What is known of all commands of a class.
+    """What is known of all commands of a class."""
 
-    order: None for a command of the writer itself, which is in no batch. weighs: how many messages it can change,
-    counted several times where one takes as long as several sends; stores: how many bytes of content it stores; at the
-    most, as a number or a function of the command. Their sums bound a batch (inbox.py). parts: the member of which a
-    batch may do the first ones, and leave the others to the next one.
-    """
-
-    order: CommandOrder | None
+    order: CommandOrder | None  # None for a command of the writer itself, which is in no batch
     effect: Effect
+    # how many messages it can change, counted several times where one takes as long as several sends
     weighs: int | Callable[[Any], int]
+    # how many bytes of content it stores; at the most, as a number or a function of the command. Their sums
+    # bound a batch (inbox.py).
     stores: int | Callable[[Any], int] = 0
     work: Work | Callable[[Any], Work] = Work.SHORT
     noted: Noted | None = None
+    # the member of which a batch may do the first ones, and leave the others to the next one
     parts: str = "receipts"
 
 

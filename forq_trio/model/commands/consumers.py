@@ -9,26 +9,23 @@ from forq_trio.model.consumers import PipelineConsumer, Settling
 class OpenConsumer(Command[PipelineConsumer], frozen=True, gc=False):
     """Open a consumer, which is made if there is none: its generation grows, and older ones are fenced.
 
-    idle_ms: None for what it had, or the default. key: whose share a new one counts to. Fails with TooManyConsumers.
+    Fails with TooManyConsumers.
     """
 
     traits = Traits(CommandOrder.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
 
     queue: str
     name: str
-    idle_ms: int | None = None
-    key: Key = SECRET
+    idle_ms: int | None = None  # None for what it had, or the default
+    key: Key = SECRET  # whose share a new one counts to
 
 
 class SettleLease(Command[PipelineConsumer], frozen=True, gc=False):
     """Settle the next pages of the open lease, and drop some pages that can no longer be read.
 
     An acknowledgement names lease `number`, or the one behind it, which another command goes on with then; it may be
-    repeated. made_at: when lease `number` was made; None for whenever. Giving back a lease that is not open does
-    nothing; one that was made ahead of it is given back with it. A settlement keeps the mode it started with.
-    generation: None for any; a release without one raises the generation, which fences the client that has the consumer
-    open. EXPIRE: only if the consumer is idle. Fails with
-    ConsumerNotFound, ConsumerFenced, OtherLease, LeaseOutOfOrder, LeaseGone.
+    repeated. EXPIRE: only if the consumer is idle. Fails with ConsumerNotFound, ConsumerFenced, OtherLease,
+    LeaseOutOfOrder, LeaseGone.
     """
 
     traits = Traits(
@@ -37,9 +34,13 @@ class SettleLease(Command[PipelineConsumer], frozen=True, gc=False):
 
     queue: str
     name: str
+    # None for any; a release without one raises the generation, which fences the client that has the consumer
+    # open
     generation: int | None
     number: int
     how: Settling
+    # when lease `number` was made; None for whenever. Giving back a lease that is not open does nothing; one
+    # that was made ahead of it is given back with it. A settlement keeps the mode it started with.
     made_at: int | None = None
 
 

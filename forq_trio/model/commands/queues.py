@@ -105,10 +105,10 @@ class Cancel(Command[Status | None], frozen=True, gc=False):
 
 
 class PurgeStep(Struct, frozen=True, gc=False):
-    """One step of a purge. count: how many messages were removed; up_to: of the next `Purge`, None at the end."""
+    """One step of a purge."""
 
-    count: int
-    up_to: int | None
+    count: int  # how many messages were removed
+    up_to: int | None  # of the next `Purge`, None at the end
 
 
 class Purge(Command[PurgeStep], frozen=True, gc=False):
@@ -149,17 +149,18 @@ class ChangeRedrive(Command[RedriveTask | None], frozen=True, gc=False):
 
     What its state does not allow changes nothing: only a running one can be paused, only one that has not ended
     cancelled; only a paused or failed one can be resumed ("running"), or a running one taken over that has no walk, or
-    a silent one. error: why it failed. walker: the walk that goes on with it. step: how far a walk has come; it is
-    stored if the walk still has the task. Only with it, and while it has the task, a walk can say that the task is
-    done, failed, or running: then the walk is alive, or gives the task up (walker is "").
+    a silent one.
     """
 
     traits = Traits(CommandOrder.TASKS, Effect.LASTS, weighs=1)
 
     task_id: str
     state: RedriveState
-    error: str | None = None
-    walker: str = ""
+    error: str | None = None  # why it failed
+    walker: str = ""  # the walk that goes on with it
+    # how far a walk has come; it is stored if the walk still has the task. Only with it, and while it has the
+    # task, a walk can say that the task is done, failed, or running: then the walk is alive, or gives the
+    # task up (walker is "").
     step: RedriveStep | None = None
 
 

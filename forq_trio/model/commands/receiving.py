@@ -30,37 +30,30 @@ class RedrivePolicy(Struct, frozen=True, gc=False):
 
 
 class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
-    """Lease up to `max_messages` ready messages in claim order: priority (higher first), then position.
-
-    lease_ms: None means the queue's. wait_ms: how long the writer parks the claim when no message is ready; 0 answers
-    at once with (), except that a claim for which its batch was full waits up to DEFERRED_CLAIM_SECONDS. shuffle:
-    random ready messages instead. redrive_policy: None means that only the message's and the queue's own bounds hold.
-    where: only messages for which these conditions hold, () for any; not together with shuffle.
-    """
+    """Lease up to `max_messages` ready messages in claim order: priority (higher first), then position."""
 
     traits = Traits(CommandOrder.CLAIM, Effect.REPEATS, weighs=_claimed)
 
     queue: str
     max_messages: int
-    lease_ms: int | None
+    lease_ms: int | None  # None means the queue's
+    # how long the writer parks the claim when no message is ready; 0 answers at once with (), except that a
+    # claim for which its batch was full waits up to DEFERRED_CLAIM_SECONDS
     wait_ms: int = 0
-    shuffle: bool = False
+    shuffle: bool = False  # random ready messages instead
+    # None means that only the message's and the queue's own bounds hold
     redrive_policy: RedrivePolicy | None = None
-    where: Where = ()
+    where: Where = ()  # only messages for which these conditions hold, () for any; not together with shuffle
 
 
 class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Remove the messages of these receipts. False for a receipt that is not (or no longer) the current one.
-
-    queue: None takes receipts of any queue. message_id: when given, there is one receipt and it must also belong to
-    this message.
-    """
+    """Remove the messages of these receipts. False for a receipt that is not (or no longer) the current one."""
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
 
-    queue: str | None
+    queue: str | None  # None takes receipts of any queue
     receipts: tuple[Receipt, ...]
-    message_id: str | None = None
+    message_id: str | None = None  # when given, there is one receipt and it must also belong to this message
 
 
 class AckById(Command[bool], frozen=True, gc=False):
@@ -78,20 +71,16 @@ class AckById(Command[bool], frozen=True, gc=False):
 
 
 class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Give the messages back after a failed attempt; they return after a delay, or fail at the last attempt.
-
-    delay_ms: None means the back-off by attempt (1, 5, 15, 30, 60 s). reason: stored as the last error, None for none.
-    final: they fail now, however many attempts are left.
-    """
+    """Give the messages back after a failed attempt; they return after a delay, or fail at the last attempt."""
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts, noted=Noted.NACKS)
 
     queue: str
     receipts: tuple[Receipt, ...]
-    delay_ms: int | None = None
-    reason: str | None = None
+    delay_ms: int | None = None  # None means the back-off by attempt (1, 5, 15, 30, 60 s)
+    reason: str | None = None  # stored as the last error, None for none
     message_id: str | None = None
-    final: bool = False
+    final: bool = False  # they fail now, however many attempts are left
 
 
 class NackById(Command[bool], frozen=True, gc=False):

@@ -15,16 +15,15 @@ def _bytes_max(command: "SaveSchedule") -> int:
 class SaveSchedule(Command[Schedule], frozen=True, gc=False):
     """Store a schedule, in place of the one of this name if there is one, which keeps its runs and its maker.
 
-    only_new: fail with ScheduleExists if there is one. by: the name of the access token, None for the secret. Fails
-    with TooManySchedules.
+    Fails with TooManySchedules.
     """
 
     traits = Traits(CommandOrder.SCHEDULES, Effect.GROWS, weighs=limits.SCHEDULE_WEIGHT, stores=_bytes_max)
 
     name: str
     new: NewSchedule
-    only_new: bool = False
-    by: str | None = None
+    only_new: bool = False  # fail with ScheduleExists if there is one
+    by: str | None = None  # the name of the access token, None for the secret
 
 
 class PauseSchedule(Command[Schedule], frozen=True, gc=False):

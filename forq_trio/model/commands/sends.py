@@ -97,15 +97,15 @@ class ProduceEach(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=Fal
 class Resubmit(Command[Produced | None], frozen=True, gc=False):
     """Send a copy of a message to `target` (None: where it came from), edited, and remove the original if asked.
 
-    content, attributes: None keeps the original's. The copy keeps priority, group, TTL, max_attempts and dead-letter
-    queue. Outcome: None if the message is not in `queue`, has no queue to go to, or (with remove) is processing.
+    The copy keeps priority, group, TTL, max_attempts and dead-letter queue. Outcome: None if the message is not in
+    `queue`, has no queue to go to, or (with remove) is processing.
     """
 
     traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=1, stores=_copied_bytes)
 
     queue: str
     message_id: str
-    content: str | None = None
+    content: str | None = None  # this and the next: None keeps the original's
     attributes: dict[str, str] | None = None
     target: str | None = None
     remove: bool = False

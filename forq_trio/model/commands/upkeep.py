@@ -72,10 +72,10 @@ class TrimEvents(Command[Removed], frozen=True, gc=False):
 
 
 class Compacted(Struct, frozen=True, gc=False):
-    """What a step gave back. pages: so many; free_pages: so many the file still has."""
+    """What a step gave back."""
 
-    pages: int
-    free_pages: int
+    pages: int  # so many
+    free_pages: int  # so many the file still has
 
 
 class Compact(Command[Compacted], frozen=True, gc=False):

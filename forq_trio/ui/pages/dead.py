@@ -22,19 +22,16 @@ AGES_SECONDS_MAX = 5.0
 
 
 class DeadRow(Struct):
-    """A dead-letter queue. sources: the queues that send here; more: how many it grew by in the last hour.
-
-    goes_in_ms: when the oldest goes, None where that is not known. tasks: those that run or are paused.
-    """
+    """A dead-letter queue."""
 
     name: str
     counts: QueueCounts
     health: Any
-    sources: list[str]
-    more: int
+    sources: list[str]  # the queues that send here
+    more: int  # how many it grew by in the last hour
     ttl_ms: int
-    goes_in_ms: int | None
-    tasks: int
+    goes_in_ms: int | None  # when the oldest goes, None where that is not known
+    tasks: int  # those that run or are paused
 
 
 class DeadList(Struct):

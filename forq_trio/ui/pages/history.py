@@ -40,11 +40,11 @@ MARKS: Mapping[Outcome, str] = {
 
 
 class HistoryQuery(Struct, frozen=True):
-    """What the page lists. outcome: None for any; q: text of the content; before: where the page begins, 0: newest."""
+    """What the page lists."""
 
-    outcome: Outcome | None
-    q: str
-    before: int
+    outcome: Outcome | None  # None for any
+    q: str  # text of the content
+    before: int  # where the page begins, 0: newest
 
     def query(self, **changes: object) -> dict[str, object]:
         """The parameters of the URL, with changes; a changed list begins with its newest message."""

@@ -28,21 +28,17 @@ _FILE_POLICY = "default-src 'none'; sandbox"
 
 
 class Allowed(Struct, frozen=True):
-    """What may be done with a message. redrive, edit, delete: of a dead letter; copy: send an edited copy.
+    """What may be done with a message."""
 
-    move: deliver a message with a key now, reschedule or drop it; after: reschedule or drop what waits behind it.
-    home: the queue that a copy is for by default, None where that is not known. note: why something is missing.
-    """
-
-    redrive: bool
+    redrive: bool  # these 3: of a dead letter
     edit: bool
     delete: bool
-    copy: bool
+    copy: bool  # send an edited copy
     cancel: bool
-    move: bool
-    after: bool
-    home: str | None
-    note: str
+    move: bool  # deliver a message with a key now, reschedule or drop it
+    after: bool  # reschedule or drop what waits behind it
+    home: str | None  # the queue that a copy is for by default, None where that is not known
+    note: str  # why something is missing
 
 
 def home_of(site: Site, message: MessageInfo) -> str | None:

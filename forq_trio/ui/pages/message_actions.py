@@ -19,10 +19,10 @@ HomeOf = Callable[[Site, MessageInfo], str | None]
 
 
 class Edit(Struct):
-    """A form of an edited copy. content, attributes: None where the original's is kept."""
+    """A form of an edited copy."""
 
     target: str
-    content: str | None
+    content: str | None  # this and the next: None where the original's is kept
     attributes: dict[str, str] | None
 
 

@@ -29,16 +29,15 @@ _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.-]{1,64}):(?!//)\s?(\S.*)", re.DOTALL)
 
 
 class ListedMessages(Struct, frozen=True):
-    """What the URL asks for. state: the tab; q: what is searched, "" for nothing; as_text: q is no attribute.
+    """What the URL asks for.
 
-    cursor: of the page, "" for the first. Of the pages before: shown, how many rows they have; searched, how many
-    messages were looked at.
+    Of the pages before: shown, how many rows they have; searched, how many messages were looked at.
     """
 
-    state: str = "all"
-    q: str = ""
-    as_text: bool = False
-    cursor: str = ""
+    state: str = "all"  # the tab
+    q: str = ""  # what is searched, "" for nothing
+    as_text: bool = False  # q is no attribute
+    cursor: str = ""  # of the page, "" for the first
     shown: int = 0
     searched: int = 0
 
@@ -70,17 +69,14 @@ def _number(text: str) -> int:
 
 
 class MessageQuery(Struct, frozen=True):
-    """What a query means. id: of a message; else the filter says it. words: for people; text: what is marked.
+    """What a query means."""
 
-    key: of a message, exactly or, with key_begins, its beginning.
-    """
-
-    words: str
-    id: str | None = None
-    key: str | None = None
+    words: str  # for people
+    id: str | None = None  # of a message; else the filter says it
+    key: str | None = None  # of a message, exactly or, with key_begins, its beginning
     key_begins: bool = False
     filter: MessageFilter | None = None
-    text: str = ""
+    text: str = ""  # what is marked
 
 
 def read_query(listed: ListedMessages, *, has_keys: bool = False) -> MessageQuery:
@@ -111,29 +107,23 @@ NO_SPACE = (
 
 
 class RowsPage(Struct):
-    """A page of rows. shown: with those of the pages before; total: of the tab, as far as known.
-
-    limits: where the list says what holds messages back. next: parameters of the next page, None at the end. goes_on:
-    the next page loads by itself. words: what was searched, "" for no search; searched, of, oldest_at: how far. error:
-    why it could not be searched, or shown. keys: the queue has messages with a key, and how many; key: what their keys
-    begin with, where that was searched.
-    """
+    """A page of rows."""
 
     rows: Sequence[MessageRow]
-    shown: int
-    total: int
-    next: dict[str, object] | None
-    goes_on: bool = True
-    words: str = ""
+    shown: int  # with those of the pages before
+    total: int  # of the tab, as far as known
+    next: dict[str, object] | None  # parameters of the next page, None at the end
+    goes_on: bool = True  # the next page loads by itself
+    words: str = ""  # what was searched, "" for no search
     is_attribute: bool = False
-    searched: int = 0
+    searched: int = 0  # these 3: how far
     of: int = 0
     oldest_at: int | None = None
     text: str = ""
-    error: str = ""
-    limits: Limits | None = None
-    keys: KeyCount = KeyCount()
-    key: str | None = None
+    error: str = ""  # why it could not be searched, or shown
+    limits: Limits | None = None  # where the list says what holds messages back
+    keys: KeyCount = KeyCount()  # the queue has messages with a key, and how many
+    key: str | None = None  # what their keys begin with, where that was searched
 
     def held(self, row: MessageRow, place: int) -> HoldUp | None:
         """What holds a message of this page back; None where the list does not say. place: in the page, from 1."""

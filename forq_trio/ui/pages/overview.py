@@ -29,18 +29,15 @@ LEVELS = ("broken", "attention", "paused", "fine")
 
 
 class QueueListQuery(Struct, frozen=True):
-    """What the URL asks for. q: a text or glob for the name; sort: a column; page: from 1.
+    """What the URL asks for."""
 
-    range: of the charts; range_default: the one without asking.
-    """
-
-    q: str
+    q: str  # a text or glob for the name
     kind: str
-    sort: str
+    sort: str  # a column
     descending: bool
-    page: int
-    range: str
-    range_default: str
+    page: int  # from 1
+    range: str  # of the charts
+    range_default: str  # the one without asking
 
     def query(self, **changes: object) -> dict[str, object]:
         """The URL's parameters, without those that have their default; `changes` override."""
@@ -107,11 +104,11 @@ COLUMNS: Mapping[str, Callable[[Site, QueueNames, str], float]] = {
 
 
 class QueuePage(Struct):
-    """A page of the queues that match, by name. kinds: how many there are of each kind; found: how many match."""
+    """A page of the queues that match, by name."""
 
     names: list[str]
-    kinds: dict[str, int]
-    found: int
+    kinds: dict[str, int]  # how many there are of each kind
+    found: int  # how many match
     pages: int
 
 

@@ -30,10 +30,10 @@ class WantedSchedules(Struct, frozen=True):
 
 
 class ListedSchedules(Struct):
-    """A page of the list. rows: those that match, by group; counts: of the groups before `show` chose one."""
+    """A page of the list."""
 
-    rows: list[ScheduleRow]
-    counts: dict[str, int]
+    rows: list[ScheduleRow]  # those that match, by group
+    counts: dict[str, int]  # of the groups before `show` chose one
     next: str | None
 
     def of(self, group: str) -> list[ScheduleRow]:

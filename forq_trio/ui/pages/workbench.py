@@ -32,15 +32,13 @@ SWITCH_MAX = 20
 
 
 class WorkbenchPage(Struct):
-    """A page of rows. shown: how many there are so far.
-
-    goes_on: "" at the end; "scroll" when there are more below `before`, "search" when there may be once the search,
-    which goes on, has come further, "later" when it has stopped.
-    """
+    """A page of rows."""
 
     rows: list[Any]
-    shown: int
+    shown: int  # how many there are so far
     before: int | None
+    # "" at the end; "scroll" when there are more below `before`, "search" when there may be once the search,
+    # which goes on, has come further, "later" when it has stopped
     goes_on: str
 
 

@@ -41,12 +41,12 @@ class WantedWorkers(Struct, frozen=True):
 
 
 class ListedWorkers(Struct):
-    """A page of the list: rows by worker, or lines by queue. found: how many match; groups: in each group."""
+    """A page of the list: rows by worker, or lines by queue."""
 
     rows: Sequence[WorkerRow]
     lines: Sequence[QueueLine]
-    found: int
-    groups: Mapping[str, int] = {}
+    found: int  # how many match
+    groups: Mapping[str, int] = {}  # in each group
 
     @property
     def keys(self) -> list[str]:

@@ -50,20 +50,17 @@ class Chip(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """Which dead letters are shown. q: text of the content; error: the last error, "" for none; None: any.
-    error_like: what the last error has in common with others.
+    """Which dead letters are shown."""
 
-    age: one of AGES, "" for any. as_of: nothing that became a dead letter later (epoch ms), so that lists and counts
-    hold still while more arrive.
-    """
-
+    # nothing that became a dead letter later (epoch ms), so that lists and counts hold still while more
+    # arrive
     as_of: int
-    q: str = ""
+    q: str = ""  # text of the content
     reason: str | None = None
-    error: str | None = None
-    error_like: str | None = None
+    error: str | None = None  # the last error, "" for none; None: any
+    error_like: str | None = None  # what the last error has in common with others
     attributes: dict[str, str] = {}
-    age: str = ""
+    age: str = ""  # one of AGES, "" for any
 
     @property
     def is_empty(self) -> bool:

@@ -31,18 +31,14 @@ KeyT = TypeVar("KeyT")
 
 
 class Group(Struct):
-    """A row of the list: messages with errors of the same fingerprint, or of none.
+    """A row of the list: messages with errors of the same fingerprint, or of none."""
 
-    error: one of them. errors: how many different ones there are, at least; is_exact: there are no more. link: False
-    for a row that sums several groups, whose number `errors` then is.
-    """
-
-    error: str | None
+    error: str | None  # one of them
     count: int
     last_at: int
-    errors: int = 1
-    is_exact: bool = True
-    link: bool = True
+    errors: int = 1  # how many different ones there are, at least
+    is_exact: bool = True  # there are no more
+    link: bool = True  # False for a row that sums several groups, whose number `errors` then is
 
     @property
     def several(self) -> bool:

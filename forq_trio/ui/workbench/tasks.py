@@ -10,14 +10,14 @@ _SECONDS_SEEN_MIN = 2.0
 
 
 class Band(Struct, frozen=True):
-    """A task in words. verb, what: the headline; value, top: of the bar; notes: the text below it."""
+    """A task in words."""
 
     task: RedriveInfo
-    verb: str
+    verb: str  # this and the next: the headline
     what: str
-    value: int
+    value: int  # this and the next: of the bar
     top: int
-    notes: list[str]
+    notes: list[str]  # the text below it
 
 
 _VERBS = {

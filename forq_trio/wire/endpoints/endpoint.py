@@ -16,16 +16,13 @@ JSON, NDJSON = "application/json", "application/x-ndjson"
 
 
 class Answer(Struct, Generic[AnswerT_co], frozen=True):
-    """A successful answer. body: the type of its JSON; of lines of JSON, that of one; NoneType for an empty body.
-
-    full: what else it may be, where the request asks for all members.
-    """
+    """A successful answer."""
 
     status: int
     meaning: str
-    body: type[AnswerT_co]
+    body: type[AnswerT_co]  # the type of its JSON; of lines of JSON, that of one; NoneType for an empty body
     content_type: str = JSON
-    full: type[Any] | None = None
+    full: type[Any] | None = None  # what else it may be, where the request asks for all members
 
 
 class Header(Struct, frozen=True):
@@ -37,23 +34,20 @@ class Header(Struct, frozen=True):
 
 
 class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
-    """The description of a route for the OpenAPI document.
-
-    query: the type of the query, as `body` is that of the body; None for one without parameters.
-    errors: those of the operation. What the path, query, body and gate are refused for follows (`possible_errors`).
-    body_type: the content type of the body; of lines of JSON, `body` is the type of one.
-    """
+    """The description of a route for the OpenAPI document."""
 
     name: str
     tag: str
     summary: str
     answers: tuple[Answer[AnswerT_co], ...]
+    # those of the operation. What the path, query, body and gate are refused for follows (`possible_errors`).
     errors: tuple[AnyReason, ...] = ()
     description: str = ""
+    # the type of the query, as `body` is that of the body; None for one without parameters
     query: type[Query] | None = None
     headers: tuple[Header, ...] = ()
     body: Any = None
-    body_type: str = JSON
+    body_type: str = JSON  # the content type of the body; of lines of JSON, `body` is the type of one
 
     @property
     def query_names(self) -> frozenset[str]:
@@ -62,18 +56,14 @@ class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
 
 
 class Endpoint(Operation[AnswerT_co], frozen=True):
-    """An endpoint of Forq's API. path: below PREFIX, with names in braces. scope: what a token needs.
-
-    checks_scope: False if the endpoint checks the scope itself. head: False where HEAD is not answered like GET, which
-    has effects. takes_nothing: a body is refused unless it is empty, or an object without members.
-    """
+    """An endpoint of Forq's API."""
 
     method: str
-    path: str
-    scope: Scope
-    checks_scope: bool = True
-    head: bool = True
-    takes_nothing: bool = False
+    path: str  # below PREFIX, with names in braces
+    scope: Scope  # what a token needs
+    checks_scope: bool = True  # False if the endpoint checks the scope itself
+    head: bool = True  # False where HEAD is not answered like GET, which has effects
+    takes_nothing: bool = False  # a body is refused unless it is empty, or an object without members
 
 
 READ_ERRORS: tuple[AnyReason, ...] = (

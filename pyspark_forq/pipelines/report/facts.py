@@ -51,12 +51,7 @@ class Latency:
 
 @dataclass
 class QueueFacts:
-    """A queue, or all of them, or the OTHERS. Series are by name: entered, left and backlog; `wait p50` and so on.
-
-    waiting: messages without an event for as long as the stuck ones, which nobody has received since they came.
-    attempts: (attempts, acked, dead-lettered); the last one is of all that took more. reasons, waits, idle: what only
-    the page of the queue has (queue_facts.py).
-    """
+    """A queue, or all of them, or the OTHERS. Series are by name: entered, left and backlog; `wait p50` and so on."""
 
     name: str
     queues: int = 1
@@ -67,9 +62,12 @@ class QueueFacts:
     backlog_end: int = 0
     stuck: int = 0
     stuck_longest_ms: int = 0
+    # messages without an event for as long as the stuck ones, which nobody has received since they came
     waiting: int = 0
     waiting_longest_ms: int = 0
+    # (attempts, acked, dead-lettered); the last one is of all that took more
     attempts: list[tuple[str, int, int]] = field(default_factory=list)
+    # these 3: what only the page of the queue has (queue_facts.py)
     reasons: list[Row] = field(default_factory=list)
     waits: list[Row] = field(default_factory=list)
     idle: list[Row] = field(default_factory=list)
@@ -77,15 +75,15 @@ class QueueFacts:
 
 @dataclass
 class Facts:
-    """Of a whole report. whole: all queues together; queues: the TOP and the OTHERS, by traffic."""
+    """Of a whole report."""
 
     events: int
     first_ms: int = 0
     last_ms: int = 0
     step_ms: int = _MINUTE_MS
     queue_count: int = 0
-    whole: QueueFacts = field(default_factory=lambda: QueueFacts(""))
-    queues: list[QueueFacts] = field(default_factory=list)
+    whole: QueueFacts = field(default_factory=lambda: QueueFacts(""))  # all queues together
+    queues: list[QueueFacts] = field(default_factory=list)  # the TOP and the OTHERS, by traffic
     stuck: list[Row] = field(default_factory=list)
     reasons: list[Row] = field(default_factory=list)
     stuck_after: str = "1 hour"

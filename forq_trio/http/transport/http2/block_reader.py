@@ -18,14 +18,12 @@ Fields = list[tuple[bytes, bytes]]
 
 
 class Block(NamedTuple):
-    """A whole header block. is_last: it ends the client's side of the stream. is_circular: its priority makes the
-    stream depend on itself.
-    """
+    """A whole header block."""
 
     stream_id: int
     fields: Fields
-    is_last: bool
-    is_circular: bool
+    is_last: bool  # it ends the client's side of the stream
+    is_circular: bool  # its priority makes the stream depend on itself
 
 
 class BlockReader:

@@ -24,19 +24,16 @@ _FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 
 
 class RequestHead(Struct):
-    """The head of a request. size: of its fields, as RFC 9113 counts them. body_bytes: its Content-Length, or None.
-
-    refused: 0, or the status to answer.
-    """
+    """The head of a request."""
 
     method: str
     path: str
     query: str
     headers: dict[bytes, bytes]
-    size: int
-    body_bytes: int | None = None
+    size: int  # of its fields, as RFC 9113 counts them
+    body_bytes: int | None = None  # its Content-Length, or None
     asks_continue: bool = False
-    refused: int = 0
+    refused: int = 0  # 0, or the status to answer
 
 
 def read_head(fields: Fields, config: TransportConfig) -> RequestHead:

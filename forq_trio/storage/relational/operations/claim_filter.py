@@ -32,15 +32,12 @@ bytes_of = itemgetter(BYTES)
 
 
 class Terms(NamedTuple):
-    """What a claim asks for besides a number of messages and the length of their leases.
-
-    step: what is charged for them; bytes_of: with how many bytes, by row.
-    """
+    """What a claim asks for besides a number of messages and the length of their leases."""
 
     shuffle: bool
     redrive_policy: RedrivePolicy | None
-    step: str = Step.DELIVER
-    bytes_of: Callable[[ReadyRow], int] = bytes_of
+    step: str = Step.DELIVER  # what is charged for them
+    bytes_of: Callable[[ReadyRow], int] = bytes_of  # with how many bytes, by row
     where: Where = ()
 
     @property

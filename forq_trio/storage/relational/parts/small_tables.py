@@ -103,7 +103,7 @@ class TokenTable(SmallTable[AccessToken]):
 
 
 class SessionTable(SmallTable[UiSession]):
-    """SessionTable of the admin UI by digest."""
+    """Sessions of the admin UI by digest."""
 
     shipped = dict[str, UiSession | None]
 

@@ -31,17 +31,14 @@ _COUNT_STORED = _CHECK.pop("count_stored")
 
 
 class CheckReport(Struct, frozen=True):
-    """What was found in a file.
+    """What was found in a file."""
 
-    problems: one sentence each, at most CHECK_PROBLEMS_MAX of a kind; none for a sound file. schema_version: the last
-    migration that was applied; 0 for a file of Forq. is_older: a server of this version will migrate the file when it
-    opens it; until then only SQLite's structure can be checked, because our rules are about the tables of today.
-    """
-
-    problems: list[str]
+    problems: list[str]  # one sentence each, at most CHECK_PROBLEMS_MAX of a kind; none for a sound file
     messages: int
     queues: int
-    schema_version: int
+    schema_version: int  # the last migration that was applied; 0 for a file of Forq
+    # a server of this version will migrate the file when it opens it; until then only SQLite's structure can
+    # be checked, because our rules are about the tables of today
     is_older: bool = False
 
     @property
