@@ -112,7 +112,7 @@ def test_any_key_is_shown_found_and_dropped_as_it_is(browser, client, key) -> No
     assert "<odd>" not in page
     assert f"{key} " in unescape(flat(page))
     answer = post(browser, f"/queue/sync/message/{made.id}/drop", revision=str(made.revision))
-    assert toast(answer) == f"Dropped message {made.sequence}"
+    assert toast(answer) == f"Dropped message {made.sequence:,}"
     assert not client.contains_key("sync", key, "<odd> & 'kind'")
     assert client.queue_stats("sync").total == 1
 
@@ -176,11 +176,11 @@ def test_a_message_is_rescheduled_and_delivered_now(browser, client) -> None:
         assert f'id="{error}"' in answer.text
         assert f'value="{delay}"' in answer.text
     answer = post(browser, f"{path}/reschedule", delay="2 d", revision=revision)
-    assert toast(answer) == f"Rescheduled message {made.sequence}: due in 2 d"
+    assert toast(answer) == f"Rescheduled message {made.sequence:,}: due in 2 d"
     moved = client.message("sync", made.id)
     assert moved.process_after - made.process_after > 46 * HOUR_MS
     assert moved.content == "content"
-    assert toast(post(browser, f"{path}/deliver")) == f"Message {made.sequence} is due now"
+    assert toast(post(browser, f"{path}/deliver")) == f"Message {made.sequence:,} is due now"
     (delivery,) = client.receive("sync", wait_ms=0)
     assert (delivery.key, delivery.content) == ("k", "content")
     assert post(browser, f"{path}/deliver").status_code == 400

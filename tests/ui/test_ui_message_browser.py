@@ -57,6 +57,6 @@ def test_a_message_that_waits_is_cancelled_after_a_question(page, client) -> Non
     page.get_by_role("button", name="Cancel message…").click()
     confirm(page.get_by_role("button", name="Cancel this message?"))
     expect(page).to_have_url(re.compile("/queue/orders$"))
-    expect(page.locator("#toast")).to_contain_text(f"Cancelled message {sent.sequence}")
+    expect(page.locator("#toast")).to_contain_text(f"Cancelled message {sent.sequence:,}")
     assert client.queue_stats("orders").total == 0
     assert sideways_pixels(page) <= 0
