@@ -193,7 +193,10 @@ def test_a_message_is_sent_with_all_it_can_have(admin, client) -> None:
     again = toast_of(admin.post("/queue/orders/send", **fields, deduplication_id="d"))
     assert again["toast"].startswith("It was sent before")
     fresh = toast_of(admin.post("/send", queue="fresh", content="x"))
-    assert (fresh["go"], fresh["toast"]) == ("/queue/fresh", f"Sent message {delivery.sequence + 1:,} to fresh")
+    assert (fresh["go"], fresh["toast"]) == (
+        "/queue/fresh",
+        f"Sent message {delivery.sequence + 1:,} to fresh",
+    )
 
 
 @pytest.mark.parametrize(
