@@ -330,7 +330,7 @@ class WriterActor:
             [call.command for call in calls],
             self._clock.now_ms(),
             self.parked.by_queue(),
-            moves_staged=not (self.steps.put_off or storage.sends_refused or storage.files_problem),
+            moves_staged=not self.steps.put_off and storage.refusal is None,
             shared=self.steps.shared(trio.current_time()),
             refused={PutBack} if storage.put_back_refused else frozenset(),
             told=self._told,
