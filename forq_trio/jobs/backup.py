@@ -18,7 +18,7 @@ from typing import TypeVar
 import msgspec
 import trio
 
-from forq_trio.jobs.backup_copy import BackupCopy, BackupFailed, BackupMaker, BackupSettings
+from forq_trio.jobs.backup_copy import BackupCopy, BackupFailed, BackupSettings, BackupSource
 from forq_trio.jobs.backup_files import BackupFiles
 from forq_trio.jobs.disk_guard import free_bytes_of
 from forq_trio.jobs.runs import Runs, failure_words
@@ -55,14 +55,14 @@ class BackupJob:
         on_copied: Callable[[], None] = lambda: None,
         free_bytes: Callable[[Path], int] = free_bytes_of,
     ) -> None:
-        """on_copied, free_bytes: see `BackupMaker`."""
+        """on_copied, free_bytes: see `BackupSource`."""
         path = engine.facts().path
         self._files: BackupFiles | None = None  # None where no backup can be made
         if path is not None:
             database = Path(path)
             self._files = BackupFiles(settings.directory or database.parent / "backups", database)
         self._shared = engine.facts().shared
-        self._maker = BackupMaker(engine, writer, settings, on_copied, free_bytes)
+        self._source = BackupSource(engine, writer, settings, on_copied, free_bytes)
         self._settings = settings
         self._clock = clock
         self._limiter = trio.CapacityLimiter(1)
@@ -190,12 +190,12 @@ class BackupJob:
 
     async def _make(self, files: BackupFiles, backup: BackupInfo) -> None:
         """Make a backup, and note its result."""
-        copy = BackupCopy(self._maker, self._note_progress)
+        copy = BackupCopy(self._source, self._note_progress)
         self._next_at = None
         ended = msgspec.structs.replace(backup, state="cancelled")
         try:
             with self.runs.run() as outcome:
-                size = await self._in_thread(lambda: self._maker.make(files, backup.name, copy))
+                size = await self._in_thread(lambda: copy.make(files, backup.name))
                 outcome.result = f"{words.size(size)}, the log grew by {words.size(copy.log_grew_bytes)}"
             ended = msgspec.structs.replace(self._now(backup), state="done", bytes=size)
             self.last_made_at = backup.started_at

@@ -155,7 +155,7 @@ async def test_without_space_there_is_none_and_the_failure_stays_until_one_is_ma
     clock = SetClock()
     free = {"bytes": 1_300_000_000}
     async with running(engine, clock, BackupSettings(directory, reserve_bytes=3_000_000_000)) as system:
-        monkeypatch.setattr(system.backups._maker, "free_bytes", lambda _: free["bytes"])
+        monkeypatch.setattr(system.backups._source, "free_bytes", lambda _: free["bytes"])
         report = await system.jobs.run_now("backup")
         assert report.failed
         assert report.result.startswith(f"{directory} has 1.2 GiB free, 2.8 GiB are needed")
@@ -288,12 +288,12 @@ async def test_it_is_made_at_the_interval_also_over_restarts_and_again_soon_afte
         assert system.backups.last_made_at == START_MS
         (report,) = [each for each in system.jobs.reports() if each.name == "backup"]
         assert HOUR_MS - 1_000 <= report.next_run_at - clock.ms <= HOUR_MS
-        monkeypatch.setattr(system.backups._maker, "free_bytes", lambda _: 0)
+        monkeypatch.setattr(system.backups._source, "free_bytes", lambda _: 0)
         clock.ms += HOUR_MS
         assert (await ended(system)).state == "failed"
         assert (await system.backups.state()).next_at == clock.ms + 600_000
         monkeypatch.undo()
-        monkeypatch.setattr(system.backups._maker, "free_bytes", lambda _: 10**12)
+        monkeypatch.setattr(system.backups._source, "free_bytes", lambda _: 10**12)
         system.backups._woken.set()
         clock.ms += 600_000
         with trio.fail_after(60):
