@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 import trio
+from msgspec import Struct
 
 from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.parts import ItemT, execute_in_parts
@@ -63,15 +64,12 @@ class OwnBackend:
         self.execute = writer.execute
         self.post = writer.post
         self.parse_receipt = Receipt.parse
+        self.check_message: Callable[[Struct], None] = writer.check_texts or _check_nothing
 
     def execute_in_parts(
         self, items: Sequence[ItemT], command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]]
     ) -> Coroutine[Any, Any, tuple[OutcomeT, ...]]:
         return execute_in_parts(self._writer, items, command_of)
-
-    def check_message(self, message: NewMessage) -> None:
-        if self._writer.check_texts is not None:
-            self._writer.check_texts(message)
 
     async def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
         return await self._readers.run(lambda reader: reader.queue(queue))
@@ -102,12 +100,12 @@ class Backends:
 
     def __init__(self, writer: WriterActor, readers: ReaderPool, tables: BoundQueues | None = None) -> None:
         self.tables = tables
-        self._own = OwnBackend(writer, readers)
+        self.own = OwnBackend(writer, readers)
 
     def of(self, queue: str | None) -> QueueBackend:
         """The backend of a queue; None: of what names no queue."""
         if self.tables is None or queue is None or self.tables.table_of(queue) is None:
-            return self._own
+            return self.own
         return self.tables
 
     def last_counts_of(self, queue: str) -> QueueCounts | None:
@@ -122,3 +120,7 @@ class Backends:
         """Close what is not the server's own."""
         if self.tables is not None:
             self.tables.close()
+
+
+def _check_nothing(_: Struct) -> None:
+    """The database stores any text."""

@@ -1,7 +1,6 @@
 """What the methods of `Broker` use: declared once for the parts of `Broker`, one file each."""
 
 import trio
-from msgspec import Struct
 
 from forq_trio.broker.access_tokens import AccessTokens
 from forq_trio.broker.backends import Backends
@@ -34,9 +33,9 @@ class BrokerBase:
         self._writer = writer
         self._readers = readers
         self._clock = clock
-        self._check_texts = writer.check_texts or _check_nothing
         self._timings = trio.Lock()  # one timing at a time: each step takes milliseconds of the loop
         self._backends = backends or Backends(writer, readers)
+        self._check_texts = self._backends.own.check_message
         self.known = Known(writer, self._backends)
         self.known_workers = KnownWorkers(clock)
         self.known_processes = KnownProcesses(clock, lambda: writer.parked.total)
@@ -47,7 +46,3 @@ class BrokerBase:
         self.lines = Lines(writer, readers, clock, self.known)
         self.lists = Lists(readers, clock)
         self.redrive_tasks = Redrives(self.known, self.lists, writer, clock)
-
-
-def _check_nothing(_: Struct) -> None:
-    """The database stores any text."""
