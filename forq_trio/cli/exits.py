@@ -3,10 +3,14 @@
 The errors are imported only where there is one: `forq --help` does not wait for them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import click
+
+from forq_trio.cli.output import echo
 
 if TYPE_CHECKING:
     from forq_trio.model.errors import ForqError
@@ -86,6 +90,19 @@ def told(problem: "ForqError") -> str:
     """What is wrong, with the code and the part of the request to blame."""
     blamed = "" if problem.field is None else f" at {problem.field}"
     return f"{problem} ({problem.code}{blamed})"
+
+
+@contextmanager
+def unknown_is_told(what: str) -> Iterator[None]:
+    """Say so where the body ends with an error after which nobody knows whether this was stored; raise it again."""
+    from forq_trio.model import errors
+
+    try:
+        yield
+    except (KeyboardInterrupt, errors.ForqError) as problem:
+        if not did_nothing(problem):
+            echo(f"forq: whether the {what} is stored is not known", err=True)
+        raise
 
 
 def did_nothing(problem: BaseException) -> bool:

@@ -17,7 +17,7 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import given, message_options
-from forq_trio.cli.exits import CliFailure, Exit, did_nothing
+from forq_trio.cli.exits import CliFailure, Exit, did_nothing, unknown_is_told
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.lines import InputLine, LineCutter
 from forq_trio.cli.options import json_option, url_option
@@ -94,12 +94,8 @@ def send(
 
 
 def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOptions, as_json: bool) -> int:
-    try:
+    with unknown_is_told("message"):
         produced = client.produce(queue, content, **options)
-    except (KeyboardInterrupt, ForqError) as problem:
-        if not did_nothing(problem):
-            echo("forq: whether the message is stored is not known", err=True)
-        raise
     if as_json:
         print_json(produced)
     else:

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from forq_trio.cli.exits import Exit, did_nothing
+from forq_trio.cli.exits import Exit, unknown_is_told
 from forq_trio.cli.options import all_options, duration_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.client.types import MessageOptions
-from forq_trio.model.errors import ForqError
 from forq_trio.model.keys import Mode, Offered
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def offer_one(
 ) -> int:
     """Offer a message, and print what became of it."""
     members: dict[str, Any] = dict(options)
-    try:
+    with unknown_is_told("offer"):
         offered = client.offer(
             queue,
             keyed.key,
@@ -100,10 +99,6 @@ def offer_one(
             max_wait_ms=keyed.max_wait_ms,
             **members,
         )
-    except (KeyboardInterrupt, ForqError) as problem:
-        if not did_nothing(problem):
-            echo("forq: whether the offer is stored is not known", err=True)
-        raise
     if as_json:
         print_json(offered)
     else:
