@@ -17,9 +17,8 @@ class DueTimer:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._next_due_ms: int | None = (
-            clock.now_ms()
-        )  # as of the last commit; None where nothing is to come due
+        # As of the last commit; None where nothing is to come due.
+        self._next_due_ms: int | None = clock.now_ms()
         self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
         self.looks = False  # a batch is to run although nothing is known to be due
         self._scope = trio.CancelScope()

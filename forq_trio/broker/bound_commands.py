@@ -30,9 +30,8 @@ class TableReceipt(Receipt):
 class TableSettlement(NamedTuple):
     """How receipts of a table are settled, by what a worker's source has for it."""
 
-    settle: Callable[
-        [Consuming, str, list[str], Any], Awaitable[list[ReceiptResult]]
-    ]  # the last one: the command
+    # Of the tables, the table, the receipts, and the command.
+    settle: Callable[[Consuming, str, list[str], Any], Awaitable[list[ReceiptResult]]]
     event: str = ""  # what is counted for each receipt that was current, "" for nothing
     reason: str = ""  # of the event
 

@@ -72,9 +72,8 @@ class BackupJob:
         self._latest: BackupInfo | None = None  # the one that runs, or ran last
         self.last_made_at: int | None = None  # epoch ms
         self.failed = False  # the latest one
-        self._next_at: int | None = (
-            None  # epoch ms; None while one runs, or where they are made only when asked
-        )
+        # Epoch ms; None while one runs, or where they are made only when asked.
+        self._next_at: int | None = None
         self._serving = False
         self.runs = Runs(self.name, "Backup")
 

@@ -161,9 +161,7 @@ class DiskGuard:
         self._last_free_bytes = 0  # as of the last look
         # Set by the code that made the other jobs.
         self.checkpoint_soon: Callable[[], None] = lambda: None  # asks for one, however short the log is
-        self.give_way: Callable[[int], None] = lambda _: (
-            None
-        )  # removes so many bytes of old history or events
+        self.give_way: Callable[[int], None] = lambda _: None  # removes so many bytes of old records
 
     async def run(self) -> None:
         try:

@@ -68,9 +68,7 @@ class Counters:
         self.rejections = dict.fromkeys(Cause, 0)
         self.commits = Commits()
         self.gate_seconds = Measurements(DISK_SECONDS)  # how long batches waited for those of other processes
-        self.lag_seconds = Measurements(
-            DISK_SECONDS
-        )  # how old batches of other processes were when taken over
+        self.lag_seconds = Measurements(DISK_SECONDS)  # how old theirs were when they were taken over
         self.checkpoint_seconds = Histogram(DISK_SECONDS)
         self.checkpoint_pause_seconds = Histogram(DISK_SECONDS)
 

@@ -207,9 +207,8 @@ def test_a_checkpoint_of_another_mode_is_refused(timeline) -> None:
 def test_of_an_earlier_version_what_is_acknowledged_goes_on(timeline) -> None:
     timeline.send("q", numbered("m", 9))
     of, lake = Checkpoint(), {}
-    run(
-        reader_of(timeline.url, "q"), of, lake, 3
-    )  # lease 1 is written; 2 is planned, so 1 is acknowledged soon
+    # Lease 1 is written; 2 is planned, so 1 is acknowledged soon.
+    run(reader_of(timeline.url, "q"), of, lake, 3)
     until(lambda: timeline.client.consumer("q", "lake").acknowledged == 1)
     earlier = replace(of.as_of_an_earlier_version(), offsets=[{"seq": 0}, {"seq": 1}])
     run(reader_of(timeline.url, "q"), earlier, lake, 99)

@@ -20,9 +20,7 @@ class BatchPosition:
         self.process = f"{os.getpid()}-{token_hex(4)}"
         self.last = (0, "")  # the last batch that the cache has: its version and its maker
         self.own = ""  # the maker of the batch that runs
-        self.is_known = (
-            True  # the cache follows from the batches up to `last`; else all tables have to be read
-        )
+        self.is_known = True  # the cache follows from the batches up to `last`; else tables have to be read
         self._numbers = count(1)  # of the batches of this process, for their makers' names
 
     @property
