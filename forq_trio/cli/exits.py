@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from forq_trio.cli.output import echo
-
 if TYPE_CHECKING:
     from forq_trio.model.errors import ForqError
 
@@ -95,6 +93,7 @@ def told(problem: "ForqError") -> str:
 @contextmanager
 def unknown_is_told(what: str) -> Iterator[None]:
     """Say so where the body ends with an error after which nobody knows whether this was stored; raise it again."""
+    from forq_trio.cli.output import echo
     from forq_trio.model import errors
 
     try:
