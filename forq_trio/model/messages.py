@@ -181,11 +181,7 @@ STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
 
 
 class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """A stored message, read without changing it.
-
-    failure_reason, source_queue, source_attempts, dead_lettered_at: of a dead letter, why it is one, where it came
-    from, after how many attempts and when.
-    """
+    """A stored message, read without changing it."""
 
     id: str
     queue: str
@@ -200,8 +196,8 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     expires_after: EpochMs
     processing_started_at: EpochMs | None = None
     lease_until: EpochMs | None = None
-    failure_reason: str | None = None
-    source_queue: str | None = None
+    failure_reason: str | None = None  # of a dead letter: why it is one
+    source_queue: str | None = None  # of a dead letter: where it came from
     last_error: str | None = None
     attributes: dict[str, str] = {}
     group: str | None = None
@@ -210,7 +206,7 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     ttl_ms: int | None = None
     dead_letter_queue: str | None = None
     dead_lettered_at: EpochMs | None = None
-    source_attempts: Count | None = None
+    source_attempts: Count | None = None  # of a dead letter: how many it had where it came from
     failures: tuple[Failure, ...] = ()  # its latest failed attempts
     bytes: Count = 0  # of content and attributes
     keyed: KeyInfo | None = None  # the key of a message that has one, or of a dead letter that had one

@@ -11,8 +11,10 @@ Rules
   together, an app that published for one job is forgotten; another app is never forgotten sooner.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN, Key
@@ -94,6 +96,17 @@ def share_of(staging: Staging, name: str) -> KeyShare:
     return staging.shares.get(name, NO_SHARE)
 
 
+def shares_of_all(
+    stages: Iterable[tuple[str, int, int]], apps: Iterable[tuple[str, int]]
+) -> dict[str, KeyShare]:
+    """The share of each key, of how many stages and bytes, and of how many apps, it has."""
+    shares = {name: KeyShare(waiting, size) for name, waiting, size in stages}
+    for name, count in apps:
+        shares[name] = replace(shares.get(name, NO_SHARE), apps=count)
+    shares.pop(UNKNOWN, None)
+    return shares
+
+
 def shares_with(
     shares: Mapping[str, KeyShare], name: str, *, stages: int = 0, size: int = 0, apps: int = 0
 ) -> Mapping[str, KeyShare]:
@@ -102,5 +115,7 @@ def shares_with(
         return shares
     had = shares.get(name, NO_SHARE)
     share = KeyShare(had.stages + stages, had.bytes + size, had.apps + apps)
-    others = {each: other for each, other in shares.items() if each != name}
-    return others if share == NO_SHARE else {**others, name: share}
+    after = {**shares, name: share}
+    if share == NO_SHARE:
+        del after[name]
+    return after

@@ -3,10 +3,11 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access import SECRET, UNKNOWN, Key
 from forq_trio.model.commands import EndStages, ForgetApp, Publish, StagePage
 from forq_trio.model.errors import AppInUse, StageMissing, StagingFull, TooManyApps
 from forq_trio.model.publishing import KeyShare, PublishedVersion, Stage
+from forq_trio.storage.apps import shares_of_all, shares_with
 
 from .script import DAY_MS, T0, do
 from .test_publishing import advance, part
@@ -181,3 +182,16 @@ def test_a_stage_that_ends_is_no_longer_in_a_share(engine):
     assert shares(engine)["t"].stages == 0
     advance(engine, T0 + DAY_MS)
     assert shares(engine) == {}
+
+
+def test_a_start_knows_the_share_of_each_key_with_one_pass():
+    """Opening 7,000 keys copied all shares for each, 4 s of processor time in one transaction."""
+    stages = [("t", 2, 30), ("u", 1, 4), (UNKNOWN, 1, 1)]
+    apps = [("u", 3), ("v", 1), (UNKNOWN, 2)]
+    one_by_one = {}
+    for name, waiting, size in stages:
+        one_by_one = shares_with(one_by_one, name, stages=waiting, size=size)
+    for name, count in apps:
+        one_by_one = shares_with(one_by_one, name, apps=count)
+    assert shares_of_all(iter(stages), iter(apps)) == one_by_one
+    assert one_by_one == {"t": KeyShare(2, 30, 0), "u": KeyShare(1, 4, 3), "v": KeyShare(0, 0, 1)}

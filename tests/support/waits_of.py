@@ -57,7 +57,10 @@ class World:
         return self._run(commands, is_due=self.is_due)
 
     def configure(self, queues: Sequence[str], **changes: Any) -> None:
+        """Change settings, and run what follows: all held messages of the queues become ready, in parts."""
         self.run(*[Configure(queue, SettingsChange(**changes)) for queue in queues])
+        while self.engine.tx.grouped.queues_unholding():
+            self.run()
 
     def send(self, queues: Sequence[str], count: int = 1, **members: Any) -> list[Produced]:
         """Send so many messages to each queue, one after the other."""

@@ -143,7 +143,7 @@ EXPECTED = {
     "drop_consumer_numbers": "SEARCH consumer_numbers USING INTEGER PRIMARY KEY (rowid<?)",
     "load_history_ends": "SCAN history_ends",
     "save_history_ends": "SCAN history_ends",
-    "oldest_finished": "SCAN history",
+    "oldest_finished": "SEARCH history USING INTEGER PRIMARY KEY (rowid>?)",
     "oldest_finished_of_queue": "SEARCH history USING INDEX history_queue (queue=? AND rowid<?)",
     "forget_finished": "SEARCH history USING INTEGER PRIMARY KEY (rowid=?)",
     "history_ends": "SCAN history_ends",
@@ -243,7 +243,7 @@ EXPECTED = {
     "first_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
     "last_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
     "first_event_to_keep": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
-    "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)",
+    "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
     "event_range": "SEARCH events",
     "event_lines": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
     "message_events": "SEARCH events USING INDEX events_message (message_id=? AND rowid>?)",
@@ -283,7 +283,6 @@ ALLOWED_SCANS = (
 
 FIRST_ROWS = {
     "drop_consumer_numbers": "SCAN consumer_numbers",
-    "oldest_finished": "SCAN history",
     "load_history": "SCAN history USING COVERING INDEX history_queue",
     "has_buckets": "SCAN rate_buckets USING COVERING INDEX rate_buckets_full",
 }

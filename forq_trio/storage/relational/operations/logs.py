@@ -39,12 +39,14 @@ def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
     bound = limits.EVENTS_TRIMMED_MAX * retention_steps(log.bytes, command.bytes_max)
     before_first_min = log.bytes_to_last - command.bytes_max
     believable = believable_until(command.before_ms, tx.now_ms)
-    kept = tx.query("first_event_to_keep", bound, command.before_ms, before_first_min, log.last, believable)
+    kept = tx.query(
+        "first_event_to_keep", bound, command.before_ms, before_first_min, log.last, believable, log.first
+    )
     first: int = kept[0][0] if kept else log.first + bound
     if first <= log.first:
         return Removed(0, more=False)
-    tx.query("delete_events", first)
-    ((first, before_first),) = tx.query("first_event")
+    tx.query("delete_events", log.first, first)
+    ((first, before_first),) = tx.query("first_event", first)
     tx.events.log = log._replace(first=first, bytes_before_first=before_first)
     return Removed(first - log.first, more=not kept)
 
@@ -53,7 +55,7 @@ def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
 def trim_history(tx: Transaction, command: TrimHistory) -> Removed:
     size = tx.history.log.bytes
     steps = retention_steps(size, command.bytes_max)
-    rows = tx.query("oldest_finished", steps * limits.HISTORY_STEP_MESSAGES + 1)
+    rows = tx.query("oldest_finished", tx.history.log.first, steps * limits.HISTORY_STEP_MESSAGES + 1)
     oldest = [_Finished(*row) for row in rows]
     wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
     removed = one_step(wanted, steps)
@@ -79,7 +81,7 @@ def _forget(tx: Transaction, removed: Sequence[_Finished], first: int) -> None:
         tx.history.remove(message.queue, message.bytes)
     tx.query("forget_finished", str([message.id for message in removed]))
     log = tx.history.log
-    if not tx.query("oldest_finished", 1):
+    if not tx.query("oldest_finished", first, 1):
         first = log.last + 1
     removed_bytes = log.bytes_before_first + sum([message.bytes for message in removed])
     tx.history.log = log._replace(first=first, bytes_before_first=removed_bytes)

@@ -105,7 +105,7 @@ class EventLog(Part):
 
     def load(self, query: Query, path: str) -> None:
         """Which events there are. What a damaged one says of bytes counts as nothing: then fewer are removed."""
-        rows = [*query("first_event"), *query("last_event")]
+        rows = [*query("first_event", 1), *query("last_event")]
         if not rows:
             return
         (first, begin), (last, end, queue, reason, target) = rows

@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from forq_trio.model.publishing import KeyShare, Staging
-from forq_trio.storage.apps import shares_with
+from forq_trio.model.publishing import Staging
+from forq_trio.storage.apps import shares_of_all
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query
 
@@ -21,11 +21,7 @@ class StagingTotals(Part):
 
     def load(self, query: Query, path: str) -> None:
         stages, size, in_progress, first_entry, last_entry, apps = query("load_staging")[0]
-        shares: dict[str, KeyShare] = {}
-        for made_by, waits, of_key in query("load_stages"):
-            shares = dict(shares_with(shares, made_by, stages=waits, size=of_key))
-        for made_by, count in query("count_apps"):
-            shares = dict(shares_with(shares, made_by, apps=count))
+        shares = shares_of_all(query("load_stages"), query("count_apps"))
         self.totals = Staging(stages, size, in_progress, first_entry, last_entry, apps, shares)
         self.adopt()
 

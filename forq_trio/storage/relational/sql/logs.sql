@@ -38,8 +38,8 @@ SELECT gone, max(last, coalesce((SELECT max(id) FROM history), 0)) FROM history_
 UPDATE history_ends SET gone = ?, last = ?;
 
 -- name: oldest_finished
--- The oldest finished messages.
-SELECT id, queue, bytes, finished_at FROM history ORDER BY id LIMIT ?;
+-- The oldest finished messages, from the first id that may be there: PostgreSQL reads those before that were removed.
+SELECT id, queue, bytes, finished_at FROM history WHERE id >= ? ORDER BY id LIMIT ?;
 
 -- name: oldest_finished_of_queue
 -- The oldest finished messages of a queue, up to an id.
@@ -57,8 +57,8 @@ INSERT INTO events (id, at, kind, queue, seq, message_id, attempt, reason, targe
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: first_event
--- The oldest event, with the bytes of those before it.
-SELECT id, total FROM events WHERE id > 0 ORDER BY id LIMIT 1;
+-- The oldest event, from the first id that may be there, with the bytes of those before it.
+SELECT id, total FROM events WHERE id >= ? ORDER BY id LIMIT 1;
 
 -- name: last_event
 -- The newest event, with what its own bytes follow from.
@@ -66,9 +66,9 @@ SELECT id, total, queue, reason, target FROM events WHERE id > 0 ORDER BY id DES
 
 -- name: first_event_to_keep
 -- Of the oldest events, the first that is new enough while those from it on are not too many bytes.
-SELECT id FROM (SELECT id, at, total FROM events WHERE id > 0 ORDER BY id LIMIT ?1) AS scanned
+SELECT id FROM (SELECT id, at, total FROM events WHERE id >= ?6 ORDER BY id LIMIT ?1) AS scanned
 WHERE (at BETWEEN ?2 AND ?5 AND total >= ?3) OR id = ?4 LIMIT 1;
 
 -- name: delete_events
--- Remove the events before this one.
-DELETE FROM events WHERE id < ?;
+-- Remove the events from the first one up to one that stays.
+DELETE FROM events WHERE id >= ? AND id < ?;
