@@ -23,7 +23,7 @@ class StorageState:
         """Refuse all that needs space, or nothing."""
         self.sends_refused = full  # with StorageFull, as the next two
         self.leases_refused = full  # only with sends, when even the space that they leave is used
-        self.put_back_refused = full  # commands that need a message put back from its leased page
+        self.moving_back_refused = full  # commands that need a message moved back from its leased page
         self.space_short = full  # the log has to start over early
 
     @property

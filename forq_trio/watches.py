@@ -50,12 +50,12 @@ class Watcher:
         self._changes = queue.changes
         self._is_awake = False
 
-    def look(self) -> None:
+    def mark(self) -> None:
         """What happens from now on ends the next wait."""
         self._changes = self._queue.changes
 
     async def wait(self) -> None:
-        """Wait until something has happened since `look`. Cancelled, nothing is missed."""
+        """Wait until something has happened since `mark`. Cancelled, nothing is missed."""
         if self._changes != self._queue.changes:
             await trio.lowlevel.checkpoint()
             return

@@ -50,6 +50,7 @@ from forq_trio.model.commands import (
     NOTED,
     Claim,
     Command,
+    MoveBack,
     Nack,
     NackById,
     Noted,
@@ -58,7 +59,6 @@ from forq_trio.model.commands import (
     ProduceEach,
     ProduceMany,
     Publish,
-    PutBack,
     Release,
 )
 from forq_trio.model.errors import (
@@ -218,7 +218,7 @@ class WriterActor:
         if not self.finished:
             self._inbox.post(Call(command, posted=True))
 
-    def look(self, told: Iterable[str] = ()) -> None:
+    def catch_up(self, told: Iterable[str] = ()) -> None:
         """Another process may have changed the database: have it looked at soon. told: see `Batch`."""
         self._timer.looks = True
         self._told.update(told)
@@ -332,7 +332,7 @@ class WriterActor:
             self.parked.by_queue(),
             moves_staged=not self.steps.put_off and storage.refusal is None,
             shared=self.steps.shared(trio.current_time()),
-            refused={PutBack} if storage.put_back_refused else frozenset(),
+            refused={MoveBack} if storage.moving_back_refused else frozenset(),
             told=self._told,
         )
         self._timer.looks = False
@@ -405,7 +405,7 @@ class WriterActor:
         if call is None:
             queues = batch.receivers.items()
             (queue,) = [queue for queue, line in queues if any(each.id == receiver_id for each in line)]
-            self._give_back(queue, deliveries)
+            self._release_abandoned(queue, deliveries)
         else:
             self.parked.remove(call)
             self._answer(call, deliveries)
@@ -418,7 +418,7 @@ class WriterActor:
         elif outcome == () and type(command) is Claim and command.wait_ms > 0 and not call.abandoned:
             self._park(call, command, command.wait_ms / 1_000)
         elif not call.resolve(outcome) and type(command) is Claim and isinstance(outcome, tuple) and outcome:
-            self._give_back(command.queue, outcome)
+            self._release_abandoned(command.queue, outcome)
 
     def _defer(self, call: Call[Any]) -> None:
         """Have a call run in the next batch: the present one was full. A claim parks, so that it delays no others."""
@@ -435,7 +435,7 @@ class WriterActor:
         elif not self.parked.add(call, claim, trio.current_time() + seconds):
             call.resolve(Overloaded())
 
-    def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
+    def _release_abandoned(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
         """Release the messages of an abandoned claim, before all waiting calls."""
         receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
         self._inbox.post_first(Call(Release(queue, receipts), posted=True))

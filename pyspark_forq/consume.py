@@ -105,7 +105,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a query without a checkpoint begins: after the last acknowledged lease. Spark asks twice."""
         if self._initial is None:
             with in_our_words(self._options):
-                info = self._look()
+                info = self._consumer_now()
             self._initial = offset_of(info.acknowledged, made_at_of(info, info.acknowledged), info)
         return self._initial
 
@@ -116,7 +116,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """The query ends when it has read the leases that there are now, and as many messages as are ready now."""
         with in_our_words(self._options):
-            info = self._look()
+            info = self._consumer_now()
         self._leased_at_start, self._ready_left = info.leased, info.ready
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
@@ -170,7 +170,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _check(self, lease: Lease) -> None:
         """Raise ForqDataSourceError for a lease of another consumer or server, before this query opens its own."""
         check_names(lease, self._queue, self._consumer)
-        check_lease(lease, self._look())
+        check_lease(lease, self._consumer_now())
         self._is_checked = True
 
     def _is_next(self, made: ConsumerLease, wanted: int) -> bool:
@@ -245,7 +245,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, int]:
         """The newest lease, and how many messages wait behind it, for the query's progress."""
         with in_our_words(self._options):
-            info = self._look()
+            info = self._consumer_now()
         return {"seq": info.leased, "ready": info.ready}
 
     def _ask(
@@ -264,7 +264,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._acknowledged = self._opened.acknowledged
         return self._opened
 
-    def _look(self) -> ConsumerInfo:
+    def _consumer_now(self) -> ConsumerInfo:
         """The consumer as it is. It is opened only where there is none, so that no other query ends by it."""
         try:
             return self._ask(Pipelines.consumer)

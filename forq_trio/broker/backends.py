@@ -82,7 +82,7 @@ class OwnBackend:
         deadline = trio.current_time() + wait_ms / 1_000
         with self._writer.announced.ready.on(queue) as watcher:
             while True:
-                watcher.look()
+                watcher.mark()
                 found = await self._peek(queue, limit, shuffle)
                 if found or trio.current_time() >= deadline or self._writer.announced.ready.closed:
                     return found

@@ -73,7 +73,7 @@ class Leases:
                 return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=consumer.acknowledged)
         before = self._writer.snapshot().consumers.get(consumer_key(queue, name))
         if before is not None and before.being_given_back:  # the next lease can be made once this one is gone
-            before = await self._give_back(before, Settling.RELEASE, deadline)
+            before = await self._settle_unsettled(before, Settling.RELEASE, deadline)
             if before.being_given_back:
                 return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=before.acknowledged)
         step = commands.LeaseMessages(queue, name, generation, number, max_messages, bytes_max, ahead)
@@ -86,7 +86,7 @@ class Leases:
         watches = self._writer.announced.ready
         with watches.on(step.queue) as watcher:
             while True:
-                watcher.look()
+                watcher.mark()
                 lease = await self._lease_until(step, _deadline(seconds))
                 if lease.pages or trio.current_time() >= wait_until or watches.closed:
                     return lease
@@ -152,7 +152,7 @@ class Leases:
         """See `Broker.release_consumer`; after `seconds` it may be `settling`."""
         consumer = find_consumer(self._writer.snapshot(), queue, name)
         deadline = _deadline(seconds)
-        return self.info(await self._give_back(consumer, Settling.RELEASE, deadline))
+        return self.info(await self._settle_unsettled(consumer, Settling.RELEASE, deadline))
 
     async def delete(self, queue: str, name: str, *, seconds: float | None = None) -> bool:
         """See `Broker.delete_consumer`; False where it is not forgotten yet after `seconds`."""
@@ -164,10 +164,10 @@ class Leases:
             consumer = await self._writer.execute(forget)
             if consumer is not None:
                 generation = consumer.generation
-                consumer = await self._give_back(consumer, Settling.RELEASE, deadline, generation)
+                consumer = await self._settle_unsettled(consumer, Settling.RELEASE, deadline, generation)
         return consumer is None
 
-    async def _give_back(
+    async def _settle_unsettled(
         self, consumer: PipelineConsumer, how: Settling, deadline: float = inf, generation: int | None = None
     ) -> PipelineConsumer:
         """Settle all unsettled leases, step by step, until `deadline`."""
@@ -245,7 +245,7 @@ class Leases:
         known: PipelineConsumer | None = consumer
         ended = False
         if consumer.settling is not None or consumer.open_lease_expired(self._clock.now_ms()):
-            known = await self._give_back(consumer, Settling.EXPIRE)
+            known = await self._settle_unsettled(consumer, Settling.EXPIRE)
             ended = known.open is None
         while known is not None and (known.dropping or (known.kept and known.is_idle(self._clock.now_ms()))):
             known = await self._writer.execute(commands.DropPages(known.queue, known.name))

@@ -89,7 +89,7 @@ class Lines:
             while not (page.lines or watches.closed) and (until is None or page.next < until):
                 if page.next >= page.last:
                     await watcher.wait()
-                watcher.look()
+                watcher.mark()
                 page = await self._read_log("events", page.next, until, limit, queue)
         return page
 

@@ -100,12 +100,12 @@ class Redrives:
                 task_status.started()
                 while True:
                     await trio.sleep(limits.REDRIVE_ALIVE_SECONDS if self.shared else inf)
-                    self._look()
+                    self._check_tasks()
         finally:
             self._nursery = None
             self._tell()
 
-    def _look(self) -> None:
+    def _check_tasks(self) -> None:
         """Say which walks are alive, and take over the tasks of those that are not; tell what others changed."""
         assert self._nursery is not None
         now_ms = self._clock.now_ms()
@@ -122,10 +122,10 @@ class Redrives:
             elif task.state == "running" and (
                 not task.walker or now_ms - task.walked_at >= limits.REDRIVE_SILENT_MS
             ):
-                self._nursery.start_soon(self._take, task.id)
+                self._nursery.start_soon(self._take_over, task.id)
         self._tell()
 
-    async def _take(self, redrive_id: str) -> None:
+    async def _take_over(self, redrive_id: str) -> None:
         """Walk on with a task that nobody walks; nothing if another process was faster, or the database refuses."""
         with suppress(*TRANSIENT_ERRORS, Stopping):
             await self._go_on(redrive_id)

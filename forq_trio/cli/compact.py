@@ -10,7 +10,7 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, print_json
-from forq_trio.cli.progress import looks, progress_bar
+from forq_trio.cli.progress import progress_bar, updates
 from forq_trio.client.types import CompactionInfo
 from forq_trio.model.limits import MIB
 
@@ -49,7 +49,7 @@ def _compact(client: "ForqClient", interrupts: Interrupts) -> CompactionInfo:
     task = client.start_compaction()
     try:
         with interrupts.allowed(), progress_bar("compact") as show:
-            for _ in looks():
+            for _ in updates():
                 if task.state not in ("running", "paused"):
                     break
                 task = client.compaction_info()

@@ -12,7 +12,7 @@ from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import ago, echo, print_json
-from forq_trio.cli.progress import looks, progress_bar
+from forq_trio.cli.progress import progress_bar, updates
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import Column, numbers, print_list
 from forq_trio.client.types import ChangedRedrive, RedriveInfo
@@ -148,7 +148,7 @@ def _follow(client: "ForqClient", started: ChangedRedrive) -> RedriveInfo:
     """Wait until a redrive has ended, showing how far it is."""
     with progress_bar(started.queue, started.total or None) as show:
         task = client.redrive_info(started.queue, started.id)
-        for _ in looks():
+        for _ in updates():
             if task.state not in ("running", "paused"):
                 break
             task = client.redrive_info(task.queue, task.id)

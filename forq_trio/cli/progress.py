@@ -53,7 +53,7 @@ def progress_bar(description: str, total: int | None = None, *, hidden: bool = F
         yield show
 
 
-def looks() -> Iterator[None]:
+def updates() -> Iterator[None]:
     """When to look how far the server is: soon at first, then twice a second, without end."""
     pause = _LOOK_SECONDS_MIN
     while True:

@@ -122,7 +122,7 @@ def _hand_over(
             printed.append(delivery.receipt)
     finally:
         if len(printed) < len(deliveries):
-            _give_back(client, queue, deliveries[len(printed) :])
+            _release(client, queue, deliveries[len(printed) :])
         refused = _acknowledge(client, queue, printed) if ack and printed else 0
     if refused:
         echo(
@@ -155,7 +155,7 @@ def _pause(retries: Retries, problem: ForqUnreachable) -> None:
     time.sleep(pause)
 
 
-def _give_back(client: "ForqClient", queue: str, deliveries: list[Delivery]) -> None:
+def _release(client: "ForqClient", queue: str, deliveries: list[Delivery]) -> None:
     try:
         client.release(queue, [delivery.receipt for delivery in deliveries])
     except ForqError as problem:

@@ -33,7 +33,7 @@ class Rates:
     def __init__(self) -> None:
         self._looks: dict[str, deque[tuple[float, int]]] = {}
 
-    def look(self, queue: str, finished: int, now: float) -> float:
+    def rate_at(self, queue: str, finished: int, now: float) -> float:
         """Note how many were finished by now (seconds); the rate since the oldest look that is remembered."""
         looks = self._looks.setdefault(queue, deque(maxlen=_RATE_LOOKS))
         looks.append((now, finished))
@@ -63,7 +63,7 @@ class _JsonLines:
     def __call__(self) -> None:
         now = time.monotonic()
         for queue, stats in tuple(self._stats.items()):
-            rate = self._rates.look(queue, stats.finished, now)
+            rate = self._rates.rate_at(queue, stats.finished, now)
             line = counters(queue, stats)
             if self._told.get(queue) != line:
                 self._told[queue] = line
@@ -105,7 +105,7 @@ def table(stats: Mapping[str, "QueueStats"], rates: Rates, now: float) -> "Table
     for name in ("handled", "/s", "failed", "dead", "running"):
         shown.add_column(name, justify="right", no_wrap=True)
     for number, (queue, each) in enumerate(tuple(stats.items())):
-        rate = rates.look(queue, each.finished, now)
+        rate = rates.rate_at(queue, each.finished, now)
         if number < _ROWS_MAX:
             cells = (each.handled + each.discarded, round(rate, 1), each.failed, each.dead, each.running)
             shown.add_row(Text(visible(queue)), *(f"{cell:,}" for cell in cells))

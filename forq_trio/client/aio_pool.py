@@ -53,12 +53,12 @@ class _Slots:
             served = await signal.wait(seconds)
         except BaseException:
             if not self._withdraw(signal):
-                self.give_back()
+                self.release()
             raise
         if not served and self._withdraw(signal):
             raise CannotSend(f"all {CLIENT_CONNECTIONS_MAX} connections of the client are in use")
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Give a slot back."""
         self._free.append(None)
         self._serve()
@@ -134,7 +134,7 @@ class AsyncPool:
                 raise
             raise NoAnswer(str(problem)) from problem
         finally:
-            slots.give_back()
+            slots.release()
 
     def close(self) -> None:
         """Close all connections, also those in use: what waits for an answer ends with ClientClosed."""

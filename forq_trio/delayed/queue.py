@@ -169,7 +169,7 @@ class DelayedQueue(Generic[T]):
         """
         found: list[tuple[str, AckEnvelope[T]]] = []
         receipts: list[str] = []
-        async with self._given_back(receipts):
+        async with self._released_on_error(receipts):
             while len(found) < most:
                 more = await self._take(min(most - len(found), limits.RECEIVE_BATCH_MAX), 0)
                 if not more:
@@ -275,7 +275,7 @@ class DelayedQueue(Generic[T]):
                 )
             )
             taken = []
-            async with self._given_back([each.receipt for each in deliveries]):
+            async with self._released_on_error([each.receipt for each in deliveries]):
                 for each in deliveries:
                     envelope = await self._envelope(each)
                     if envelope is not None:
@@ -291,7 +291,7 @@ class DelayedQueue(Generic[T]):
                 raise UnreadablePayload(f"{what}, and the kind of {self.name} is {self.kind!r}")
             payload = self._serializer.decode(delivery.content)
         except Exception as error:
-            await self._set_aside(delivery, f"{type(error).__name__}: {error}")
+            await self._bury(delivery, f"{type(error).__name__}: {error}")
             return None
         return AckEnvelope(
             payload,
@@ -303,7 +303,7 @@ class DelayedQueue(Generic[T]):
             partial(self._retry, delivery.receipt),
         )
 
-    async def _set_aside(self, delivery: Delivery, reason: str) -> None:
+    async def _bury(self, delivery: Delivery, reason: str) -> None:
         """Move a message to the dead letters, with the reason; out of the way for 12 hours where there are none."""
         told = storable_reason(f"does not fit {self.name}: {reason}")
         lost = await self._has_no_dead_letters()
@@ -347,7 +347,7 @@ class DelayedQueue(Generic[T]):
         return result.ok
 
     @asynccontextmanager
-    async def _given_back(self, receipts: list[str]) -> AsyncIterator[None]:
+    async def _released_on_error(self, receipts: list[str]) -> AsyncIterator[None]:
         """If the body fails or is cancelled, give messages back, as far as that is quick, their attempt uncounted."""
         try:
             yield

@@ -63,17 +63,17 @@ class EmbeddedCall:
         """The caller left: cancel the call, and release what it received. Only in trio's thread."""
         self._abandoned = True
         if self.finished:
-            self._give_back()
+            self._undeliver()
         else:
             self._scope.cancel()
 
     def _finish(self) -> None:
         self.finished = True
         if self._abandoned:
-            self._give_back()
+            self._undeliver()
         self.answer()
 
-    def _give_back(self) -> None:
+    def _undeliver(self) -> None:
         if self._method.__name__ == "receive" and self._error is None and self._result:
             queue = self._args[0] if self._args else self._options["queue"]
             self._broker.undeliver(queue, [delivery.receipt for delivery in self._result])

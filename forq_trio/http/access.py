@@ -144,9 +144,9 @@ class AccessGate:
                 self._access.failures.forget(request)
             request.caller = self._access.failures.address(request)
             return
-        self._look_closer(request)
+        self._check_key(request)
 
-    def _look_closer(self, request: Request) -> None:
+    def _check_key(self, request: Request) -> None:
         access = self._access
         key = presented_key(request)
         if compare_digest(key, self._secret):

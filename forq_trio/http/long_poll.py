@@ -50,14 +50,14 @@ async def receive_messages(
         where=where,
     )
 
-    def give_back(found: list[Delivery]) -> None:
+    def undeliver(found: list[Delivery]) -> None:
         if found:
             undelivery(broker, queue, found)()
 
     found = await receive(wait_ms=0)
     if found or not wait_ms:
         return found
-    return await _while_connected(request, partial(receive, wait_ms=wait_ms), [], give_back)
+    return await _while_connected(request, partial(receive, wait_ms=wait_ms), [], undeliver)
 
 
 async def peek_messages(
@@ -89,7 +89,7 @@ async def wait_for_events(
     return await _while_connected(request, wait, page)
 
 
-def _give_back_nothing(_: object) -> None:
+def _nothing_to_undo(_: object) -> None:
     """For a wait that claims nothing."""
 
 
@@ -97,11 +97,11 @@ async def _while_connected(
     request: Request,
     wait: Callable[[], Awaitable[FoundT]],
     nothing: FoundT,
-    give_back: Callable[[FoundT], None] = _give_back_nothing,
+    undo: Callable[[FoundT], None] = _nothing_to_undo,
 ) -> FoundT:
     """Return or raise what `wait` does; `nothing` when a disconnect could no longer be noticed.
 
-    Cancelled, also by a disconnect: `give_back` gets what `wait` returned all the same.
+    Cancelled, also by a disconnect: `undo` gets what `wait` returned all the same.
     """
     found = nothing
     failure: ForqError | None = None
@@ -112,7 +112,7 @@ async def _while_connected(
             except ForqError as error:  # raised outside: the context manager may wrap it in a group
                 failure = error
     except BaseException:
-        give_back(found)
+        undo(found)
         raise
     if failure is not None:
         raise failure

@@ -126,13 +126,13 @@ class Compaction:
                     await self._changed.wait()
                 self._changed = trio.Event()
                 if self._info.state != "running":
-                    self._look()
+                    self._check_free_pages()
                 if self._info.state == "running":
                     await self._work()
         finally:
             self._serving = False
 
-    def _look(self) -> None:
+    def _check_free_pages(self) -> None:
         """Begin if much of the file was free for long."""
         facts = self._facts()
         self._free_bytes.append(facts.free_page_bytes)

@@ -29,7 +29,7 @@ class DatabaseWatch:
         self._told: SnapshotKeeper | None = None
         self.state: DatabaseState | None = None
 
-    async def look(self) -> str | None:
+    async def check(self) -> str | None:
         """Raises what `ReaderPool.run` does."""
         try:
             reading = await self._readers.run(lambda reader: reader.database())
@@ -67,5 +67,5 @@ def _key(keeper: SnapshotKeeper) -> _Key:
 def database_job(watch: DatabaseWatch) -> Periodic:
     """The job that looks now and every 30 s."""
     return Periodic(
-        "database", limits.DATABASE_LOOK_SECONDS, watch.look, title="Look at the database", nudged=True
+        "database", limits.DATABASE_LOOK_SECONDS, watch.check, title="Look at the database", nudged=True
     )

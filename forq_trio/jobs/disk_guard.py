@@ -33,7 +33,7 @@ from msgspec import Struct
 from forq_trio.jobs.disk_space import (
     bytes_for_leases,
     bytes_for_sends,
-    bytes_to_put_back,
+    bytes_to_move_back,
     free_bytes_for,
     lacking_free_pages,
     less_leased,
@@ -168,7 +168,7 @@ class DiskGuard:
             while True:
                 with suppress(FileNotFoundError):  # the directory was moved: the file watch reports it
                     await self._reserve.restore()
-                self.look()
+                self.check_disk()
                 self._make_space_for_sends()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
@@ -191,7 +191,7 @@ class DiskGuard:
 
     def checkpointed(self) -> None:
         """A checkpoint ended while space is short: how many pages commits have freed is known now."""
-        self.look()
+        self.check_disk()
         if self._writer.storage.sends_refused:
             self.give_way(self._lacking_bytes)
 
@@ -199,9 +199,9 @@ class DiskGuard:
         """A batch was committed: count its bytes, and check the disk if they are much of the space that was left."""
         self._written.note_commit()
         if self._written.are_many and not self._writer.storage.leases_refused:
-            self.look()
+            self.check_disk()
 
-    def look(self) -> None:
+    def check_disk(self) -> None:
         """Check the disk: refuse sends, or accept them again."""
         storage = self._writer.storage
         try:
@@ -213,7 +213,7 @@ class DiskGuard:
         for_sends = self._space_of_sends(space)
         reopen_bytes = _reopen_bytes(keep_bytes)
         left = bytes_for_sends(free_bytes, keep_bytes, for_sends, has_reserve=has_reserve)
-        for_put_back = bytes_to_put_back(free_bytes, keep_bytes, space, has_reserve=has_reserve)
+        to_move_back = bytes_to_move_back(free_bytes, keep_bytes, space, has_reserve=has_reserve)
         for_leases = left
         if not self._copies():
             for_leases = bytes_for_leases(free_bytes, keep_bytes, space, has_reserve=has_reserve)
@@ -223,12 +223,12 @@ class DiskGuard:
         if storage.sends_refused and has_reserve:
             self._lacking_bytes = lacking_free_pages(reopen_bytes, free_bytes, keep_bytes, for_sends)
         storage.leases_refused = storage.sends_refused and for_leases < a_commit
-        storage.put_back_refused = storage.sends_refused and for_put_back < a_commit
+        storage.moving_back_refused = storage.sends_refused and to_move_back < a_commit
         storage.space_short = left < limits.DISK_SHORT_BYTES
         if not storage.sends_refused:
             left_bytes = left
-        elif not storage.put_back_refused:
-            left_bytes = for_put_back
+        elif not storage.moving_back_refused:
+            left_bytes = to_move_back
         else:
             left_bytes = for_leases
         self._written.restart(left_bytes)

@@ -11,7 +11,7 @@ the disk only needs space for the log, which starts over: then sends leave a qua
 use the reserve file, the second one, and if it is missing they leave the space to make it.
 
 Leases of consumers move messages. That makes the file no longer, but some leases copy them: they leave a small part of
-the first reserve, so that a full disk can be drained. A read of leased messages may have to put them back, which makes
+the first reserve, so that a full disk can be drained. A read of leased messages may have to move them back, which makes
 the file longer: sends leave free space for all that is leased, and it leaves half of the first reserve.
 """
 
@@ -23,7 +23,7 @@ from forq_trio.storage.write_ahead_log import LogSpace
 
 LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
 LEASES_SHARE = 16  # leases leave this part of the first reserve
-PUT_BACK_SHARE = 2  # what is put back leaves this part of it
+MOVED_BACK_SHARE = 2  # what is moved back leaves this part of it
 LEASED_SHARE = 4  # the rows of messages take up to this part more than their lines
 LEASED_LOG_BYTES = 16 * MIB  # by which the log may grow while they are written and a checkpoint is under way
 
@@ -47,9 +47,9 @@ def bytes_for_leases(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_res
     return growth if growth < limits.CONSUMER_STEP_BYTES_MAX else growth + log.file_bytes - log.used_bytes
 
 
-def bytes_to_put_back(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
+def bytes_to_move_back(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
     """By how many bytes files may grow for what is put back; 0 or less: not at all."""
-    return _growth(free_bytes, keep_bytes, keep_bytes // PUT_BACK_SHARE, log, has_reserve=has_reserve)
+    return _growth(free_bytes, keep_bytes, keep_bytes // MOVED_BACK_SHARE, log, has_reserve=has_reserve)
 
 
 def _growth(free_bytes: int, keep_bytes: int, leave_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:

@@ -32,10 +32,10 @@ class FileWatch:
 
     async def run(self) -> None:
         while True:
-            self._look()
+            self._check_files()
             await trio.sleep(limits.FILES_LOOK_SECONDS)
 
-    def _look(self) -> None:
+    def _check_files(self) -> None:
         """Tell the writer what is wrong, and log it once."""
         before, problem = self._writer.storage.files_problem, self._files_problem()
         self._writer.storage.files_problem = problem

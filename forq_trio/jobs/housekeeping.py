@@ -24,7 +24,7 @@ class Housekeeping(WriterListener):
         if self.checkpointer is not None:
             self.checkpointer.note_commit()
         if self.retention is not None:
-            self.retention.look()
+            self.retention.check_sizes()
 
     def failed_queued(self) -> None:
         for sweep in self.failed_sweeps:

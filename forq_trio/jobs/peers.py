@@ -47,7 +47,7 @@ class Peers:
                 except StorageUnavailable:
                     await _close(listener)
                     listener = None
-                    self._writer.look()
+                    self._writer.catch_up()
                     await trio.sleep(limits.PEERS_LOOK_SECONDS)
         finally:
             with trio.CancelScope(shield=True):
@@ -66,9 +66,9 @@ class Peers:
         queues = listener.heard()  # also what came with the answer
         now = trio.current_time()
         if queues is None or now >= looks_at or any(map(self._is_awaited, queues)):
-            self._writer.look(filter(self._writer.parked.count, queues or ()))
+            self._writer.catch_up(filter(self._writer.parked.count, queues or ()))
             listener.looked()
-            self._looks_at = now + listener.look_seconds
+            self._looks_at = now + listener.catch_up_seconds
 
     def _wake(self) -> None:
         """There is something to tell, or somebody waits."""

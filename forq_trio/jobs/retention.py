@@ -80,7 +80,7 @@ class BytesWatch:
         self._watched = [(log, job, bound) for log, (job, bound) in watched.items()]
         self._giving_way = False
 
-    def look(self) -> None:
+    def check_sizes(self) -> None:
         logs = self._snapshot().logs
         for log, job, bound in self._watched:
             if bound.is_passed(logs[log].bytes):

@@ -83,14 +83,14 @@ class SeenChanges:
 
     def __init__(self, path: str) -> None:
         self._paths = [f"{path}{ending}" for ending in _ENDINGS]
-        self._before = self._look()
+        self._before = self._read_times()
 
     async def wait(self) -> None:
-        while (now := self._look()) == self._before:  # noqa: ASYNC110  nobody could set an event
+        while (now := self._read_times()) == self._before:  # noqa: ASYNC110  nobody could set an event
             await anyio.sleep(LOOK_SECONDS)
         self._before = now
 
-    def _look(self) -> list[tuple[int, int] | None]:
+    def _read_times(self) -> list[tuple[int, int] | None]:
         found: list[tuple[int, int] | None] = []
         for path in self._paths:
             try:

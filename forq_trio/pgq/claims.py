@@ -148,7 +148,9 @@ def _discard_unread(connection: PgqConnection, queue: str, asked: dict[str, Any]
     return discarded
 
 
-def look(connection: PgqConnection, name: str, queue: str, given: dict[str, Any]) -> list[MessageInfo]:
+def list_messages(
+    connection: PgqConnection, name: str, queue: str, given: dict[str, Any]
+) -> list[MessageInfo]:
     """The messages that a statement shows: without content and attributes where they are too large for a claim."""
     bounds = {
         "bytes": limits.PGQ_CLAIM_BYTES_MAX,

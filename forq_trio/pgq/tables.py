@@ -31,7 +31,7 @@ from forq_trio.model.keys import Mode, Offered, OfferOptions
 from forq_trio.model.messages import Delivery, MessageInfo, MessageOptions, NewMessage, Produced, QueueCounts
 from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
 from forq_trio.model.where import Wanted
-from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, look
+from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, list_messages
 from forq_trio.pgq.connections import PgqConnections
 from forq_trio.pgq.layout import check_columns, check_table
 from forq_trio.pgq.messages import message_of, rows_of
@@ -182,13 +182,15 @@ class Tables:
         last = [each for each in receipts if final or PgqReceipt.parse(each).number >= most]
         done = await self._finish(queue, last, reason or "unknown") if last else []
         again = [each for each in receipts if each not in set(last)]
-        done += await self._give_back(queue, again, delay_ms, reason=reason or "unknown") if again else []
+        done += (
+            await self._return_claimed(queue, again, delay_ms, reason=reason or "unknown") if again else []
+        )
         by_receipt = {result.receipt: result for result in done}
         return [by_receipt[each] for each in receipts]
 
     async def release(self, queue: str, receipts: list[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
         """Claimable again; the delivery does not count."""
-        return await self._give_back(queue, receipts, delay_ms, uncounted=1)
+        return await self._return_claimed(queue, receipts, delay_ms, uncounted=1)
 
     async def extend(
         self, queue: str, receipts: list[str], lease_ms: int | None = None
@@ -257,12 +259,16 @@ class Tables:
     async def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         """The messages that the next claims get."""
         given = asked_of(limit, _lease(None), None, self._options.attempts_max, None)
-        return await self._connections.run(queue, lambda connection: look(connection, "peek", queue, given))
+        return await self._connections.run(
+            queue, lambda connection: list_messages(connection, "peek", queue, given)
+        )
 
     async def message(self, queue: str, message_id: str) -> MessageInfo | None:
         """A message that is not finished."""
         given = {"id": message_id, "attempts": self._options.attempts_max or None}
-        found = await self._connections.run(queue, lambda connection: look(connection, "look", queue, given))
+        found = await self._connections.run(
+            queue, lambda connection: list_messages(connection, "look", queue, given)
+        )
         return found[0] if found else None
 
     def is_receipt(self, text: str) -> bool:
@@ -294,7 +300,7 @@ class Tables:
             self._unanswered.difference_update(receipts)
         return _results(receipts, rows)
 
-    async def _give_back(
+    async def _return_claimed(
         self,
         queue: str,
         receipts: list[str],
@@ -305,7 +311,7 @@ class Tables:
     ) -> list[ReceiptResult]:
         delay = timedelta(milliseconds=delay_ms) if delay_ms else None
         rows = await self._settle(
-            "give_back", queue, receipts, reason=reason, delay=delay, uncounted=uncounted
+            "return_claimed", queue, receipts, reason=reason, delay=delay, uncounted=uncounted
         )
         self._walks.forget(queue)
         self._wakes.wake(queue)

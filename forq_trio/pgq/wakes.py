@@ -106,7 +106,7 @@ class Wakes:
             changes = self._changes(anyio.current_time())
             if changes:
                 await self._change(connection, changes)
-            self._rest = anyio.CancelScope(deadline=self._look(anyio.current_time()))
+            self._rest = anyio.CancelScope(deadline=self._wake_due(anyio.current_time()))
             if not self._told:
                 with self._rest:
                     await anyio.wait_readable(connection.fileno())
@@ -146,7 +146,7 @@ class Wakes:
             if is_done:
                 self._wake_ups[table].set_told(anyio.current_time(), told=told)
 
-    def _look(self, now: float) -> float:
+    def _wake_due(self, now: float) -> float:
         """Wake those who are to look now; return when the next look or change of a trigger is due."""
         for table, wake_ups in self._wake_ups.items():
             if wake_ups.looks_at(now) <= now:

@@ -64,16 +64,16 @@ class ReadSlots:
             await granted.wait()
         except trio.Cancelled:
             if granted.is_set():
-                self._give_back(lane)
+                self._free_slot(lane)
             else:
                 lane.waiting.remove(caller, granted)
             raise
         try:
             yield
         finally:
-            self._give_back(lane)
+            self._free_slot(lane)
 
-    def _give_back(self, lane: _Lane) -> None:
+    def _free_slot(self, lane: _Lane) -> None:
         lane.running -= 1
         self._grant()
 

@@ -38,7 +38,7 @@ class Step:
     DELIVER = "deliver"
     LEASE = "lease"
     SETTLE_LEASE = "settle_lease"
-    PUT_BACK = "put_back"
+    MOVE_BACK = "move_back"
     DROP = "drop"
     PUBLISH = "publish"
     RUNS = "runs"
@@ -55,7 +55,7 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.SET_ASIDE: "CLAIM_FILTERED_MAX",
     Step.LEASE: "CONSUMER_STEP_MESSAGES_MAX",
     Step.SETTLE_LEASE: "CONSUMER_STEP_MESSAGES_MAX",
-    Step.PUT_BACK: "CONSUMER_PUT_BACK_MESSAGES_MAX",
+    Step.MOVE_BACK: "CONSUMER_MOVED_BACK_MESSAGES_MAX",
     Step.DROP: "CONSUMER_STEP_DROPPED_MAX",
     Step.PUBLISH: "PUBLISH_STAGES_MAX",
     Step.RUNS: "RUNS_STEP_MAX",
@@ -73,7 +73,7 @@ _BYTES_MAX: dict[object, str] = {
     Step.DELIVER: "STEP_BYTES_MAX",
     Step.LEASE: "CONSUMER_STEP_BYTES_MAX",
     Step.SETTLE_LEASE: "STEP_BYTES_MAX",
-    Step.PUT_BACK: "CONSUMER_PUT_BACK_BYTES_MAX",
+    Step.MOVE_BACK: "CONSUMER_MOVED_BACK_BYTES_MAX",
     Step.DROP: "STEP_BYTES_MAX",
     Step.PUBLISH: "STEP_BYTES_MAX",
     Step.RUNS: "REWRITE_BYTES_MAX",

@@ -255,14 +255,14 @@ def lease_to_settle(
         if filling(consumer, command.number):
             raise LeaseOutOfOrder(f"lease {command.number} is not complete")
         consumer = replace(consumer, used_at=now_ms)
-    elif not _may_give_back(consumer, command, now_ms):
+    elif not _may_release(consumer, command, now_ms):
         return None
     elif command.how is Settling.RELEASE and consumer.settling is None and command.generation is None:
         consumer = replace(consumer, generation=consumer.generation + 1)
     return replace(consumer, settling=consumer.settling or command.how)
 
 
-def _may_give_back(consumer: PipelineConsumer, command: SettleLease, now_ms: int) -> bool:
+def _may_release(consumer: PipelineConsumer, command: SettleLease, now_ms: int) -> bool:
     """True if the lease is open and, to EXPIRE it, its consumer is idle for too long or a settlement has begun."""
     if consumer.open is None or consumer.open.number != command.number:
         return False

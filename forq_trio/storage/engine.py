@@ -277,7 +277,7 @@ class Listener(Protocol):
         ...
 
     @property
-    def look_seconds(self) -> float:
+    def catch_up_seconds(self) -> float:
         """How often to look for what was not heard."""
         ...
 

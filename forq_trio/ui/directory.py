@@ -123,11 +123,11 @@ class Directory:
     async def _find_sources(self, known: QueueNames, viewer: Viewer) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
 
-        def look(part: Sequence[str]) -> tuple[()]:
+        def note(part: Sequence[str]) -> tuple[()]:
             for name in part:
                 if name not in known.targets:
                     found[self._broker.known.rules(name).dead_letter_queue].append(name)
             return ()
 
-        await self.slices.over(await self.seen_of(known, viewer), look)
+        await self.slices.over(await self.seen_of(known, viewer), note)
         return found

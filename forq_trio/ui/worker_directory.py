@@ -43,7 +43,7 @@ class WorkerDirectory:
         lines: dict[str, QueueLine] = {}
         totals = WorkerTotals()
 
-        def look(part: Sequence[WorkerInfo]) -> tuple[()]:
+        def note(part: Sequence[WorkerInfo]) -> tuple[()]:
             for each in part:
                 info = within(each, viewer)
                 if info is None:
@@ -55,7 +55,7 @@ class WorkerDirectory:
                     lines.setdefault(queue.queue, QueueLine(queue.queue)).add(row, queue, info)
             return ()
 
-        await self._slices.over(self._broker.known_workers.all(), look)
+        await self._slices.over(self._broker.known_workers.all(), note)
         return SeenWorkers(now_ms, rows, lines, totals, verdict(totals, lines.values(), now_ms))
 
 

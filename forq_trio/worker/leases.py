@@ -46,7 +46,7 @@ class JobLeases:
             self.jobs[job.receipt] = job
             self._due[job.receipt] = due
         if due < self._sleeps_until:
-            self._look_again()
+            self._wake()
 
     def let_go(self, jobs: list[Job]) -> None:
         """Extend the leases of these jobs no more."""
@@ -66,7 +66,7 @@ class JobLeases:
         async with self._asking:  # a heartbeat under way would extend it again
             left = max(0.0, ends_at - anyio.current_time())
             await self._extend([job], math.ceil(left * 1_000))
-        self._look_again()
+        self._wake()
 
     async def run(self) -> None:
         """Extend and end leases until cancelled."""
@@ -78,7 +78,7 @@ class JobLeases:
             self._end_those_over()
             await self._extend_due()
 
-    def _look_again(self) -> None:
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
 

@@ -231,7 +231,7 @@ class QueueLoop:
             self._free_slot()
 
     def _free_slot(self) -> None:
-        self._slots.give_back(1)
+        self._slots.release(1)
         if self._slots.busy == 0:
             self._idle.set()
 

@@ -54,7 +54,7 @@ class Slots:
         freed = self.freed = anyio.Event()
         await freed.wait()
 
-    def give_back(self, number: int) -> None:
+    def release(self, number: int) -> None:
         """Free so many slots."""
         self.busy -= number
         self.freed.set()

@@ -36,9 +36,9 @@ class Watchdog:
     def watch(self) -> None:
         """Look until `end`."""
         while not self._ended.wait(BEAT_SECONDS):
-            self.look()
+            self.check_loop()
 
-    def look(self) -> None:
+    def check_loop(self) -> None:
         """Tell once of each time that the loop is blocked."""
         self._looks += 1
         if self._looks != BLOCKED_LOOKS:

@@ -160,7 +160,7 @@ def _follow(query: StreamingQuery, show: Show) -> tuple[int, int]:
     """Until the query has ended: rows read, and those that had a content. Raises what Spark raised."""
     seen: dict[int, tuple[int, int]] = {}
 
-    def look() -> tuple[int, int]:
+    def counted() -> tuple[int, int]:
         for progress in query.recentProgress:
             if "rows" in progress.observedMetrics:
                 row = progress.observedMetrics["rows"]
@@ -170,6 +170,6 @@ def _follow(query: StreamingQuery, show: Show) -> tuple[int, int]:
         return sum(read for read, _ in seen.values()), sum(kept for _, kept in seen.values())
 
     while query.isActive and not query.awaitTermination(_LOOK_SECONDS):
-        show(look()[0], None, f"{look()[0]:,} rows")
+        show(counted()[0], None, f"{counted()[0]:,} rows")
     query.awaitTermination()
-    return look()
+    return counted()

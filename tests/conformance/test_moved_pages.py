@@ -12,10 +12,10 @@ from forq_trio.model.commands import (
     AckById,
     Cancel,
     LeaseMessages,
+    MoveBack,
     NackById,
     OpenConsumer,
     Purge,
-    PutBack,
     Resubmit,
     SettleLease,
 )
@@ -231,7 +231,7 @@ def test_a_purge_removes_them(engine, sent):
 
 
 def test_a_purge_works_in_steps(engine, monkeypatch, sent):
-    monkeypatch.setattr(limits, "CONSUMER_PUT_BACK_MESSAGES_MAX", 1)
+    monkeypatch.setattr(limits, "CONSUMER_MOVED_BACK_MESSAGES_MAX", 1)
     monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 3)
     counts, up_to = [], None
     while True:
@@ -276,7 +276,7 @@ def test_one_that_expired_while_it_was_leased_follows_its_rule_when_it_comes_bac
     lease(engine, 1, 1)
     late = look(engine, message.id).expires_after + 1
     assert counted(engine)["q"].processing == 1
-    do(engine, PutBack("q", 0, 10**9), late)
+    do(engine, MoveBack("q", 0, 10**9), late)
     assert counted(engine)["q"].processing == 1
     settle(engine, 1, RELEASE, now=late)
     assert drain(engine, now=late) == []
@@ -316,11 +316,11 @@ def test_two_consumers_have_pages_of_one_queue(engine, sent):
 
 
 def test_who_names_many_waits_for_the_next_batch(engine, monkeypatch):
-    """Each id may cost a whole page: as many as one batch may put back."""
+    """Each id may cost a whole page: as many as one batch may move back."""
     messages = [send(engine, str(n)) for n in range(8)]
     do(engine, OpenConsumer("q", "k"))
     lease(engine, 1, 100)
-    monkeypatch.setattr(limits, "CONSUMER_PUT_BACK_MESSAGES_MAX", 2)
+    monkeypatch.setattr(limits, "CONSUMER_MOVED_BACK_MESSAGES_MAX", 2)
     waiting = [AckById("q", message.id) for message in messages]
     rounds = 0
     while waiting:

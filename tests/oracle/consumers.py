@@ -12,9 +12,9 @@ from forq_trio.model.commands import (
     DropPages,
     ForgetConsumer,
     LeaseMessages,
+    MoveBack,
     NoteConsumerUse,
     OpenConsumer,
-    PutBack,
     SettleLease,
 )
 from forq_trio.model.consumers import PipelineConsumer, Settling, consumer_key
@@ -313,8 +313,8 @@ def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer
     return _without_kept(ended, max(too_many, too_large, 0))
 
 
-@operation(PutBack)
-def put_back(tx: Transaction, command: PutBack) -> None:
+@operation(MoveBack)
+def move_back(tx: Transaction, command: MoveBack) -> None:
     """Here leased messages never leave the others."""
 
 

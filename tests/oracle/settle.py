@@ -151,7 +151,9 @@ def _nack(
     )
     last_error = row.last_error if reason is None else reason
     failures = tx.failures_with(row, reason)
-    tx.give_back(engine.NACKED, row, returned, nack_reason=reason, last_error=last_error, failures=failures)
+    tx.return_message(
+        engine.NACKED, row, returned, nack_reason=reason, last_error=last_error, failures=failures
+    )
     return True
 
 
@@ -180,5 +182,5 @@ def release_row(tx: Transaction, row: Row | None, delay_ms: int) -> bool:
     if row is None:
         return False
     returned = rules.after_release(delay_ms, tx.now_ms)
-    tx.give_back(engine.RELEASED, row, returned, attempts=rules.uncounted(row.attempts))
+    tx.return_message(engine.RELEASED, row, returned, attempts=rules.uncounted(row.attempts))
     return True

@@ -185,7 +185,7 @@ class Transaction:
 
     # Changes that several commands, and due times, make
 
-    def give_back(self, change: str, row: Row, returned: Returned, **changes: Any) -> None:
+    def return_message(self, change: str, row: Row, returned: Returned, **changes: Any) -> None:
         """A message comes back from its consumer."""
         process_after = row.process_after if returned.process_after is None else returned.process_after
         self.change(
@@ -202,7 +202,7 @@ class Transaction:
         """A lease ends: the receipt stays current until the next claim, unless the message failed."""
         returned = rules.after_lease_end(row.attempts, row.max_attempts, self.now_ms, self.rules(row.queue))
         token = row.token if returned.status is Status.READY else None
-        self.give_back(change, row, returned, token=token, **changes)
+        self.return_message(change, row, returned, token=token, **changes)
 
     def failures_with(self, row: Row, reason: str | None) -> tuple[Failure, ...]:
         return rules.failed_again(row.failures, Failure(row.attempts, self.now_ms, reason))

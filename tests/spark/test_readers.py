@@ -126,12 +126,12 @@ def test_a_lease_that_is_given_back_while_it_is_read(url, client, queue) -> None
     assert rows(lenient, *pages) == 0
 
 
-@pytest.mark.parametrize("give_back", [ForqClient.release_consumer, ForqClient.delete_consumer])
-def test_a_lease_that_was_given_back_cannot_be_repeated(url, client, queue, give_back) -> None:
+@pytest.mark.parametrize("end_lease", [ForqClient.release_consumer, ForqClient.delete_consumer])
+def test_a_lease_that_was_given_back_cannot_be_repeated(url, client, queue, end_lease) -> None:
     """Nor acknowledged; where that is allowed its batch is empty, and its messages come again."""
     client.produce(queue, "one")
     lost = consumer(url, queue).latestOffset({"seq": 0}, ReadMaxRows(10))
-    give_back(client, queue, "spark")
+    end_lease(client, queue, "spark")
     strict = consumer(url, queue)
     with pytest.raises(ForqDataLoss, match=r"lease 1 of consumer 'spark' .* is gone"):
         strict.partitions({"seq": 0}, lost)

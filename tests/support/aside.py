@@ -1,4 +1,4 @@
-"""Reading an engine's file without changing it: leased messages that a read needs are put back in a copy."""
+"""Reading an engine's file without changing it: leased messages that a read needs are moved back in a copy."""
 
 import tempfile
 from collections.abc import Callable

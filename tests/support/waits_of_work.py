@@ -15,6 +15,7 @@ from forq_trio.model.commands import (
     ForgetApp,
     ForgetConsumer,
     LeaseMessages,
+    MoveBack,
     NoteConsumerUse,
     OpenConsumer,
     Optimize,
@@ -23,7 +24,6 @@ from forq_trio.model.commands import (
     Produce,
     Publish,
     PurgeHistory,
-    PutBack,
     RedrivePolicy,
     RunSchedule,
     SaveSchedule,
@@ -396,11 +396,11 @@ def releases_leases(world: World, n: int) -> Commands:
     return [SettleLease(queue, "k", 1, 1, Settling.RELEASE) for queue in names(n)]
 
 
-@case(PutBack)
+@case(MoveBack)
 def puts_pages_back(world: World, n: int) -> Commands:
     sent = moved_pages(world, n)
     last = max(each.sequence for each in sent)
-    return [PutBack(queue, 0, last + 1) for queue in names(n)]
+    return [MoveBack(queue, 0, last + 1) for queue in names(n)]
 
 
 @case(DropPages)

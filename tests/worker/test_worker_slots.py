@@ -21,7 +21,7 @@ async def test_who_waits_goes_on_when_one_is_given_back() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(slots.take, 1)
         await trio.testing.wait_all_tasks_blocked()
-        slots.give_back(1)
+        slots.release(1)
     assert slots.busy == 1
 
 
@@ -43,7 +43,7 @@ async def busy_over_time(weights: list[float], rounds: int, most: int) -> list[l
         for _ in range(rounds):
             await trio.testing.wait_all_tasks_blocked()
             seen.append([slots.busy for slots in queues])
-            held.pop(0).give_back(1)
+            held.pop(0).release(1)
         nursery.cancel_scope.cancel()
     return seen
 
@@ -64,5 +64,5 @@ async def test_a_queue_alone_may_use_all() -> None:
     shared = SharedSlots(6)
     one, other = Slots(10, shared), Slots(10, shared)
     assert await one.take(10) == 6
-    one.give_back(6)
+    one.release(6)
     assert await other.take(10) == 6

@@ -63,13 +63,13 @@ async def test_the_result_of_a_thread_whose_lease_was_lost_is_refused(caplog) ->
 def test_a_blocked_loop_is_told_of_once_with_the_line(caplog) -> None:
     watchdog = Watchdog(threading.get_ident())
     for _ in range(3):
-        watchdog.look()
+        watchdog.check_loop()
     assert not caplog.records
     for _ in range(3):
-        watchdog.look()
+        watchdog.check_loop()
     assert len(caplog.records) == 1
     assert "test_a_blocked_loop_is_told_of_once_with_the_line" in caplog.text
     watchdog.beat()
     for _ in range(4):
-        watchdog.look()
+        watchdog.check_loop()
     assert len(caplog.records) == 2

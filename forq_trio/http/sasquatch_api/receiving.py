@@ -55,8 +55,8 @@ class ReceiveEndpoints:
             redrive_policy=wanted.redrive_policy,
         )
         messages = [_view(delivery, delivery.receipt) for delivery in found]
-        give_back = undelivery(self._broker, wanted.queue, found) if found else None
-        return Response(200, encode_json(bodies.SasquatchMessages(messages)), on_unsent=give_back)
+        undeliver = undelivery(self._broker, wanted.queue, found) if found else None
+        return Response(200, encode_json(bodies.SasquatchMessages(messages)), on_unsent=undeliver)
 
     async def _peek(self, request: Request, wanted: ReceiveOptions) -> Response:
         """The next message, or a random one, without claiming it."""

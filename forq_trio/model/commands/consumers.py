@@ -70,7 +70,7 @@ class LeaseMessages(Command[PipelineConsumer], frozen=True, gc=False):
     ahead: bool = False
 
 
-class PutBack(Command[None], frozen=True, gc=False):
+class MoveBack(Command[None], frozen=True, gc=False):
     """Have the leased messages of a queue where readers find them: those between two sequences, both excluded.
 
     Fails with StorageFull while the disk has no space for that.

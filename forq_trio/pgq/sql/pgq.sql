@@ -243,7 +243,7 @@ RETURNING mine.place;
 SELECT mine.place FROM {table} AS message JOIN $mine USING (id, created_at, started_at, consumed_count)
 WHERE message.processed_at IS NOT NULL AND message.error_detail IS NOT DISTINCT FROM %(reason)s::text;
 
--- name: give_back
+-- name: return_claimed
 -- Claimable again, at once or after a delay. uncounted: how many deliveries do not count.
 UPDATE {table} AS message
 SET locked_until = NULL, consumed_count = message.consumed_count - %(uncounted)s,

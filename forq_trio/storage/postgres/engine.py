@@ -157,7 +157,7 @@ class PostgresEngine:
         """See storage/engine.py. First takes over what other processes did."""
         try:
             if not (self._is_told(batch) or (batch.commands and self.has_work(batch))):
-                self._look()
+                self._catch_up()
             self._sends.begin()
             result = run_batch(self, batch)
         except DatabaseFailed as error:
@@ -336,7 +336,7 @@ class PostgresEngine:
         position.is_known = self._unflushed = True
         self._taken_over.add_all(set(tx.counts.committed))
 
-    def _look(self) -> None:
+    def _catch_up(self) -> None:
         """Take over what others did, without waiting for the gate."""
         self._ensure_connected()
         if self._clock.is_old():

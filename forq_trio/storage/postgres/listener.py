@@ -67,7 +67,7 @@ class PgListener:
         notices.tell_at_once = self._tell_at_once
 
     @property
-    def look_seconds(self) -> float:
+    def catch_up_seconds(self) -> float:
         return limits.PEERS_LOOK_SECONDS_POOLED if self._connection.pooled else limits.PEERS_LOOK_SECONDS
 
     @property

@@ -5,7 +5,7 @@ Each method that raises ReadAfter names the command that brings the missing mess
 
 from typing import NamedTuple
 
-from forq_trio.model.commands import PutBack
+from forq_trio.model.commands import MoveBack
 from forq_trio.storage.reader import ReadAfter
 from forq_trio.storage.relational.statements import Query
 
@@ -18,7 +18,7 @@ class Needs(NamedTuple):
     def message(self, queue: str, message_id: str) -> None:
         """One message, which the table does not have. Raises ReadAfter if a page has it."""
         for first_seq, last_seq in self.query("moved_id", queue, message_id):
-            raise ReadAfter(PutBack(queue, first_seq - 1, last_seq + 1))
+            raise ReadAfter(MoveBack(queue, first_seq - 1, last_seq + 1))
 
     def newest(self, queue: str, before: int, above: int, most: int) -> None:
         """The newest messages between two sequences, both excluded, at most so many. Raises ReadAfter if some miss."""
@@ -29,13 +29,13 @@ class Needs(NamedTuple):
     def newest_leased(self, queue: str, before: int, above: int, most: int) -> None:
         """The same as `newest`, where only leased messages are counted."""
         if self._may_have(queue, before, above):
-            raise ReadAfter(PutBack(queue, self._newest_end(queue, before, above, most), before))
+            raise ReadAfter(MoveBack(queue, self._newest_end(queue, before, above, most), before))
 
     def has_between(self, queue: str, before: int, above: int) -> bool:
         """Whether pages have any between two sequences, both excluded. Raises ReadAfter where only their lists tell."""
         for first_seq, last_seq, *_ in self.query("newest_moved", queue, before, 1):
             if first_seq <= above < last_seq:
-                raise ReadAfter(PutBack(queue, above, before))
+                raise ReadAfter(MoveBack(queue, above, before))
             return bool(first_seq > above)
         return False
 
@@ -59,7 +59,7 @@ class Needs(NamedTuple):
                 break
             end, most = last_seq, most - messages
         if end > after:
-            raise ReadAfter(PutBack(queue, after, int(end) + 1))
+            raise ReadAfter(MoveBack(queue, after, int(end) + 1))
 
     def has_behind(self, queue: str, after: int, until: int) -> bool:
         """Whether pages have any behind a sequence, up to another."""

@@ -81,7 +81,7 @@ class Transaction(Parts):
             self.write_inserts()
         return self.connection.query_each(name, rows)
 
-    def query_written(self, name: str, *bindings: Any) -> list[Any]:
+    def query_without_inserts(self, name: str, *bindings: Any) -> list[Any]:
         """`query`, for messages that were claimed or read before: others may wait to be written."""
         return self.connection.query(name, *bindings)
 
@@ -111,9 +111,9 @@ class Transaction(Parts):
     def delete(self, seqs: list[int]) -> None:
         """Remove these messages."""
         if len(seqs) == 1:
-            self.query_written("delete_message", seqs[0])
+            self.query_without_inserts("delete_message", seqs[0])
         elif seqs:
-            self.query_written("delete_messages", str(seqs))
+            self.query_without_inserts("delete_messages", str(seqs))
 
     def write_inserts(self) -> None:
         """Write the rows of sent messages that are not written yet."""

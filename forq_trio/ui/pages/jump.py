@@ -36,11 +36,11 @@ async def find_names(site: Site, text: str) -> list[str]:
     async def find() -> list[str]:
         best: list[str] = []
 
-        def look(part: Sequence[str]) -> tuple[()]:
+        def note(part: Sequence[str]) -> tuple[()]:
             best[:] = names_with([*best, *part], text)
             return ()
 
-        await directory.slices.over(await directory.seen_of(known, viewer), look)
+        await directory.slices.over(await directory.seen_of(known, viewer), note)
         return best
 
     return await known.answers.once(("names", viewer.sees, text), find)

@@ -234,7 +234,7 @@ def system_routes(site: Site) -> Routes:
     @routes.post("/system/space", Scope.ADMIN)
     async def check_space() -> Response:
         if site.system.housekeeping.disk_guard is not None:
-            site.system.housekeeping.disk_guard.look()
+            site.system.housekeeping.disk_guard.check_disk()
         refused = site.broker.known.sends_refused
         return site.done("Sends are accepted" if refused is None else REFUSAL_WORDS[refused])
 

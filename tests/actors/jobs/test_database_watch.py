@@ -54,45 +54,45 @@ def told(caplog) -> list[str]:
 
 async def test_a_snapshot_is_as_old_as_the_first_look_that_found_it(watch, seconds, empty_tables, caplog):
     caplog.set_level("INFO")
-    assert await watch.look() == "no old snapshot"
+    assert await watch.check() == "no old snapshot"
     assert watch.state.snapshot is None
     with dump(empty_tables) as dumps:
-        await watch.look()
+        await watch.check()
         assert watch.state.snapshot.keeper.name == "dumps"
         assert watch.state.old_snapshot is None
         seconds.value += OLD_SECONDS
         with dump(empty_tables, "a later one"):
-            assert await watch.look() == f"an old snapshot: {watch.state.snapshot.keeper.words}"
+            assert await watch.check() == f"an old snapshot: {watch.state.snapshot.keeper.words}"
             assert watch.state.old_snapshot.held_ms == limits.SNAPSHOT_HELD_MS
             seconds.value += 12
-            await watch.look()
+            await watch.check()
             assert watch.state.old_snapshot.held_ms == limits.SNAPSHOT_HELD_MS + 12_000
             (line,) = told(caplog)
             assert "database.snapshot_held" in line
             assert f"dumps (pid {dumps.info.backend_pid}), idle in transaction" in line
             assert "SELECT" not in line
             dumps.rollback()
-            await watch.look()  # the later one has been seen for 12 s only
+            await watch.check()  # the later one has been seen for 12 s only
             assert (watch.state.snapshot.keeper.name, watch.state.old_snapshot) == ("a later one", None)
     assert ["snapshot_held" in told(caplog)[0], "snapshot_ended" in told(caplog)[1]] == [True, True]
-    await watch.look()
+    await watch.check()
     assert len(told(caplog)) == 2
 
 
 async def test_a_snapshot_that_moves_on_does_not_grow_old(watch, seconds, empty_tables):
     with dump(empty_tables) as moves, psycopg.connect(empty_tables, autocommit=True) as writes:
-        await watch.look()
+        await watch.check()
         seconds.value += 10 * OLD_SECONDS
         moves.rollback()
         writes.execute("SELECT pg_current_xact_id()")
         moves.execute("SELECT 1")
-        await watch.look()
+        await watch.check()
         assert watch.state.snapshot.keeper.name == "dumps"
         assert watch.state.old_snapshot is None
 
 
 async def test_after_a_look_that_failed_nothing_is_said(watch, empty_tables):
-    await watch.look()
+    await watch.check()
     assert watch.state.reading.connections_ours == 2
     with psycopg.connect(empty_tables, autocommit=True) as owner:
         owner.execute(
@@ -100,9 +100,9 @@ async def test_after_a_look_that_failed_nothing_is_said(watch, empty_tables):
             " WHERE application_name = 'forq' AND datname = current_database()"
         )
     with pytest.raises(StorageUnavailable):
-        await watch.look()
+        await watch.check()
     assert watch.state is None
-    await watch.look()
+    await watch.check()
     assert watch.state.reading.connections_ours == 1  # the writer did not ask yet
 
 
@@ -110,6 +110,6 @@ async def test_a_file_has_no_server():
     with closing(open_engine("memory:", EngineSettings(), "normal")) as engine:
         readers = ReaderPool(engine.open_reader, size=1)
         watch = DatabaseWatch(readers)
-        assert await watch.look() is None
+        assert await watch.check() is None
         assert watch.state is None
         readers.close()

@@ -14,7 +14,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.access import CALLER
-from forq_trio.model.commands import Command, ProduceMany, PutBack
+from forq_trio.model.commands import Command, MoveBack, ProduceMany
 from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping, StorageUnavailable
 from forq_trio.model.messages import NewMessage
 from forq_trio.readers.pool import ReaderPool
@@ -113,7 +113,7 @@ async def test_a_read_that_needs_a_command_before_it_is_repeated_once_that_has_r
 
     def read(reader: SqliteReader) -> int:
         if len(asked) < 2:
-            raise ReadAfter(PutBack("q", 3, 9 - len(asked)))
+            raise ReadAfter(MoveBack("q", 3, 9 - len(asked)))
         return ready(reader)
 
     async def execute(command: Command[None]) -> None:
@@ -122,12 +122,12 @@ async def test_a_read_that_needs_a_command_before_it_is_repeated_once_that_has_r
     pool = make_pool(1)
     pool.execute = execute
     assert await pool.run(read) == 2
-    assert asked == [PutBack("q", 3, 9), PutBack("q", 3, 8)]
+    assert asked == [MoveBack("q", 3, 9), MoveBack("q", 3, 8)]
 
 
 async def test_what_a_read_needs_before_it_takes_of_the_deadline(make_pool) -> None:
     def read(_reader: SqliteReader) -> None:
-        raise ReadAfter(PutBack("q", 0, 9))
+        raise ReadAfter(MoveBack("q", 0, 9))
 
     async def execute(_command: Command[None]) -> None:
         await trio.sleep_forever()

@@ -217,7 +217,7 @@ def test_both_engines_do_the_same_behind_the_writer(script, seed) -> None:
 class Keeps(WriterActor):
     """Gives nothing back."""
 
-    def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
+    def _release_abandoned(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
         """Forgotten."""
 
 

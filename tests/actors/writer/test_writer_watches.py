@@ -88,10 +88,10 @@ async def test_time_and_the_end_of_a_pause_wake_watchers(engine, autojump_clock)
 async def test_what_happens_while_a_watcher_reads_ends_its_next_wait(engine) -> None:
     async with running_writer(engine) as writer:
         with writer.announced.ready.on("q") as watcher:
-            watcher.look()
+            watcher.mark()
             await writer.execute(send())
             await watcher.wait()
-            watcher.look()
+            watcher.mark()
             with trio.move_on_after(0) as missed:
                 await watcher.wait()
             assert missed.cancelled_caught
@@ -127,7 +127,7 @@ class Crowd:
     async def _watch(self, n: int) -> None:
         with self.scopes[n], self.watches.on("q") as watcher:
             while True:
-                watcher.look()
+                watcher.mark()
                 await watcher.wait()
                 self.reading += 1
                 self.most = max(self.most, self.reading)

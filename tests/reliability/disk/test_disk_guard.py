@@ -318,9 +318,9 @@ async def test_a_disk_that_is_too_small_from_the_start_is_told_what_sends_need(
         assert facts.wanted_disk_bytes > 2 * keep_bytes  # with what the reserve file will take
         assert facts.need.endswith(": make space or lower FORQ_DISK_RESERVE_MB")
         place.free = facts.wanted_disk_bytes - 1
-        guard.look()
+        guard.check_disk()
         assert place.writer.storage.sends_refused
         place.free += 1
-        guard.look()
+        guard.check_disk()
         assert not place.writer.storage.sends_refused
         nursery.cancel_scope.cancel()

@@ -21,10 +21,10 @@ from forq_trio.model.commands import (
     Cancel,
     DropPages,
     LeaseMessages,
+    MoveBack,
     OpenConsumer,
     ProduceMany,
     Purge,
-    PutBack,
     SettleLease,
 )
 from forq_trio.model.consumers import PipelineConsumer, Settling
@@ -135,10 +135,10 @@ class Server:
             self.free_bytes(self.directory)
             await self.house.checkpointer.run_now()
 
-    async def put_back(self) -> None:
+    async def move_back(self) -> None:
         """What a read of all leased messages does."""
         try:
-            await self.writer.execute(PutBack("q", 0, limits.SEQUENCE_MAX))
+            await self.writer.execute(MoveBack("q", 0, limits.SEQUENCE_MAX))
         finally:
             self.free_bytes(self.directory)
             await all_idle()
@@ -248,7 +248,7 @@ async def test_it_says_since_when_sends_are_refused_and_how_many(server) -> None
 
 
 async def test_a_read_of_leased_messages_uses_the_space_that_sends_left_for_it(server) -> None:
-    """Sends use the space from which messages were moved into pages; to put them back needs as much again."""
+    """Sends use the space from which messages were moved into pages; to move them back needs as much again."""
     async with trio.open_nursery() as nursery:
         await server.start(nursery)
         server.checkpoints(nursery)
@@ -258,7 +258,7 @@ async def test_a_read_of_leased_messages_uses_the_space_that_sends_left_for_it(s
         assert not server.writer.storage.sends_refused
         await server.lease()
         assert await server.fill() > 20
-        await server.put_back()
+        await server.move_back()
         assert server.low >= KEEP
         assert server.reserve_bytes() == KEEP
         await server.settle(Settling.RELEASE)
@@ -277,7 +277,7 @@ async def test_what_is_leased_on_a_full_disk_can_be_ended_though_not_be_looked_a
         await server.fill()
         leased = (await server.lease()).open.messages
         with pytest.raises(StorageFull):
-            await server.put_back()
+            await server.move_back()
         if end == "purge":
             while (await server.writer.execute(Purge("q"))).count:
                 server.free_bytes(server.directory)

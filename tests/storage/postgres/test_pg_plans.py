@@ -75,7 +75,7 @@ EXPECTED = {
     ),
     BY_SEQUENCE: (
         "select_drawn hold unhold lease lease_many find_by_sequence find_one_by_sequence find_default_max_receives"
-        " delete_message delete_messages give_back give_back_many note_last_error extend extend_ended promote"
+        " delete_message delete_messages return_message give_back_many note_last_error extend extend_ended promote"
         " dead_letter redrive read_message ping keep_finished lease_page has_content update_message"
         " reschedule_message resize_message give_key came_at rows message_by_sequence queues_of select_ready_behind"
     ),

@@ -86,7 +86,7 @@ def test_nobody_listens_through_a_pool_that_the_url_tells_of(database):
         with closing(open_engine(url, EngineSettings(), "full", others)) as engine:
             do(engine, send("x"))
             with closing(engine.listen()) as listener, closing(engine.open_reader()) as reader:
-                assert listener.look_seconds == seconds
+                assert listener.catch_up_seconds == seconds
                 assert reader.queue("q")[0].ready >= 1
             assert [each.content for each in do(engine, claim())] == ["x"]
     with pytest.raises(StorageOpenError, match="is reached through a pool, where nothing can be heard"):

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import LeaseMessages, OpenConsumer, PutBack, SettleLease
+from forq_trio.model.commands import LeaseMessages, MoveBack, OpenConsumer, SettleLease
 from forq_trio.model.consumers import Settling
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import EngineSettings
@@ -162,7 +162,7 @@ def test_only_what_is_asked_for_is_put_back(path, engine, monkeypatch):
     monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
     fill(engine, 8)
     lease(engine)
-    do(engine, PutBack("q", 4, 6))
+    do(engine, MoveBack("q", 4, 6))
     assert (stored(path), moved(path)) == (2, 6)
     assert check_file(path).ok
 

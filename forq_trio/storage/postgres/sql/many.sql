@@ -38,7 +38,7 @@ FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]
     LATERAL (SELECT ctid AS place FROM messages WHERE seq = g LIMIT 1) AS found
 WHERE messages.ctid = place;
 
--- name: give_back
+-- name: return_message
 -- Give messages back from their consumers: ready, delayed or failed.
 UPDATE messages SET status = a, attempts = b, process_after = coalesce(c, process_after), receipt = d,
     last_error = coalesce(e, last_error), error_key = coalesce(f, error_key), failures = coalesce(g, failures),

@@ -33,11 +33,11 @@ from forq_trio.storage.relational.operations.moved_pages import (
     MovedPage,
     PageName,
     move,
+    move_back,
     moved_page,
-    put_back,
 )
 from forq_trio.storage.relational.operations.rate_limit import claimable, spend, wake_queue
-from forq_trio.storage.relational.operations.returned import give_back
+from forq_trio.storage.relational.operations.returned import return_message
 from forq_trio.storage.relational.operations.settle import measure, remove_acked
 from forq_trio.storage.relational.operations.table import carry_out_each, operation, operation_on_each
 from forq_trio.storage.relational.row import (
@@ -259,7 +259,7 @@ def _settle_page(
     allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
     moved = None if leased[0] is None else moved_page(page, token, *leased)
     if moved is not None and (consumer.being_given_back or tx.history.log.enabled):
-        put_back(tx, moved)
+        move_back(tx, moved)
         moved = None
     if moved is not None:
         allowance.charge(0, moved.bytes)
@@ -296,7 +296,8 @@ def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
     """Give messages back as if they had never been leased."""
     returned = after_release(0, tx.now_ms)
     tx.run(
-        "give_back", [give_back(tx, RELEASED, row, returned, uncounted(row.attempts)) for row in still_leased]
+        "return_message",
+        [return_message(tx, RELEASED, row, returned, uncounted(row.attempts)) for row in still_leased],
     )
 
 

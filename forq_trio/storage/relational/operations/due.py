@@ -22,7 +22,7 @@ from forq_trio.storage.engine import STALE_RECOVERED
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete
 from forq_trio.storage.relational.operations.isolation import settle_each
 from forq_trio.storage.relational.operations.rate_limit import next_wake, settle_wakes
-from forq_trio.storage.relational.operations.returned import give_back
+from forq_trio.storage.relational.operations.returned import return_message
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.row import Row, rows_of
 from forq_trio.storage.relational.transaction import Transaction
@@ -79,11 +79,11 @@ def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
         receipt = None if returned.status is Status.FAILED else message.receipt
         failures = message.failures_with(tx.now_ms, LEASE_ENDED)
         rows.append(
-            give_back(
+            return_message(
                 tx, STALE_RECOVERED, message, returned, message.attempts, failures=failures, receipt=receipt
             )
         )
-    tx.run("give_back", rows)
+    tx.run("return_message", rows)
 
 
 def settle_failed(tx: Transaction) -> None:

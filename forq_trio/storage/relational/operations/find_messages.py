@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from json import dumps
 
-from forq_trio.storage.relational.operations.moved_pages import id_of_moved, put_first_back, put_ids_back
+from forq_trio.storage.relational.operations.moved_pages import id_of_moved, move_first_back, move_ids_back
 from forq_trio.storage.relational.row import Row, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -16,13 +16,13 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
     wanted = list(wanted)
     ids = dumps([message_id for _, message_id in wanted])
     found = rows_of(tx.query("find_by_id", ids))
-    more, later = put_ids_back(tx, wanted, found)
+    more, later = move_ids_back(tx, wanted, found)
     return (rows_of(tx.query("find_by_id", ids)) if more else found), later
 
 
 def find_oldest(tx: Transaction, queue: str, up_to: int, most: int) -> tuple[list[Row], int]:
     """The oldest messages of a queue up to a sequence, at most so many; and up to where these are all of them."""
-    all_to = put_first_back(tx, queue, up_to)
+    all_to = move_first_back(tx, queue, up_to)
     return rows_of(tx.query("select_purged", queue, all_to, most)), all_to
 
 

@@ -5,7 +5,7 @@ messages from the table, and their page is their only copy; what its lines do no
 acknowledgement then removes that list; the lines stay while the lease can be read. All others, and all of queues with
 groups or with a history, are leased in their place, and their lines are copies.
 
-Whoever else needs a moved message has its page put back first: into the table, as if it had never left it. Only
+Whoever else needs a moved message has its page moved back first: into the table, as if it had never left it. Only
 find_messages.py, for other operations, and needs.py, for reads, ask for that. For CONSUMER_LOOKED_MS after
 somebody looked at leased messages of a queue, none of it are moved.
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.commands import PutBack
+from forq_trio.model.commands import MoveBack
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
@@ -186,19 +186,19 @@ def moved_page(name: PageName, receipt: int, leased_at: int, lease_until: int, r
     return MovedPage(name, receipt, leased_at, lease_until, _read_messages(rows))
 
 
-def put_back(tx: Transaction, moved: MovedPage) -> None:
+def move_back(tx: Transaction, moved: MovedPage) -> None:
     """The messages are in the table again, leased as they were."""
     name = moved.name
     ((body,),) = tx.query("page_body", *name)
     lines = {line.sequence: line for line in map(read_line, body.splitlines())}
     is_dlq = is_dead_letter_queue(name.queue)
-    tx.run("put_back", [_restored(moved, is_dlq, each, lines[each.seq]) for each in moved.messages])
+    tx.run("move_back", [_restored(moved, is_dlq, each, lines[each.seq]) for each in moved.messages])
     tx.query("drop_moved", *name)
     tx.due.note(moved.lease_until)
 
 
 def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: PageLine) -> tuple[Any, ...]:
-    """The bindings of `put_back`."""
+    """The bindings of `move_back`."""
     return (
         each.seq,
         each.id,
@@ -220,25 +220,25 @@ def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: PageLine) -> t
     )
 
 
-def put_page_back(tx: Transaction, name: PageName) -> None:
-    """The moved messages of a page are in the table again; the PUT_BACK allowance is charged."""
+def move_page_back(tx: Transaction, name: PageName) -> None:
+    """The moved messages of a page are in the table again; the MOVE_BACK allowance is charged."""
     ((receipt, _, leased_at, lease_until, rows),) = tx.query("find_leased_page", *name)
     moved = moved_page(name, receipt, leased_at, lease_until, rows)
-    tx.allowances.of(Step.PUT_BACK).charge(len(moved.messages), moved.bytes)
-    put_back(tx, moved)
+    tx.allowances.of(Step.MOVE_BACK).charge(len(moved.messages), moved.bytes)
+    move_back(tx, moved)
 
 
-def put_named_back(tx: Transaction, name: PageName) -> None:
-    """`put_page_back` for somebody who only looks. Raises StorageFull while there is no space for that."""
-    if PutBack in tx.refused:
+def move_named_back(tx: Transaction, name: PageName) -> None:
+    """`move_page_back` for somebody who only looks. Raises StorageFull while there is no space for that."""
+    if MoveBack in tx.refused:
         raise StorageFull
-    put_page_back(tx, name)
+    move_page_back(tx, name)
 
 
-def put_ids_back(
+def move_ids_back(
     tx: Transaction, wanted: Sequence[tuple[str, str]], found: Sequence[Row]
 ) -> tuple[bool, frozenset[str]]:
-    """Put back what the table lacks of these queues and ids, as the allowance lets. found: what the table has of them.
+    """Move back what the table lacks of these queues and ids, as the allowance lets. found: what the table has of them.
 
     Returns whether some are in the table now, and the ids of which the next batch will find more. Raises StorageFull
     while there is no space for that.
@@ -246,19 +246,19 @@ def put_ids_back(
     leasing = {each.queue for each in tx.consumers.values() if each.open is not None}
     known = {row.id for row in found} if leasing else ()
     missing = [each for each in wanted if each[0] in leasing and each[1] not in known]
-    most = limits.CONSUMER_PUT_BACK_MESSAGES_MAX
+    most = limits.CONSUMER_MOVED_BACK_MESSAGES_MAX
     pages = tx.query("moved_by_id", _encode(missing[:most]).decode()) if missing else []
     if not all(
-        each_rehearsed(tx, [PageName(*page) for page in pages], partial(_put_back_if_allowed, tx), _named)
+        each_rehearsed(tx, [PageName(*page) for page in pages], partial(_move_back_if_allowed, tx), _named)
     ):
         return False, frozenset([message_id for _, message_id in missing])
     return bool(pages), frozenset([message_id for _, message_id in missing[most:]])
 
 
-def _put_back_if_allowed(tx: Transaction, name: PageName) -> bool:
-    if tx.allowances.used_up(Step.PUT_BACK):
+def _move_back_if_allowed(tx: Transaction, name: PageName) -> bool:
+    if tx.allowances.used_up(Step.MOVE_BACK):
         return False
-    put_named_back(tx, name)
+    move_named_back(tx, name)
     return True
 
 
@@ -275,25 +275,25 @@ def id_of_moved(tx: Transaction, queue: str, sequence: int) -> str | None:
     return next((each.id for each in _read_messages(rows) if each.seq == sequence), None)
 
 
-@operation_on_each(PutBack, changes=lambda _, command: [command.queue])
-def put_range_back(tx: Transaction, command: PutBack) -> Deferred | None:
+@operation_on_each(MoveBack, changes=lambda _, command: [command.queue])
+def move_range_back(tx: Transaction, command: MoveBack) -> Deferred | None:
     tx.leased_pages.look_at(command.queue, tx.now_ms)
     while moved := newest_moved(tx, command.queue, command.before, command.above):
-        if tx.allowances.used_up(Step.PUT_BACK):
+        if tx.allowances.used_up(Step.MOVE_BACK):
             return DEFERRED
-        put_named_back(tx, moved)
+        move_named_back(tx, moved)
     return None
 
 
-def put_first_back(tx: Transaction, queue: str, last: int) -> int:
+def move_first_back(tx: Transaction, queue: str, last: int) -> int:
     """Put the first moved messages of a queue back, as the allowance lets; returns how far, up to `last`."""
     while moved := tx.query("oldest_moved", queue, 0, 1):
         first_seq, _, _, *name = moved[0]
         if first_seq > last:
             break
-        if tx.allowances.used_up(Step.PUT_BACK):
+        if tx.allowances.used_up(Step.MOVE_BACK):
             return int(first_seq) - 1
-        put_page_back(tx, PageName(queue, *name))
+        move_page_back(tx, PageName(queue, *name))
     return last
 
 

@@ -19,7 +19,7 @@ from forq_trio.storage.relational.operations.find_messages import find_by_id
 from forq_trio.storage.relational.operations.redrives import refused, take_step
 from forq_trio.storage.relational.operations.send import is_bounded, send
 from forq_trio.storage.relational.operations.table import operation, operation_on_each
-from forq_trio.storage.relational.operations.waiting import give_keys_back
+from forq_trio.storage.relational.operations.waiting import restore_keys
 from forq_trio.storage.relational.row import Row, read_attributes, rows_of
 from forq_trio.storage.relational.transaction import Transaction
 
@@ -65,7 +65,7 @@ def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...] | ForqError |
                 keyed.append((str(target), message.kind, message.seq))
         results.append(moved)
     tx.run("redrive", rows)
-    give_keys_back(tx, keyed)
+    restore_keys(tx, keyed)
     take_step(tx, command.step, len(rows))
     return tuple(results)
 

@@ -9,7 +9,7 @@ from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Returned
 
 
-def give_back(
+def return_message(
     tx: Transaction,
     change: str,
     message: Row,
@@ -20,7 +20,7 @@ def give_back(
     failures: str | None = None,
     receipt: int | None = None,
 ) -> tuple[Any, ...]:
-    """Note that a message comes back; returns the bindings of `give_back`, to be run.
+    """Note that a message comes back; returns the bindings of `return_message`, to be run.
 
     attempts, receipt: what it has from now on. reason: the consumer's own; failures: the column; None leaves both.
     """

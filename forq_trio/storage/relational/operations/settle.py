@@ -38,7 +38,7 @@ from forq_trio.storage.relational.operations.dead_letters import remove
 from forq_trio.storage.relational.operations.find_messages import find_by_id
 from forq_trio.storage.relational.operations.group_limit import count_in_process
 from forq_trio.storage.relational.operations.rate_limit import in_flight_left
-from forq_trio.storage.relational.operations.returned import give_back
+from forq_trio.storage.relational.operations.returned import return_message
 from forq_trio.storage.relational.operations.table import operation
 from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.row import Row, rows_of
@@ -52,8 +52,8 @@ OutcomeT = TypeVar("OutcomeT")
 class _Messages:
     """The messages that the settlements of one kind in a batch name.
 
-    returned: the bindings of `give_back`, yet to be written. Most batches cannot use up their allowance, and keep no
-    account of it.
+    returned: the bindings of `return_message`, yet to be written. Most batches cannot use up their allowance, and
+    keep no account of it.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class _Messages:
         self._found[found.seq] = found
 
     def write_returned(self) -> None:
-        self._tx.run("give_back", self.returned)
+        self._tx.run("return_message", self.returned)
         self.returned.clear()
 
 
@@ -143,7 +143,7 @@ def _named_by_receipts(
     tx: Transaction, commands: Sequence[Ack | DiscardMessages | Nack | Extend | Release]
 ) -> _Messages:
     statement, names, count = named_by(commands)
-    return _Messages(tx, type(commands[0]), rows_of(tx.query_written(statement, names)), count)
+    return _Messages(tx, type(commands[0]), rows_of(tx.query_without_inserts(statement, names)), count)
 
 
 def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
@@ -261,7 +261,7 @@ def _nack(
     )
     failures = found.failures_with(tx.now_ms, reason)
     messages.returned.append(
-        give_back(tx, NACKED, found, returned, found.attempts, reason=reason, failures=failures)
+        return_message(tx, NACKED, found, returned, found.attempts, reason=reason, failures=failures)
     )
 
 
@@ -341,11 +341,11 @@ def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
     returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
     if returned.status is Status.FAILED:
         messages.forget(found)
-        messages.returned.append(give_back(tx, SHORTENED, found, returned, found.attempts))
+        messages.returned.append(return_message(tx, SHORTENED, found, returned, found.attempts))
     else:
         messages.replace(replace(found, status=int(Status.READY), processing_started_at=None))
         messages.returned.append(
-            give_back(tx, SHORTENED, found, returned, found.attempts, receipt=found.receipt)
+            return_message(tx, SHORTENED, found, returned, found.attempts, receipt=found.receipt)
         )
 
 
@@ -359,7 +359,7 @@ def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ..
             return False
         messages.forget(found)
         returned = after_release(command.delay_ms, tx.now_ms)
-        messages.returned.append(give_back(tx, RELEASED, found, returned, uncounted(found.attempts)))
+        messages.returned.append(return_message(tx, RELEASED, found, returned, uncounted(found.attempts)))
         return True
 
     outcomes = _each_receipt(messages, commands, settle)

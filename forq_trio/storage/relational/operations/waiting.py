@@ -33,7 +33,7 @@ def store_waiting(tx: Transaction) -> None:
     tx.run("insert_key", rows)
 
 
-def give_keys_back(tx: Transaction, moved: Sequence[tuple[str, str, int]]) -> None:
+def restore_keys(tx: Transaction, moved: Sequence[tuple[str, str, int]]) -> None:
     """Messages that had a key come to queues: each has its key again if that is free, else none any more.
 
     moved: the queue, the kind of the key, and the sequence of each.

@@ -72,7 +72,7 @@ SELECT last_seq, last_id FROM moved_pages WHERE queue = ? ORDER BY first_seq DES
 -- The messages of a page are no longer moved: acknowledged, or back in the table.
 DELETE FROM moved_pages WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
 
--- name: put_back
+-- name: move_back
 -- A moved message is among the others again, as it was leased.
 INSERT INTO messages (seq, id, queue, is_dlq, status, attempts, process_after, received_at, updated_at, first_received_at,
                       processing_started_at, expires_after, priority, position, bytes, lease_until, receipt, attributes,

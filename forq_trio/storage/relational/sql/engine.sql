@@ -283,7 +283,7 @@ DELETE FROM messages WHERE seq = ?;
 -- Remove messages for good.
 DELETE FROM messages WHERE seq IN (SELECT value FROM json_each(?));
 
--- name: give_back
+-- name: return_message
 -- Give a message back from its consumer: ready, delayed or failed.
 UPDATE messages SET status = ?, attempts = ?, process_after = coalesce(?, process_after), receipt = ?,
     last_error = coalesce(?, last_error), error_key = coalesce(?, error_key), failures = coalesce(?, failures),

@@ -50,7 +50,7 @@ def restore_file(backup: str, path: str, progress: Progress | None = None) -> Re
     _check_backup(backup, real_path)
     with replacing(path), closing(open_alone(backup)) as source:
         replaced = dated_name(real_path, "replaced")
-        size = copy_database(source, real_path, progress, _set_aside(real_path, replaced))
+        size = copy_database(source, real_path, progress, _old_database_kept(real_path, replaced))
     kept = any(os.path.exists(replaced + ending) for ending in _WITH_CONTENT)
     return Restored(size, replaced if kept else None)
 
@@ -70,7 +70,7 @@ def _check_backup(backup: str, real_path: str) -> None:
 
 
 @contextmanager
-def _set_aside(real_path: str, aside: str) -> Iterator[None]:
+def _old_database_kept(real_path: str, aside: str) -> Iterator[None]:
     """Give the old database a second name, and leave only the file for the body to replace; undone if that fails."""
     directory = os.path.dirname(real_path)
     endings = [ending for ending in _WITH_CONTENT if has_log(real_path, ending)]
@@ -84,11 +84,11 @@ def _set_aside(real_path: str, aside: str) -> Iterator[None]:
         yield
     except BaseException:
         for ending in endings:
-            _take_back(aside + ending, real_path + ending)
+            _rename_back(aside + ending, real_path + ending)
         raise
 
 
-def _take_back(aside: str, name: str) -> None:
+def _rename_back(aside: str, name: str) -> None:
     with suppress(FileNotFoundError):
         if os.path.exists(name):
             os.unlink(aside)
