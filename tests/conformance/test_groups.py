@@ -1,14 +1,20 @@
 """Groups take turns in a FIFO queue, and each keeps its own order."""
 
+from contextlib import closing
+
 import pytest
 
-from forq_trio.model.commands import Nack, Produce, ProduceMany, SweepKind
+from forq_trio.model.commands import Configure, Nack, Produce, ProduceEach, ProduceMany, SweepKind
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Order
+from forq_trio.model.queue_settings import Order, Overflow, SettingsChange
+from forq_trio.storage.engine import EngineSettings
+from oracle.engine import MemoryEngine
+from support import effort
 
 from .script import (
     T0,
     ack,
+    claim,
     configure,
     contents,
     do,
@@ -167,6 +173,62 @@ def test_a_group_of_the_same_batch_is_in_turn(engine):
     batch = [Produce("q", NewMessage(name, group=name[0])) for name in ("a1", "a2", "b1")]
     run(engine, *batch)
     assert drain(engine) == ["a1", "b1", "a2"]
+
+
+HISTORIES = effort.count("order_histories")
+
+
+@effort.many_trials
+def test_batches_with_the_first_groups_of_queues_and_messages_without_one(engine, rng):
+    """What is sent before the first group, in its batch or before it, and behind it: in the order of the model."""
+    with closing(MemoryEngine(EngineSettings())) as model:
+        for history in range(HISTORIES):
+            queues = [f"q{history}-{number}" for number in range(3)]
+            batches = [
+                *stored_before(rng, queues),
+                some_sends(rng, queues, (None, None, "a", "b")),
+                [*some_sends(rng, queues, (None, "a", "b", "c")), *some_sends(rng, queues, (None, "b"))],
+                [claim(2, queue=queues[0])],
+            ]
+            for each in (engine, model):
+                for commands in batches:
+                    run(each, *commands)
+            for queue in queues:
+                got, expected = (drain(each, queue=queue, now=T0 + 10) for each in (engine, model))
+                assert got == expected, batches
+
+
+def stored_before(rng, queues):
+    """Batches after which no queue is grouped; some have a bound, or messages with a group."""
+    lifo = rng.sample(queues, rng.randrange(2))
+    yield [Configure(queue, SettingsChange(order=Order.LIFO)) for queue in lifo]
+    yield some_sends(rng, lifo, (None, "a", "b")) if lifo else []
+    yield [Configure(queue, SettingsChange(order=Order.FIFO)) for queue in lifo]
+    yield some_sends(rng, rng.sample(queues, rng.randint(1, 3)), (None,))
+    yield [claim(rng.randint(1, 3), queue=queue) for queue in rng.sample(queues, rng.randrange(3))]
+    full = Overflow.DROP_OLDEST if rng.randrange(2) else Overflow.REJECT
+    yield [
+        Configure(queue, SettingsChange(max_messages=rng.randint(3, 6), overflow=full))
+        for queue in rng.sample(queues, rng.randrange(2))
+    ]
+
+
+def some_message(rng, groups):
+    delay = rng.choice((None, None, None, 5))
+    return NewMessage(
+        f"{rng.random()}", group=rng.choice(groups), priority=rng.choice((1, 1, 2)), delay_ms=delay
+    )
+
+
+def some_sends(rng, queues, groups):
+    """Single sends, then many at once, to queues in turns."""
+    single = [Produce(rng.choice(queues), some_message(rng, groups)) for _ in range(rng.randrange(12))]
+    many = [
+        ProduceMany(queue, tuple(some_message(rng, groups) for _ in range(rng.randint(1, 4))))
+        for queue in rng.sample(queues, rng.randrange(len(queues)))
+    ]
+    across = tuple((rng.choice(queues), some_message(rng, groups)) for _ in range(rng.randint(1, 6)))
+    return [*single, *many, *([ProduceEach(across)] if rng.randrange(2) else [])]
 
 
 @pytest.mark.parametrize("quiet", [1, 3])

@@ -214,6 +214,8 @@ class Transaction(Parts):
             if to is not None:
                 self.lookups.forget_positions(to)
                 self.connection.changed_in(to)
+        elif target == READY and self.lookups.priorities:
+            self.lookups.note_arrived(queue, map(sent_place, messages))
         if source != target or to is not None:
             self.counts.move(queue, source, to or queue, target, count, size)
         if frees_group(source, target, moved=leaves_group or to is not None):

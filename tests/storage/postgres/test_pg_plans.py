@@ -55,7 +55,7 @@ BY_SEQUENCE = "messages_pkey"
 EXPECTED = {
     BY_CLAIM: (
         "next_priority ready_newest_last ready_newest_first select_to_match select_to_match_at ready_sequences"
-        " ready_priorities ready_positions ready_from peek list_ready_at list_ready_behind list_ready_below"
+        " ready_priorities ready_positions last_ready ready_from peek list_ready_at list_ready_behind list_ready_below"
         " select_ready_behind"
     ),
     "messages_due": "next_due next_due_but select_due select_due_but",

@@ -76,6 +76,18 @@ def test_a_batch_of_many_waits_as_often_as_one(empty_tables, name):
         assert many <= few + 1
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        # Of each queue the first message with a group comes behind one without, in one batch.
+        ("claims_of_what_is_sent_at_once", "sends_with_the_first_groups_of_queues", "acks")
+    ],
+)
+def test_a_batch_of_several_kinds_waits_as_often_as_one_of_each(empty_tables, names):
+    few, many = (waits(empty_tables, names, n) for n in (1, 4 * limits.WAITS_OF_A_STEP_MAX))
+    assert many <= few + len(names)
+
+
 @many_trials
 def test_random_batches_of_several_kinds_wait_no_longer_than_their_steps_may(empty_tables, rng):
     """Where one kind changes what another one reads, the other reads anew for each command, up to that bound."""
