@@ -4,7 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from forq_trio.model.commands import Configure, Nack, Produce, ProduceEach, ProduceMany, SweepKind
+from forq_trio.model.commands import Configure, Nack, OfferMany, Produce, ProduceEach, ProduceMany, SweepKind
+from forq_trio.model.keys import Offering
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Order, Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
@@ -187,7 +188,11 @@ def test_batches_with_the_first_groups_of_queues_and_messages_without_one(engine
             batches = [
                 *stored_before(rng, queues),
                 some_sends(rng, queues, (None, None, "a", "b")),
-                [*some_sends(rng, queues, (None, "a", "b", "c")), *some_sends(rng, queues, (None, "b"))],
+                [
+                    *some_sends(rng, queues, (None, "a", "b", "c")),
+                    *some_offers(rng, queues),
+                    *some_sends(rng, queues, (None, "b")),
+                ],
                 [claim(2, queue=queues[0])],
             ]
             for each in (engine, model):
@@ -229,6 +234,19 @@ def some_sends(rng, queues, groups):
     ]
     across = tuple((rng.choice(queues), some_message(rng, groups)) for _ in range(rng.randint(1, 6)))
     return [*single, *many, *([ProduceEach(across)] if rng.randrange(2) else [])]
+
+
+def some_offers(rng, queues):
+    return [
+        OfferMany(
+            rng.choice(queues),
+            tuple(
+                Offering(key=f"k{rng.randrange(9)}", content=f"{rng.random()}", group=rng.choice((None, "a")))
+                for _ in range(3)
+            ),
+        )
+        for _ in range(rng.randrange(3))
+    ]
 
 
 @pytest.mark.parametrize("quiet", [1, 3])

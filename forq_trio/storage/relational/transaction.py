@@ -210,10 +210,12 @@ class Transaction(Parts):
         count = len(messages)
         self.figures.changes += count
         if source is not None:  # these may have been the last of their group, or the first that are ready
-            self.lookups.forget_positions(queue)
+            known = self.lookups.forget_positions(queue)
             if to is not None:
-                self.lookups.forget_positions(to)
+                known |= self.lookups.forget_positions(to)
                 self.connection.changed_in(to)
+            if known:
+                self.write_inserts()  # positions are read anew: rows that wait may be the last of their groups
         elif target == READY and self.lookups.priorities:
             self.lookups.note_arrived(queue, map(sent_place, messages))
         if source != target or to is not None:

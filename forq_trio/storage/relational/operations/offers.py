@@ -100,7 +100,8 @@ def offer(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...
         store_waiting(tx)
         offers = _Offers(tx, queue, run, newest)
         for each in run:
-            outcome = DEFERRED if allowance.used_up else offers.take(each)
+            is_left = allowance.used_up or (bool(outcomes) and tx.waited_out)
+            outcome = DEFERRED if is_left else offers.take(each)
             if isinstance(outcome, Deferred):
                 offers.write()
                 return Deferred(tuple(outcomes))

@@ -1,5 +1,6 @@
 """Sends: one INSERT for all messages of all producers in the batch, and one look at what is stored of their
-deduplication ids and groups (`look_up`)."""
+deduplication ids and groups (`look_up`). Where they have waited for the database too often all the same, the next batch
+does the others."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -47,7 +48,9 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     look_up(tx, [(command.queue, command.message) for command in commands])
     for queue, group in groupby(commands, key=attrgetter("queue")):
-        outcomes += _send_each(tx, queue, [command.message for command in group])
+        messages = [command.message for command in group]
+        is_left = bool(outcomes) and tx.waited_out
+        outcomes += [DEFERRED] * len(messages) if is_left else _send_each(tx, queue, messages)
     tx.leave_inserts()
     return outcomes
 
@@ -59,6 +62,9 @@ def produce_many(
     outcomes: list[tuple[Produced, ...] | ForqError | Deferred] = []
     look_up(tx, [(command.queue, message) for command in commands for message in command.messages])
     for command in commands:
+        if outcomes and tx.waited_out:
+            outcomes.append(DEFERRED)
+            continue
         stored = send(tx, command.queue, command.messages)
         outcomes.append(tuple(stored) if isinstance(stored, list) else stored)
     tx.leave_inserts()
@@ -70,7 +76,10 @@ def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
 ) -> list[tuple[Produced | ForqError, ...] | Deferred]:
     look_up(tx, [each for command in commands for each in command.messages])
-    outcomes = [_send_across(tx, command) for command in commands]
+    outcomes: list[tuple[Produced | ForqError, ...] | Deferred] = []
+    for command in commands:
+        is_left = bool(outcomes) and tx.waited_out
+        outcomes.append(DEFERRED if is_left else _send_across(tx, command))
     tx.leave_inserts()
     return outcomes
 

@@ -38,14 +38,19 @@ class Lookups(Part):
         ] = {}  # by table: how many rows each key made, once one more was to be made
         self.oldest_apps: dict[bool, list[Any]] = {}  # by `once`, where one was looked for that is too old
 
-    def forget_positions(self, queue: str) -> None:
-        """Messages that are gone may have been the last of their group, or the first that are ready."""
-        if self.last_of_group or self.first_ready or self.priorities:
+    def forget_positions(self, queue: str) -> bool:
+        """Messages that are gone may have been the last of their group, or the first that are ready.
+
+        True if some were known, among them those of messages that may not be written yet.
+        """
+        known = queue in self.last_of_group or queue in self.first_ready
+        if known or self.priorities:
             self.last_of_group.pop(queue, None)
             self.first_ready.pop(queue, None)
             self.priorities.pop(queue, None)
             self.arrived.pop(queue, None)
             self.last_ready.pop(queue, None)
+        return known
 
     def note_arrived(self, queue: str, places: Iterable[Place]) -> None:
         """Ready messages were stored at these places of a queue; to note them twice changes nothing."""
