@@ -1,10 +1,15 @@
-"""Fuzzes a target under coverage guidance, alone in a process: `python -m reliability.hostile.fuzz TARGET [flags]`.
+"""Fuzzes targets under coverage guidance: `python -m reliability.hostile.fuzz TARGET[,TARGET…] MUTATED [flags]`.
 
-The flags are libFuzzer's. A failing input is printed, and the process ends with another exit code than 0; so it does
-when one input takes longer than SECONDS_MAX or memory grows beyond MEGABYTES_MAX. -runs and -seed repeat a run.
+MUTATED: how many inputs each target gets beside its fixed ones, -1 for no end; the flags are libFuzzer's. A failing
+input is printed, and the process ends with another exit code than 0; so it does when one input takes longer than
+SECONDS_MAX or memory grows beyond MEGABYTES_MAX. The same MUTATED and -seed repeat a run.
+
+To instrument the package takes 12 seconds of the processor, to fuzz a target in tier 2 three. So one process does the
+first, and then becomes each target's by a fork, because libFuzzer ends the process in which it has run.
 """
 
 import base64
+import multiprocessing
 import sys
 import tempfile
 from functools import partial
@@ -30,12 +35,13 @@ def showing(name: str, data: bytes) -> None:
         raise
 
 
-def main(name: str, *flags: str) -> None:
+def fuzz(name: str, mutated: int, *flags: str) -> None:
     """Does not return: the fuzzer ends the process."""
     with tempfile.TemporaryDirectory() as directory:
         seeds = Path(directory) / "seeds"
         seeds.mkdir()
-        for number, data in enumerate(corpus(name)):
+        fixed = list(corpus(name))
+        for number, data in enumerate(fixed):
             (seeds / str(number)).write_bytes(data)
         words = Path(directory) / "words"
         escaped = ["".join(f"\\x{byte:02x}" for byte in word) for word in dictionary()]
@@ -45,6 +51,7 @@ def main(name: str, *flags: str) -> None:
             sys.argv[0],
             f"-dict={words}",
             f"-artifact_prefix={directory}/",
+            f"-runs={len(fixed) + mutated if mutated >= 0 else -1}",
             *bounds,
             *flags,
             str(seeds),
@@ -53,5 +60,20 @@ def main(name: str, *flags: str) -> None:
         atheris.Fuzz()
 
 
+def main(names: str, mutated: str, *flags: str) -> int:
+    """Fuzz the targets one after another, also behind one that fails; 1 if any did."""
+    forks = multiprocessing.get_context("fork")
+    failed = 0
+    for name in names.split(","):
+        print(f"{name}:", flush=True)
+        process = forks.Process(target=fuzz, args=(name, int(mutated), *flags))
+        process.start()
+        process.join()
+        if process.exitcode:
+            print(f"{name} ended with {process.exitcode}", flush=True)
+            failed = 1
+    return failed
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))
