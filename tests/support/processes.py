@@ -1,10 +1,12 @@
 """The processes of the tests: what signals they begin with, and an end for each wait for one."""
 
+import os
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 WAIT_SECONDS_MAX = 45.0
@@ -35,3 +37,9 @@ def killed_after(process: subprocess.Popen[Any], seconds: float = WAIT_SECONDS_M
     finally:
         timer.cancel()
         timer.join()
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used of the processor so far, to a hundredth of a second; on Linux."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
