@@ -5,10 +5,11 @@ written once and exists in both clients, plain and typed, which type checkers an
 class or a decorator.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Unpack, cast, overload
 
 from forq_trio.client import configurations, protocol, sends
+from forq_trio.client.aio_dead_letters import AsyncDeadLetterClient
 from forq_trio.client.aio_history import AsyncHistory
 from forq_trio.client.aio_keys import AsyncKeys
 from forq_trio.client.aio_outboxes import AsyncOutboxes
@@ -16,15 +17,11 @@ from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.aio_schedules import AsyncSchedules
 from forq_trio.client.aio_workers import AsyncWorkers
 from forq_trio.client.types import (
-    ChangedRedrive,
     CompactionInfo,
     CreatedToken,
-    DeadLetterFilter,
-    DeadLetterPage,
     Delivery,
     MessageInfo,
     MessageOptions,
-    MoveResult,
     NewMessage,
     Produced,
     QueueConfiguration,
@@ -32,24 +29,14 @@ from forq_trio.client.types import (
     QueueInfo,
     QueueTable,
     ReceiptResult,
-    RedriveInfo,
     Scope,
     SettingsOptions,
     TokenInfo,
 )
-from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
+from forq_trio.model.checks import check_is_list, check_is_text
 from forq_trio.model.errors import ForqError
-from forq_trio.model.values import seen
 from forq_trio.model.where import Wanted, json_of, where_of
-from forq_trio.wire.dead_letters import (
-    DeadLettersQuery,
-    DeleteMessages,
-    RedriveMessages,
-    Resubmission,
-    StartRedrive,
-)
 from forq_trio.wire.endpoints import compaction as compaction_api
-from forq_trio.wire.endpoints import dead_letters as letter_api
 from forq_trio.wire.endpoints import messages as message_api
 from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints import tokens as token_api
@@ -72,15 +59,23 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class AsyncForqClient(AsyncHistory, AsyncKeys, AsyncOutboxes, AsyncPipelines, AsyncSchedules, AsyncWorkers):
+class AsyncForqClient(
+    AsyncDeadLetterClient,
+    AsyncHistory,
+    AsyncKeys,
+    AsyncOutboxes,
+    AsyncPipelines,
+    AsyncSchedules,
+    AsyncWorkers,
+):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
     is repeated. transport: what carries the requests, for tests and special networks.
 
-    Every method raises what the broker's method of the same name raises; and WrongKey, TooManyWrongKeys or Forbidden
-    for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the answer is not
-    one of Forq's.
+    Every method raises what its declaration in `forq_trio.wire.methods` says; and WrongKey, TooManyWrongKeys or
+    Forbidden for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the
+    answer is not one of Forq's.
 
     Cancelling a call closes its connection; the request may or may not have been carried out. The server notices at
     once and releases the messages of a cancelled `receive`. Acks of one pass of the event loop share a request, which
@@ -321,115 +316,6 @@ class AsyncForqClient(AsyncHistory, AsyncKeys, AsyncOutboxes, AsyncPipelines, As
     async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue and its settings. Raises QueueNotEmpty while it has messages."""
         await self._call(queue_api.REMOVE_QUEUE, queue=queue)
-
-    async def search_dead_letters(
-        self,
-        queue: str,
-        wanted: DeadLetterFilter | None = None,
-        *,
-        before_sequence: int | None = None,
-        limit: int = 50,
-    ) -> DeadLetterPage:
-        """A page (1-100) of dead letters that match, newest first; reads 10,000 messages at most.
-
-        All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
-        """
-        query = seen(DeadLettersQuery, wanted or DeadLetterFilter(), before=before_sequence, limit=limit)
-        return await self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
-
-    async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
-        """One dead letter, with where it came from and how it failed."""
-        return await self._call(letter_api.SHOW_DEAD_LETTER, queue=queue, messageId=message_id)
-
-    async def redrive(
-        self, queue: str, message_ids: Sequence[str], *, target: str | None = None
-    ) -> list[MoveResult]:
-        """Move up to 1,000 dead letters to `target` (None: back to where each came from), by 50 in a transaction."""
-        check_is_list("message_ids", message_ids)
-        wanted = RedriveMessages(list(message_ids), target)
-        answer = await self._call(letter_api.REDRIVE_DEAD_LETTERS, wanted, queue=queue)
-        return answer.results
-
-    async def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
-        """Delete up to 1,000 dead letters for good, by 50 in a transaction."""
-        check_is_list("message_ids", message_ids)
-        wanted = DeleteMessages(list(message_ids))
-        answer = await self._call(letter_api.DELETE_DEAD_LETTERS, wanted, queue=queue)
-        return answer.results
-
-    async def resubmit(
-        self,
-        queue: str,
-        message_id: str,
-        *,
-        content: str | None = None,
-        attributes: Mapping[str, str] | None = None,
-        target: str | None = None,
-        remove: bool = False,
-    ) -> Produced:
-        """Send a copy with other content or attributes (None: the same). remove: delete the original, too."""
-        if content is not None:
-            check_is_text("content", content)
-        edited = None if attributes is None else dict(attributes)
-        check_pairs(edited or {})
-        copy = Resubmission(content, edited, target, remove)
-        return await self._call(letter_api.RESUBMIT_DEAD_LETTER, copy, queue=queue, messageId=message_id)
-
-    async def start_redrive(
-        self,
-        queue: str,
-        wanted: DeadLetterFilter | None = None,
-        *,
-        target: str | None = None,
-        rate_per_second: int | None = None,
-        dry_run: bool = False,
-    ) -> ChangedRedrive:
-        """Start a task that moves all dead letters that match now; returns once it is stored."""
-        start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
-        return await self._call(letter_api.START_REDRIVE, start, queue=queue)
-
-    async def start_deletion(
-        self,
-        queue: str,
-        wanted: DeadLetterFilter | None = None,
-        *,
-        rate_per_second: int | None = None,
-        dry_run: bool = False,
-    ) -> ChangedRedrive:
-        """Start a task that deletes all dead letters that match now; otherwise it is like a redrive."""
-        start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
-        return await self._call(letter_api.START_REDRIVE, start, queue=queue)
-
-    async def redrives(self, queue: str) -> list[RedriveInfo]:
-        """The redrives that run or are paused and the latest that ended, the latest first."""
-        answer = await self._call(letter_api.LIST_REDRIVES, queue=queue)
-        return answer.redrives
-
-    async def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """A redrive, with its progress."""
-        return await self._call(letter_api.SHOW_REDRIVE, queue=queue, redriveId=redrive_id)
-
-    async def pause_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
-        """Pause a redrive until it is resumed, also over a restart of the server."""
-        waits = protocol.CANCEL_SECONDS
-        return await self._call(
-            letter_api.PAUSE_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id
-        )
-
-    async def resume_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
-        """Continue a paused or failed redrive."""
-        return await self._call(letter_api.RESUME_REDRIVE, queue=queue, redriveId=redrive_id)
-
-    async def cancel_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
-        """End a redrive; returns once it has ended. Moved messages stay where they are."""
-        waits = protocol.CANCEL_SECONDS
-        return await self._call(
-            letter_api.CANCEL_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id
-        )
-
-    async def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
-        """Forget a redrive that has ended."""
-        await self._call(letter_api.DISMISS_REDRIVE, queue=queue, redriveId=redrive_id)
 
     async def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

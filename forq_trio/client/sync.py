@@ -3,10 +3,11 @@
 Generated from `aio.py` by script/blocking_client.py: change it there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Unpack, cast, overload
 
 from forq_trio.client import configurations, protocol, sends
+from forq_trio.client.sync_dead_letters import DeadLetterClient
 from forq_trio.client.sync_history import History
 from forq_trio.client.sync_keys import Keys
 from forq_trio.client.sync_outboxes import Outboxes
@@ -14,15 +15,11 @@ from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.client.sync_schedules import Schedules
 from forq_trio.client.sync_workers import Workers
 from forq_trio.client.types import (
-    ChangedRedrive,
     CompactionInfo,
     CreatedToken,
-    DeadLetterFilter,
-    DeadLetterPage,
     Delivery,
     MessageInfo,
     MessageOptions,
-    MoveResult,
     NewMessage,
     Produced,
     QueueConfiguration,
@@ -30,24 +27,14 @@ from forq_trio.client.types import (
     QueueInfo,
     QueueTable,
     ReceiptResult,
-    RedriveInfo,
     Scope,
     SettingsOptions,
     TokenInfo,
 )
-from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
+from forq_trio.model.checks import check_is_list, check_is_text
 from forq_trio.model.errors import ForqError
-from forq_trio.model.values import seen
 from forq_trio.model.where import Wanted, json_of, where_of
-from forq_trio.wire.dead_letters import (
-    DeadLettersQuery,
-    DeleteMessages,
-    RedriveMessages,
-    Resubmission,
-    StartRedrive,
-)
 from forq_trio.wire.endpoints import compaction as compaction_api
-from forq_trio.wire.endpoints import dead_letters as letter_api
 from forq_trio.wire.endpoints import messages as message_api
 from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints import tokens as token_api
@@ -70,15 +57,15 @@ from forq_trio.wire.receipts import (
 from forq_trio.wire.tokens import NewToken
 
 
-class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
+class ForqClient(DeadLetterClient, History, Keys, Outboxes, Pipelines, Schedules, Workers):
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
     is repeated. transport: what carries the requests, for tests and special networks.
 
-    Every method raises what the broker's method of the same name raises; and WrongKey, TooManyWrongKeys or Forbidden
-    for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the answer is not
-    one of Forq's.
+    Every method raises what its declaration in `forq_trio.wire.methods` says; and WrongKey, TooManyWrongKeys or
+    Forbidden for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the
+    answer is not one of Forq's.
     """
 
     def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
@@ -311,111 +298,6 @@ class ForqClient(History, Keys, Outboxes, Pipelines, Schedules, Workers):
     def delete_queue(self, queue: str) -> None:
         """Forget an empty queue and its settings. Raises QueueNotEmpty while it has messages."""
         self._call(queue_api.REMOVE_QUEUE, queue=queue)
-
-    def search_dead_letters(
-        self,
-        queue: str,
-        wanted: DeadLetterFilter | None = None,
-        *,
-        before_sequence: int | None = None,
-        limit: int = 50,
-    ) -> DeadLetterPage:
-        """A page (1-100) of dead letters that match, newest first; reads 10,000 messages at most.
-
-        All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
-        """
-        query = seen(DeadLettersQuery, wanted or DeadLetterFilter(), before=before_sequence, limit=limit)
-        return self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
-
-    def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
-        """One dead letter, with where it came from and how it failed."""
-        return self._call(letter_api.SHOW_DEAD_LETTER, queue=queue, messageId=message_id)
-
-    def redrive(
-        self, queue: str, message_ids: Sequence[str], *, target: str | None = None
-    ) -> list[MoveResult]:
-        """Move up to 1,000 dead letters to `target` (None: back to where each came from), by 50 in a transaction."""
-        check_is_list("message_ids", message_ids)
-        wanted = RedriveMessages(list(message_ids), target)
-        answer = self._call(letter_api.REDRIVE_DEAD_LETTERS, wanted, queue=queue)
-        return answer.results
-
-    def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
-        """Delete up to 1,000 dead letters for good, by 50 in a transaction."""
-        check_is_list("message_ids", message_ids)
-        wanted = DeleteMessages(list(message_ids))
-        answer = self._call(letter_api.DELETE_DEAD_LETTERS, wanted, queue=queue)
-        return answer.results
-
-    def resubmit(
-        self,
-        queue: str,
-        message_id: str,
-        *,
-        content: str | None = None,
-        attributes: Mapping[str, str] | None = None,
-        target: str | None = None,
-        remove: bool = False,
-    ) -> Produced:
-        """Send a copy with other content or attributes (None: the same). remove: delete the original, too."""
-        if content is not None:
-            check_is_text("content", content)
-        edited = None if attributes is None else dict(attributes)
-        check_pairs(edited or {})
-        copy = Resubmission(content, edited, target, remove)
-        return self._call(letter_api.RESUBMIT_DEAD_LETTER, copy, queue=queue, messageId=message_id)
-
-    def start_redrive(
-        self,
-        queue: str,
-        wanted: DeadLetterFilter | None = None,
-        *,
-        target: str | None = None,
-        rate_per_second: int | None = None,
-        dry_run: bool = False,
-    ) -> ChangedRedrive:
-        """Start a task that moves all dead letters that match now; returns once it is stored."""
-        start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
-        return self._call(letter_api.START_REDRIVE, start, queue=queue)
-
-    def start_deletion(
-        self,
-        queue: str,
-        wanted: DeadLetterFilter | None = None,
-        *,
-        rate_per_second: int | None = None,
-        dry_run: bool = False,
-    ) -> ChangedRedrive:
-        """Start a task that deletes all dead letters that match now; otherwise it is like a redrive."""
-        start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
-        return self._call(letter_api.START_REDRIVE, start, queue=queue)
-
-    def redrives(self, queue: str) -> list[RedriveInfo]:
-        """The redrives that run or are paused and the latest that ended, the latest first."""
-        answer = self._call(letter_api.LIST_REDRIVES, queue=queue)
-        return answer.redrives
-
-    def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """A redrive, with its progress."""
-        return self._call(letter_api.SHOW_REDRIVE, queue=queue, redriveId=redrive_id)
-
-    def pause_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
-        """Pause a redrive until it is resumed, also over a restart of the server."""
-        waits = protocol.CANCEL_SECONDS
-        return self._call(letter_api.PAUSE_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id)
-
-    def resume_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
-        """Continue a paused or failed redrive."""
-        return self._call(letter_api.RESUME_REDRIVE, queue=queue, redriveId=redrive_id)
-
-    def cancel_redrive(self, queue: str, redrive_id: str) -> ChangedRedrive:
-        """End a redrive; returns once it has ended. Moved messages stay where they are."""
-        waits = protocol.CANCEL_SECONDS
-        return self._call(letter_api.CANCEL_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id)
-
-    def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
-        """Forget a redrive that has ended."""
-        self._call(letter_api.DISMISS_REDRIVE, queue=queue, redriveId=redrive_id)
 
     def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

@@ -77,7 +77,9 @@ def own_nodes(function):
 
 
 def is_declaration(function) -> bool:
-    """Whether only the signature counts: the body is `...`, with or without a docstring."""
+    """Whether only the signature counts: the method is abstract, or the body is `...`, with or without a docstring."""
+    if any(ast.unparse(decorator) == "abstractmethod" for decorator in function.decorator_list):
+        return True
     last = function.body[-1]
     return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
 
