@@ -10,9 +10,10 @@ from forq_trio.model import commands
 from forq_trio.model.errors import FeatureUnavailable, QueueBound, QueueNotBound
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.queue_settings import QueueTable
+from forq_trio.wire.methods.queues import QueueMethods
 
 
-class BoundCalls(BrokerBase):
+class BoundCalls(QueueMethods, BrokerBase):
     """Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
     @property
@@ -21,13 +22,6 @@ class BoundCalls(BrokerBase):
         return self._backends.tables is not None
 
     async def bind(self, queue: str, table: str, *, layout: Literal["pgq"] = "pgq") -> QueueTable:
-        """Bind a queue to a table of pgq's layout in the server's database: its messages are the rows there.
-
-        The queue has no messages, and no settings but the lease and the attempts. Raises InvalidQueueName,
-        FeatureUnavailable (not PostgreSQL), InvalidTableName, NoTable, WrongTable (it names columns and indexes that
-        are missing), QueueNotEmpty, InvalidSetting, QueueBound (the table has a queue already, or a schedule sends to
-        the queue), and what reads raise.
-        """
         check_queue_name(queue)
         if self._backends.tables is None:
             raise FeatureUnavailable
@@ -43,7 +37,6 @@ class BoundCalls(BrokerBase):
         return bound
 
     async def bound_table(self, queue: str) -> QueueTable:
-        """The table to which a queue is bound. Raises InvalidQueueName, QueueNotBound."""
         table = self.known.settings_of(queue).table
         await trio.lowlevel.checkpoint()
         if table is None:
@@ -51,5 +44,4 @@ class BoundCalls(BrokerBase):
         return table
 
     async def unbind(self, queue: str) -> None:
-        """The queue has messages of its own again; the table stays as it is. Raises InvalidQueueName, QueueNotBound."""
         await self._writer.execute(commands.BindTable(check_queue_name(queue), None))

@@ -1,5 +1,7 @@
 """The broker: validates calls, sends them to the writer actor as commands, reads through the pool of readers.
 
+What a method means is declared in forq_trio/wire/methods, once for the broker and the clients.
+
 Its only state is when access tokens and sessions were used, and the tasks over dead letters that run; HTTP handlers,
 jobs and applications that embed the queue share one broker.
 
@@ -39,7 +41,19 @@ class Broker(
     Compactions,
     WorkerCalls,
 ):
-    """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
+    """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
+
+    Its methods are those of the clients (forq_trio/wire/methods), and some take more:
+
+    key: who calls, where that is not the server's secret. It sees and changes what its queues cover, and what it makes
+    counts to its share. started_by: the name of an access token, None for the server's secret.
+    queue: None for all queues in `redrives`; `ack` and `extend` (with a `lease_ms`) take receipts of any queue then.
+    redrive_policy: a consumer's own bound on deliveries, of one receive.
+    wait_ms: how long a `peek` waits for the first message (0-30,000); cancelled, nothing happens.
+    on_step: called after each step of a removal with how many were removed so far.
+    seconds: after about so long, but not before the first 30, a `publish` may be answered with `moving`: to repeat the
+    call is to wait.
+    """
 
     def __init__(
         self,
@@ -53,5 +67,4 @@ class Broker(
         self._compaction = compaction
 
     async def healthcheck(self) -> None:
-        """Return if the write connection works; raise a ServiceError if not."""
         await self._writer.execute(commands.Ping())

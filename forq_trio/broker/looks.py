@@ -10,26 +10,25 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import MessageInfo, check_message_id, check_queue_name
+from forq_trio.wire.methods.messages import MessageMethods
+from forq_trio.wire.methods.queues import QueueMethods
 from forq_trio.wire.queues import QueueInfo
 
 
-class Looks(BrokerBase):
+class Looks(MessageMethods, QueueMethods, BrokerBase):
     """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
 
     async def queues(self) -> list[QueueInfo]:
-        """All known queues by name, without oldest_ready_age_ms: from the cache, fast with thousands of them."""
         await trio.lowlevel.checkpoint()
         return self.known.queues(self.known.queue_names())
 
     async def queue_stats(self, queue: str) -> QueueInfo:
-        """One queue. Raises InvalidQueueName, QueueNotFound."""
         self.known.check_queue(queue)
         counts, oldest_at = await self._backends.of(queue).queue(queue)
         age_ms = None if oldest_at is None else max(0, self._clock.now_ms() - oldest_at)
         return self.known.queue(queue, counts, age_ms)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
-        """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""
         check_queue_name(queue)
         found = await self._backends.of(queue).message(queue, check_message_id(message_id))
         if found is None:
@@ -39,10 +38,6 @@ class Looks(BrokerBase):
     async def peek(
         self, queue: str, *, limit: int = 1, shuffle: bool = False, wait_ms: int = 0
     ) -> list[MessageInfo]:
-        """The next ready messages (1-100) in claim order, or random ones, without claiming them.
-
-        Waits up to `wait_ms` (0-30,000) for the first one. Cancelled, nothing happens.
-        """
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)

@@ -16,9 +16,10 @@ from forq_trio.model.keys import Mode, Offered, Offering, OfferOptions
 from forq_trio.model.messages import KeyedMessage, KeyPage, check_queue_name
 from forq_trio.model.new_message import NewMessage
 from forq_trio.model.offers import check_key, check_kind, check_offering, check_phrase, check_prefix
+from forq_trio.wire.methods.keys import KeyMethods
 
 
-class Offers(BrokerBase):
+class Offers(KeyMethods, BrokerBase):
     """A key is unique per queue and kind while its message is pending. Cancellation is that of `Broker`."""
 
     async def offer(
@@ -32,15 +33,6 @@ class Offers(BrokerBase):
         max_wait_ms: int | None = None,
         **options: Unpack[OfferOptions],
     ) -> Offered:
-        """Offer a message by its key; returns once it is durable. Options: those of `produce` but deduplication.
-
-        mode: what happens where the key is pending, see `Mode`. max_wait_ms: with debounce, which needs delay_ms: how
-        long after the first offer the message is due at the latest; None for no bound.
-
-        Raises InvalidKey, InvalidKind, InvalidRequest (the mode, or what does not go with it), what `produce` raises
-        for a message, InvalidQueueName, ProduceToDeadLetterQueue, KeyExists (of create), QueueFull, Overloaded,
-        Stopping, StorageUnavailable (nothing stored) or OutcomeUnknown.
-        """
         offering = Offering(content, mode, max_wait_ms, key=key, kind=kind, **options)
         return await self.offer_message(queue, offering)
 
@@ -52,11 +44,6 @@ class Offers(BrokerBase):
         return offered
 
     async def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]:
-        """Offer up to 1,000 messages in one commit, one after the other: a key may come twice.
-
-        Results in the order of the messages; for a refused one the error that `offer` would raise. Raises like `offer`.
-        Where they replace more than 1 MiB it is several commits: after an error the first ones may be stored.
-        """
         check_producible(queue)
         check_range("number of messages", len(messages), 0, limits.OFFER_BATCH_MAX, "messages")
         now_ms = self._clock.now_ms()
@@ -89,15 +76,10 @@ class Offers(BrokerBase):
                 results[index] = refused.get(message.dead_letter_queue or "")
 
     async def keyed_message(self, queue: str, key: str, kind: str = "") -> KeyedMessage | None:
-        """The pending message of a key in whatever state, and what waits behind it; None for none. Changes nothing.
-
-        Raises InvalidQueueName, InvalidKey, InvalidKind, and what reads raise.
-        """
         _check(queue, key, kind)
         return await self._readers.run(lambda reader: reader.keyed_message(queue, key, kind))
 
     async def contains_key(self, queue: str, key: str, kind: str = "") -> bool:
-        """Whether a message with this key is pending. Raises like `keyed_message`."""
         return await self.keyed_message(queue, key, kind) is not None
 
     async def keyed_messages(
@@ -109,11 +91,6 @@ class Offers(BrokerBase):
         after: str | None = None,
         limit: int = limits.BROWSE_PAGE_MAX,
     ) -> KeyPage:
-        """A page (1-100) of the pending messages whose keys begin with `prefix`, by kind and key.
-
-        kind: None for all. after: the `next` of the page before. A page may be short although there is a next one.
-        Raises InvalidQueueName, InvalidKey, InvalidKind, OutOfRange, InvalidRequest, and what reads raise.
-        """
         check_queue_name(queue)
         check_prefix(prefix)
         if kind is not None:
@@ -135,11 +112,6 @@ class Offers(BrokerBase):
         delay_ms: int | None = None,
         once_more: bool = False,
     ) -> Offered:
-        """Move the due time of a key's message, or with once_more of what waits behind it; the rest stays as it is.
-
-        Raises what `keyed_message` raises; InvalidRequest without a time, and what sends raise for one; KeyNotFound;
-        MessageInFlight for a message in process; and what `offer` raises when nothing was changed.
-        """
         _check(queue, key, kind)
         now_ms = self._clock.now_ms()
         check_message(NewMessage("", process_after=process_after, delay_ms=delay_ms), now_ms)
@@ -153,29 +125,17 @@ class Offers(BrokerBase):
         return offered
 
     async def ack_revision(self, queue: str, key: str, revision: int, kind: str = "") -> bool:
-        """Remove the message of a key, in whatever state, unless it was changed since it had this revision.
-
-        A delivery in between does not matter. False where it was changed or is gone. Raises like `keyed_message`.
-        """
         _check(queue, key, kind)
         check_range("revision", revision, 1, limits.SEQUENCE_MAX)
         return await self._writer.execute(commands.AckRevision(queue, key, kind, revision))
 
     async def drop_key(self, queue: str, key: str, kind: str = "", *, once_more: bool = False) -> bool:
-        """Remove the message of a key, also one in process, and what waits behind it; with once_more only the latter.
-
-        False where there is none. Raises like `keyed_message`.
-        """
         _check(queue, key, kind)
         return await self._writer.execute(commands.DropKey(queue, key, kind, once_more))
 
     async def drop_keys(
         self, queue: str, kind: str, *, confirm: str, on_step: Callable[[int], None] = lambda _: None
     ) -> int:
-        """Remove all messages of a queue that have a key of this kind; returns how many. Done in steps, like `purge`.
-
-        confirm: the name of the queue, else WrongPhrase. Raises InvalidQueueName, QueueNotFound, InvalidKind.
-        """
         check_kind(kind)
         self.known.check_queue(queue)
         check_phrase(queue, confirm)

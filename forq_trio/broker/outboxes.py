@@ -13,30 +13,15 @@ from forq_trio.model.errors import CallerError, Forbidden, OutOfRange
 from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
 from forq_trio.model.publishing import check_pipeline_name
 from forq_trio.model.set_aside import SetAside
+from forq_trio.wire.methods.outboxes import OutboxMethods
 
 
-class OutboxCalls(Sends):
+class OutboxCalls(OutboxMethods, Sends):
     """Cancellation is that of `Broker`; a repeated relay stores nothing twice."""
 
     async def relay_outbox(
         self, outbox: str, after: int, messages: Sequence[RelayedMessage], *, key: Key = SECRET
     ) -> OutboxPosition:
-        """Store the next messages of an outbox with its position; returns once they are durable.
-
-        They are one commit; beside other calls several, each of a quarter page and its position. After a ServiceError
-        the first ones may be stored: the same call is then answered with the position.
-
-        outbox: its id, 1 to 128 characters. after: the position that the caller believes is stored, 0 for a new one. If
-        another one is stored, nothing is done, and the answer is that one. messages: at most 1,000, by growing ids, the
-        first above `after`. They are stored in this order up to the first that cannot be stored, which the answer
-        names: with the code of a CallerError it will never be, with that of a ServiceError perhaps later. One that
-        `key` may not send is refused with Forbidden.
-
-        An outbox belongs to the key that relayed it first; the server's secret may relay every one.
-
-        Raises InvalidName, OutOfRange, Forbidden for the outbox of another key, TooManyOutboxes, and what `produce`
-        raises for the storage.
-        """
         check_pipeline_name(outbox, "outbox")
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         check_range("number of messages", len(messages), 0, limits.OUTBOX_PAGE_MAX, "messages")
@@ -78,36 +63,20 @@ class OutboxCalls(Sends):
         return count_max
 
     async def outbox_position(self, outbox: str, *, key: Key = SECRET) -> OutboxPosition:
-        """How far an outbox was relayed; the position 0 for one that is not known.
-
-        Raises InvalidName, and Forbidden for the outbox of another key than `key`.
-        """
         check_pipeline_name(outbox, "outbox")
         return await self._writer.execute(commands.RelayMessages(outbox, 0, (), key))
 
     async def set_aside(
         self, *, after: int = 0, limit: int = limits.SET_ASIDE_PAGE_DEFAULT
     ) -> list[SetAside]:
-        """Messages of forq.send that were refused for good, by id, behind `after`. None with a file.
-
-        limit: 1 to 1,000; a page is shorter where they have many bytes, and empty only at the end. Raises OutOfRange.
-        """
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         check_range("limit", limit, 1, limits.SET_ASIDE_PAGE_MAX)
         return await self._readers.run(lambda reader: reader.set_aside(after, limit))
 
     async def put_back(self, ids: Sequence[int]) -> int:
-        """Send messages that were set aside again, behind all others; returns how many there were of these.
-
-        ids: at most 1,000. Raises OutOfRange. A call that fails, or is cancelled, may have done it for the first ones.
-        """
         return await self._take_set_aside(ids, again=True)
 
     async def delete_set_aside(self, ids: Sequence[int]) -> int:
-        """Delete messages that were set aside, for good; returns how many there were of these.
-
-        Raises like `put_back`.
-        """
         return await self._take_set_aside(ids, again=False)
 
     async def _take_set_aside(self, ids: Sequence[int], *, again: bool) -> int:

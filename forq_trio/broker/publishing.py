@@ -16,27 +16,18 @@ from forq_trio.model.errors import CallerError, PublicationNotFound, Publication
 from forq_trio.model.messages import NewMessage, check_queue_name
 from forq_trio.model.publishing import PublishedVersion, Stage, Staged, StagedPart, check_pipeline_name
 from forq_trio.wire.export import read_exported
+from forq_trio.wire.methods.publishing import PublishingMethods
 from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Publishing(Sends):
+class Publishing(PublishingMethods, Sends):
     """Cancellation is that of `Broker`. Exports are reads: cancelled, they are interrupted."""
 
     async def stage(
         self, queue: str, stage: str, page: int, messages: Sequence[NewMessage], *, key: Key = SECRET
     ) -> Staged:
-        """Store a page of up to 10,000 messages beside the queue, until `publish`; returns once it is durable.
-
-        stage: a name of the caller's choice, unique in the queue. page: its number, from 0; a page that exists already
-        is ignored, and answered like the first time. A stage ends by itself a day after its last page, and one without
-        messages when its key has 2,500. key: whose share it counts to.
-
-        All or nothing: raises what `check_message` raises for the first message that cannot be stored, with `field`
-        lines[3].content, say; InvalidName, InvalidQueueName, ProduceToDeadLetterQueue, OutOfRange, StagingFull, and
-        what `produce` raises.
-        """
         check_producible(queue)
         check_pipeline_name(stage, "stage")
         check_range("page", page, 0, limits.STAGE_PAGES_MAX - 1)
@@ -65,7 +56,6 @@ class Publishing(Sends):
         return tuple(parts)
 
     async def discard_stage(self, queue: str, stage: str) -> None:
-        """Discard a stage, if it exists. Raises InvalidName or InvalidQueueName."""
         check_queue_name(queue)
         check_pipeline_name(stage, "stage")
         await self._writer.execute(commands.DiscardStage(queue, stage))
@@ -80,21 +70,6 @@ class Publishing(Sends):
         key: Key = SECRET,
         seconds: float = inf,
     ) -> Publication:
-        """Publish these stages (1,000 at most) in this order and in one transaction; returns when all messages are in.
-
-        once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
-
-        Nothing is done if the app has published this version, or a later one, before: so the call can be repeated. An
-        app is known by its name and by the queues that it writes, or by who made it. Once it is committed, no message
-        is lost or repeated: the messages enter their queues even if this call is cancelled or the process ends.
-
-        Raises InvalidName, OutOfRange, AppInUse, StageMissing, QueueFull, TooManyApps, and what `produce` raises: then
-        nothing is published. And PublicationUnfinished, after 30 seconds in which nothing can be stored: then it is
-        published, its messages enter when they can, and a repeated call waits for that.
-
-        key: whose app it is. seconds: after about so long, but not before the first 30, the result may be `moving`: to
-        repeat the call is to wait.
-        """
         check_pipeline_name(app, "app")
         check_range("version", version, 0, limits.SEQUENCE_MAX)
         check_range("number of stages", len(stages), 1, limits.PUBLISH_STAGES_MAX, "stages")
@@ -130,10 +105,6 @@ class Publishing(Sends):
         return False
 
     async def publication(self, app: str, *, key: Key = SECRET) -> PublishedVersion:
-        """The last version that an app published: of several of the name your own one, else the one that is furthest.
-
-        key: only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
-        """
         check_pipeline_name(app, "app")
         found = await self._readers.run(lambda reader: reader.apps_named(app))
         known = [each for each in found if key.covers_all(each.queues)]
@@ -142,10 +113,6 @@ class Publishing(Sends):
         return max(known, key=lambda each: (each.made_by == key.name, each.version))
 
     async def apps(self, *, after: int = 0, limit: int = limits.APPS_PAGE_MAX, key: Key = SECRET) -> AppPage:
-        """The apps that are remembered, in the order in which they published last, at most `limit` (1-1,000).
-
-        after: the `next` of the page before. key: only apps all of whose queues it covers; a page may then have fewer.
-        """
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         check_range("limit", limit, 1, limits.APPS_PAGE_MAX)
         found = await self._readers.run(lambda reader: reader.list_apps(after, limit))
@@ -153,10 +120,6 @@ class Publishing(Sends):
         return AppPage(known, found[-1][0] if len(found) == limit else None)
 
     async def delete_app(self, app: str, *, key: Key = SECRET) -> None:
-        """Forget what an app published: the same version is then published again.
-
-        key: only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
-        """
         check_pipeline_name(app, "app")
         if not await self._writer.execute(commands.ForgetApp(app, key)):
             raise PublicationNotFound
@@ -164,21 +127,12 @@ class Publishing(Sends):
     async def export(
         self, queue: str, *, after: int = 0, until: int | None = None, limit: int = limits.EXPORT_PAGE_MAX
     ) -> ExportPage:
-        """Messages as they are, whatever their state, by sequence: those above `after`, up to `until` (None: all).
-
-        At most `limit` (1-10,000) and 4 MiB of content, and at least one if there is one. Nothing is changed. Raises
-        InvalidQueueName, QueueNotFound or OutOfRange, ReadDeadlineExceeded, StorageUnavailable or Stopping.
-        """
         rows = await self.lines.export(queue, after=after, until=until, limit=limit)
         return ExportPage(read_exported(rows.lines), rows.next)
 
     async def export_partitions(
         self, queue: str, count: int = limits.EXPORT_PARTITIONS_DEFAULT
     ) -> ExportPartitions:
-        """Divide the stored messages into at most `count` (1-1,000) ranges for parallel exports.
-
-        Raises like `export`.
-        """
         check_range("count", count, 1, limits.EXPORT_PARTITIONS_MAX)
         self.known.check_queue(queue)
         found = await self._readers.run(lambda reader: reader.export_bounds(queue, count), long=True)

@@ -17,19 +17,14 @@ from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.queue_settings import SettingsChange, SettingsOptions
 from forq_trio.model.setting_checks import check_change, read_change
+from forq_trio.wire.methods.queues import QueueMethods
 from forq_trio.wire.queues import QueueConfiguration
 
 
-class Administration(Consumers):
+class Administration(QueueMethods, Consumers):
     """Changes of queues. Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
-        """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
-
-        Applies at once to all messages of the queue; order, delay and time to live apply only to those sent from now
-        on. Raises InvalidQueueName, InvalidSetting, InvalidRequest (a value of another type), TypeError (no such
-        setting).
-        """
         return await self.change_settings(queue, read_change(changes))
 
     async def change_settings(self, queue: str, change: SettingsChange) -> QueueConfiguration:
@@ -41,14 +36,9 @@ class Administration(Consumers):
         return self._configuration(queue)
 
     async def reset_settings(self, queue: str) -> None:
-        """Go back to the defaults. A paused queue stays paused. Raises InvalidQueueName, QueueNotFound."""
         await self._writer.execute(commands.Configure(self.known.check_queue(queue), None))
 
     async def settings(self, queue: str) -> QueueConfiguration:
-        """The settings of a queue, as they were set and with the defaults filled in.
-
-        Raises InvalidQueueName, QueueNotFound.
-        """
         self.known.check_queue(queue)
         await trio.lowlevel.checkpoint()
         return self._configuration(queue)
@@ -57,33 +47,17 @@ class Administration(Consumers):
         return QueueConfiguration(self.known.settings_of(queue), self._writer.snapshot().rules(queue))
 
     async def pause(self, queue: str) -> None:
-        """Deliver no messages of this queue until `resume`; sends go on, receivers wait.
-
-        Raises InvalidQueueName, QueueNotFound.
-        """
         command = commands.Pause(self.known.check_queue(queue), paused=True)
         await self._backends.of(queue).execute(command)
 
     async def resume(self, queue: str) -> None:
-        """End a pause and serve waiting receivers. Raises InvalidQueueName, QueueNotFound."""
         await self._writer.execute(commands.Pause(self.known.check_queue(queue), paused=False))
 
     async def purge(self, queue: str, *, on_step: Callable[[int], None] = lambda _: None) -> int:
-        """Remove all messages that were sent to the queue before this call, in whatever status; returns how many.
-
-        on_step: called after each step with how many were removed so far. Done in steps, between which other calls are
-        served; cancelled, it stops after a step. Deduplication ids are still remembered. Raises InvalidQueueName,
-        QueueNotFound.
-        """
         backend = self._backends.of(self.known.check_queue(queue))
         return await purge_in_steps(backend, commands.Purge, queue, on_step)
 
     async def delete_queue(self, queue: str) -> None:
-        """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotFound, QueueNotEmpty.
-
-        What an open lease of a consumer holds is stored. Its stages stay: unless they are published, they end by
-        themselves.
-        """
         if not await self._writer.execute(commands.ForgetQueue(self.known.check_queue(queue))):
             raise QueueNotEmpty
         for consumer in self.leases.of(queue):

@@ -12,6 +12,8 @@ from forq_trio.model.commands import Command, RedrivePolicy
 from forq_trio.model.errors import MalformedReceipt, MessageNotFound, ReceiptNotCurrent
 from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name, token_of_forq
 from forq_trio.model.where import Wanted, where_of
+from forq_trio.wire.methods.messages import MessageMethods
+from forq_trio.wire.methods.settlements import SettlementMethods
 from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of, refused
 
 Outcome = bool | int | None
@@ -20,7 +22,7 @@ Outcome = bool | int | None
 OutcomeT = TypeVar("OutcomeT", bool, int | None)
 
 
-class Receives(BrokerBase):
+class Receives(SettlementMethods, MessageMethods, BrokerBase):
     """Cancellation is that of `Broker`."""
 
     async def receive(
@@ -34,14 +36,6 @@ class Receives(BrokerBase):
         redrive_policy: RedrivePolicy | None = None,
         where: Wanted | None = None,
     ) -> list[Delivery]:
-        """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's), in claim order or at random.
-
-        Waits up to `wait_ms` (0-30,000) for the first one; returns [] when none came. Among waiting receivers the one
-        that waits longest is served first. redrive_policy: this consumer's own bound on deliveries.
-        where: take only messages whose attributes have these values, e.g. {"region": "eu", "tier": {"not": "free"}}.
-        Raises InvalidRequest for a `where` that is none, or one with `shuffle`.
-        Raises InvalidQueueName, OutOfRange, Overloaded, Stopping, StorageUnavailable or OutcomeUnknown.
-        """
         check_queue_name(queue)
         check_range("max_messages", max_messages, 1, limits.RECEIVE_BATCH_MAX, "max")
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
@@ -72,51 +66,20 @@ class Receives(BrokerBase):
     async def ack(
         self, queue: str | None, receipts: OneReceipt | ManyReceipts
     ) -> ReceiptResult | list[ReceiptResult]:
-        """Remove a delivered message, or up to 1,000 of them. queue: None takes receipts of any queue.
+        return outcome_of(receipts, await self._ack_all(queue, receipts))
 
-        One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it is
-        none. Several: a result for each, in their order, also for those that are refused. Raises OutOfRange for too
-        many, TypeError for anything but a receipt, and what `receive` raises.
-        """
+    async def _ack_all(self, queue: str | None, receipts: OneReceipt | ManyReceipts) -> list[ReceiptResult]:
         return await self._settle(queue, receipts, lambda known: commands.Ack(queue, known))
 
-    @overload
-    async def nack(
-        self,
-        queue: str,
-        receipts: OneReceipt,
-        *,
-        delay_ms: int | None = ...,
-        reason: str | None = ...,
-        final: bool = ...,
-    ) -> ReceiptResult: ...
-
-    @overload
-    async def nack(
-        self,
-        queue: str,
-        receipts: ManyReceipts,
-        *,
-        delay_ms: int | None = ...,
-        reason: str | None = ...,
-        final: bool = ...,
-    ) -> list[ReceiptResult]: ...
-
-    async def nack(
+    async def _nack_all(
         self,
         queue: str,
         receipts: OneReceipt | ManyReceipts,
+        delay_ms: int | None,
+        reason: str | None,
         *,
-        delay_ms: int | None = None,
-        reason: str | None = None,
-        final: bool = False,
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt).
-
-        A message whose attempts are used up fails instead and goes to the dead-letter queue; final: so it does now,
-        however many are left. Results like `ack`.
-        Raises InvalidContent for a reason that UTF-8 cannot carry, and what `ack` raises.
-        """
+        final: bool,
+    ) -> list[ReceiptResult]:
         if delay_ms is not None:
             check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         if reason is not None:
@@ -125,20 +88,9 @@ class Receives(BrokerBase):
             queue, receipts, lambda known: commands.Nack(queue, known, delay_ms, reason, final=final)
         )
 
-    @overload
-    async def discard(self, queue: str, receipts: OneReceipt, *, reason: str) -> ReceiptResult: ...
-
-    @overload
-    async def discard(self, queue: str, receipts: ManyReceipts, *, reason: str) -> list[ReceiptResult]: ...
-
-    async def discard(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, *, reason: str
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """End delivered messages that no attempt can process: they never come again, and are no dead letters.
-
-        reason: 1 to 1,024 characters; the history, where it is on, keeps them as discarded with it as their last error.
-        Results like `ack`. Raises InvalidContent for a reason that UTF-8 cannot carry, and what `ack` raises.
-        """
+    async def _discard_all(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, reason: str
+    ) -> list[ReceiptResult]:
         check_text("reason", reason, 1, limits.REASON_LENGTH_MAX)
         return await self._settle(
             queue, receipts, lambda known: commands.DiscardMessages(queue, known, reason)
@@ -157,26 +109,18 @@ class Receives(BrokerBase):
     async def extend(
         self, queue: str | None, receipts: OneReceipt | ManyReceipts, lease_ms: int | None = None
     ) -> ReceiptResult | list[ReceiptResult]:
-        """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end.
+        return outcome_of(receipts, await self._extend_all(queue, receipts, lease_ms))
 
-        queue: None takes receipts of any queue, with a `lease_ms`. Results and errors like `ack`.
-        """
+    async def _extend_all(
+        self, queue: str | None, receipts: OneReceipt | ManyReceipts, lease_ms: int | None
+    ) -> list[ReceiptResult]:
         length_ms = self.known.rules(queue or "").lease_ms if lease_ms is None else lease_ms
         check_range("lease_ms", length_ms, 0, limits.LEASE_MS_MAX)
         return await self._settle(queue, receipts, lambda known: commands.Extend(queue, known, length_ms))
 
-    @overload
-    async def release(self, queue: str, receipts: OneReceipt, *, delay_ms: int = ...) -> ReceiptResult: ...
-
-    @overload
-    async def release(
-        self, queue: str, receipts: ManyReceipts, *, delay_ms: int = ...
-    ) -> list[ReceiptResult]: ...
-
-    async def release(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, *, delay_ms: int = 0
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Results and errors like `ack`."""
+    async def _release_all(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, delay_ms: int
+    ) -> list[ReceiptResult]:
         check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         return await self._settle(queue, receipts, lambda known: commands.Release(queue, known, delay_ms))
 
@@ -216,7 +160,7 @@ class Receives(BrokerBase):
         queue: str | None,
         receipts: OneReceipt | ManyReceipts,
         command: Callable[[tuple[Receipt, ...]], Command[tuple[OutcomeT, ...]]],
-    ) -> ReceiptResult | list[ReceiptResult]:
+    ) -> list[ReceiptResult]:
         """Apply `command` to all receipts at once, without those that are malformed."""
         if queue is not None:
             check_queue_name(queue)
@@ -226,11 +170,10 @@ class Receives(BrokerBase):
         parsed = [_parse(backend, text) for text in texts]
         known = tuple(receipt for receipt in parsed if receipt is not None)
         outcomes = iter(await backend.execute_in_parts(known, command))
-        results = [
+        return [
             refused(text, MalformedReceipt()) if receipt is None else _result(text, next(outcomes))
             for text, receipt in zip(texts, parsed, strict=True)
         ]
-        return outcome_of(receipts, results)
 
 
 def _check_settled(settled: bool) -> None:

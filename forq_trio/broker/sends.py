@@ -17,22 +17,16 @@ from forq_trio.model.messages import (
     check_message_id,
     check_queue_name,
 )
+from forq_trio.wire.methods.messages import MessageMethods
 
 
-class Sends(BrokerBase):
+class Sends(MessageMethods, BrokerBase):
     """Cancellation is that of `Broker`."""
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
-        """Store one message; returns once it is durable (see FORQ_DURABILITY). Options: the members of `NewMessage`.
-
-        Raises what `check_message` raises, InvalidQueueName, ProduceToDeadLetterQueue, QueueFull, Overloaded,
-        Stopping, StorageUnavailable (nothing stored) or OutcomeUnknown; TypeError for an option that is none, and for
-        content that is not a str.
-        """
         return await self.produce_message(queue, NewMessage(content, **options))
 
     async def produce_json(self, queue: str, value: Any, **options: Unpack[MessageOptions]) -> Produced:
-        """`produce`, with `value` as JSON; raises what `NewMessage.of_json` raises, too."""
         return await self.produce_message(queue, NewMessage.of_json(value, **options))
 
     async def produce_message(self, queue: str, message: NewMessage) -> Produced:
@@ -44,11 +38,6 @@ class Sends(BrokerBase):
         return await self._backends.of(queue).execute(command)
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
-        """Store the valid ones of up to 1,000 messages in one commit, all or none; the others are refused alone.
-
-        Results in the order of the messages; for a refused one the error that `produce` would raise. Raises like
-        `produce`.
-        """
         check_producible(queue)
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
         backend = self._backends.of(queue)
@@ -125,12 +114,6 @@ class Sends(BrokerBase):
         return [next(rest) if result is None else result for result in results]
 
     async def cancel(self, queue: str, message_id: str) -> None:
-        """Remove a message before anybody receives it: one that is ready, delayed or held.
-
-        Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
-        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
-        a consumer has; and what `produce` raises when nothing was changed.
-        """
         command = commands.Cancel(check_queue_name(queue), check_message_id(message_id))
         status = await self._backends.of(queue).execute(command)
         if status is None:

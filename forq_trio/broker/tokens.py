@@ -22,21 +22,16 @@ from forq_trio.model.access import (
 )
 from forq_trio.model.commands import RevokeToken, SaveToken
 from forq_trio.model.errors import TokenNotFound
+from forq_trio.wire.methods.tokens import TokenMethods
 from forq_trio.wire.tokens import CreatedToken, TokenInfo
 
 
-class Tokens(BrokerBase):
+class Tokens(TokenMethods, BrokerBase):
     """Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
     async def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = ALL_QUEUES, *, expires_at: int | None = None
     ) -> CreatedToken:
-        """Create a token with `scopes` on the queues that the glob matches; only the result has its text.
-
-        name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at: epoch ms, None for never.
-        Past TOKENS_MAX the one that expired longest ago is removed for it. Raises InvalidToken, TokenExists,
-        TooManyTokens.
-        """
         wanted = check_scopes(scopes)
         text = new_token_text()
         token = AccessToken(
@@ -52,12 +47,10 @@ class Tokens(BrokerBase):
         return CreatedToken(name, text)
 
     async def revoke_token(self, name: str) -> None:
-        """Revoke a token, with effect from the commit; its name is free again. Raises TokenNotFound."""
         if not (is_token_name(name) and await self._writer.execute(RevokeToken(name))):
             raise TokenNotFound
 
     async def tokens(self) -> list[TokenInfo]:
-        """All tokens by name, also expired ones; from the cache."""
         await trio.lowlevel.checkpoint()
         now_ms = self._clock.now_ms()
         return [token_info(token, now_ms) for token in self.keys.all()]

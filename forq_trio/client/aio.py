@@ -1,19 +1,20 @@
 """The asynchronous client, for trio and for asyncio.
 
-script/blocking_client.py generates `sync.py` from this file, and the other `sync_*.py` in the same way: every method is
-written once and exists in both clients, plain and typed, which type checkers and editors would not see with a base
-class or a decorator.
+What each method means is said in forq_trio/wire/methods, for the broker, too. script/blocking_client.py generates
+`sync.py` from this file, and the other `sync_*.py` in the same way: every method is written once and exists in both
+clients, plain and typed, which type checkers and editors would not see with a decorator.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Unpack, cast, overload
+from typing import Any, Literal, Unpack
 
-from forq_trio.client import configurations, protocol, sends
+from forq_trio.client import protocol, sends
 from forq_trio.client.aio_dead_letters import AsyncDeadLetterClient
 from forq_trio.client.aio_history import AsyncHistory
 from forq_trio.client.aio_keys import AsyncKeys
 from forq_trio.client.aio_outboxes import AsyncOutboxes
 from forq_trio.client.aio_pipelines import AsyncPipelines
+from forq_trio.client.aio_queues import AsyncQueueClient
 from forq_trio.client.aio_schedules import AsyncSchedules
 from forq_trio.client.aio_workers import AsyncWorkers
 from forq_trio.client.types import (
@@ -24,13 +25,8 @@ from forq_trio.client.types import (
     MessageOptions,
     NewMessage,
     Produced,
-    QueueConfiguration,
-    QueueHealth,
-    QueueInfo,
-    QueueTable,
     ReceiptResult,
     Scope,
-    SettingsOptions,
     TokenInfo,
 )
 from forq_trio.model.checks import check_is_list, check_is_text
@@ -38,12 +34,14 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.where import Wanted, json_of, where_of
 from forq_trio.wire.endpoints import compaction as compaction_api
 from forq_trio.wire.endpoints import messages as message_api
-from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.limits import WAIT_MS_MAX
 from forq_trio.wire.messages import LeasedMessages, PeekQuery, ReceiveRequest
-from forq_trio.wire.queues import QueuesQuery, SettingsChange
+from forq_trio.wire.methods.messages import MessageMethods
+from forq_trio.wire.methods.server import ServerMethods
+from forq_trio.wire.methods.settlements import SettlementMethods
+from forq_trio.wire.methods.tokens import TokenMethods
 from forq_trio.wire.receipts import (
     AckRequest,
     DiscardRequest,
@@ -53,13 +51,17 @@ from forq_trio.wire.receipts import (
     OneReceipt,
     ReceiptResults,
     ReleaseRequest,
-    outcome_of,
     receipts_of,
 )
 from forq_trio.wire.tokens import NewToken
 
 
 class AsyncForqClient(
+    SettlementMethods,
+    MessageMethods,
+    AsyncQueueClient,
+    ServerMethods,
+    TokenMethods,
     AsyncDeadLetterClient,
     AsyncHistory,
     AsyncKeys,
@@ -83,31 +85,16 @@ class AsyncForqClient(
     """
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
-        """Store one message; returns once durable. The options are the members of `NewMessage`.
-
-        Raises TypeError for content that is not a str.
-        """
         return await self._produce(queue, NewMessage(content, **options))
 
     async def produce_json(self, queue: str, value: Any, **options: Unpack[MessageOptions]) -> Produced:
-        """`produce`, with `value` as JSON; raises what `NewMessage.of_json` raises, too."""
         return await self._produce(queue, NewMessage.of_json(value, **options))
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
-        """Store the valid ones of up to 1,000 messages (4 MiB) in one commit; the others are refused alone.
-
-        Results in the order of the messages; for a refused one the error that `produce` would raise.
-        `forq_trio.client.batches` cuts more than that into such requests.
-        """
         answer = await self._call(message_api.SEND_MESSAGES, sends.batch_of(messages), queue=queue)
         return sends.read_send_results(answer.results, len(messages))
 
     async def cancel(self, queue: str, message_id: str) -> None:
-        """Remove a message before anybody receives it: one that is ready, delayed or held.
-
-        Its deduplication id is still remembered for its window. Raises MessageNotFound for one that does not exist,
-        MessageInFlight for one that a consumer has.
-        """
         await self._call(message_api.CANCEL_MESSAGE, queue=queue, messageId=message_id)
 
     async def receive(
@@ -120,12 +107,6 @@ class AsyncForqClient(
         shuffle: bool = False,
         where: Wanted | None = None,
     ) -> list[Delivery]:
-        """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's); in order, or at random.
-
-        Waits up to `wait_ms` (0-30,000) for the first and returns an empty list when none came. A message whose
-        lease ends before it is settled is delivered again. where: take only messages whose attributes have these
-        values, e.g. {"region": "eu", "tier": {"not": "free"}}. Raises InvalidRequest for a `where` that is none.
-        """
         order: Literal["fifo", "shuffle"] = "shuffle" if shuffle else "fifo"
         conditions = json_of(where_of(where, shuffle=shuffle))
         wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, order, where=conditions)
@@ -134,234 +115,77 @@ class AsyncForqClient(
         )
         return protocol.read_answer(answer, LeasedMessages).messages
 
-    @overload
-    async def ack(self, queue: str, receipts: OneReceipt) -> ReceiptResult: ...
+    async def _ack_all(self, queue: str, receipts: OneReceipt | ManyReceipts) -> list[ReceiptResult]:
+        return await self._acks.ack(queue, receipts_of(receipts), self._ack)
 
-    @overload
-    async def ack(self, queue: str, receipts: ManyReceipts) -> list[ReceiptResult]: ...
-
-    async def ack(
-        self, queue: str, receipts: OneReceipt | ManyReceipts
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """Remove a received message, or up to 1,000 of them.
-
-        One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it is
-        none. Several: a result for each, in their order, also for those that are refused; raises TypeError for what is
-        neither.
-        """
-        results = await self._acks.ack(queue, receipts_of(receipts), self._ack)
-        return outcome_of(receipts, results)
-
-    @overload
-    async def nack(
-        self,
-        queue: str,
-        receipts: OneReceipt,
-        *,
-        delay_ms: int | None = ...,
-        reason: str | None = ...,
-        final: bool = ...,
-    ) -> ReceiptResult: ...
-
-    @overload
-    async def nack(
-        self,
-        queue: str,
-        receipts: ManyReceipts,
-        *,
-        delay_ms: int | None = ...,
-        reason: str | None = ...,
-        final: bool = ...,
-    ) -> list[ReceiptResult]: ...
-
-    async def nack(
+    async def _nack_all(
         self,
         queue: str,
         receipts: OneReceipt | ManyReceipts,
+        delay_ms: int | None,
+        reason: str | None,
         *,
-        delay_ms: int | None = None,
-        reason: str | None = None,
-        final: bool = False,
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`.
-
-        final: they fail now, however many attempts are left, and go to the dead-letter queue.
-        """
+        final: bool,
+    ) -> list[ReceiptResult]:
         if reason is not None:
             check_is_text("reason", reason)
         wanted = NackRequest(receipts_of(receipts), delay_ms, reason, final)
-        return await self._settle(message_api.NACK_MESSAGES, queue, receipts, wanted)
+        return await self._settle(message_api.NACK_MESSAGES, queue, wanted)
 
-    @overload
-    async def discard(self, queue: str, receipts: OneReceipt, *, reason: str) -> ReceiptResult: ...
-
-    @overload
-    async def discard(self, queue: str, receipts: ManyReceipts, *, reason: str) -> list[ReceiptResult]: ...
-
-    async def discard(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, *, reason: str
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """End received messages that no attempt can process: they never come again, and are no dead letters.
-
-        reason: kept as their last error in the history. Else like `ack`.
-        """
+    async def _discard_all(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, reason: str
+    ) -> list[ReceiptResult]:
         check_is_text("reason", reason)
         wanted = DiscardRequest(receipts_of(receipts), reason)
-        return await self._settle(message_api.DISCARD_MESSAGES, queue, receipts, wanted)
+        return await self._settle(message_api.DISCARD_MESSAGES, queue, wanted)
 
-    @overload
-    async def extend(self, queue: str, receipts: OneReceipt, lease_ms: int | None = ...) -> ReceiptResult: ...
-
-    @overload
-    async def extend(
-        self, queue: str, receipts: ManyReceipts, lease_ms: int | None = ...
-    ) -> list[ReceiptResult]: ...
-
-    async def extend(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, lease_ms: int | None = None
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """Let leases end `lease_ms` (None: the queue's lease) from now; a result has the new end. Else like `ack`."""
+    async def _extend_all(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, lease_ms: int | None
+    ) -> list[ReceiptResult]:
         wanted = ExtendRequest(receipts_of(receipts), lease_ms)
-        return await self._settle(message_api.EXTEND_LEASES, queue, receipts, wanted)
+        return await self._settle(message_api.EXTEND_LEASES, queue, wanted)
 
-    @overload
-    async def release(self, queue: str, receipts: OneReceipt, *, delay_ms: int = ...) -> ReceiptResult: ...
-
-    @overload
-    async def release(
-        self, queue: str, receipts: ManyReceipts, *, delay_ms: int = ...
-    ) -> list[ReceiptResult]: ...
-
-    async def release(
-        self, queue: str, receipts: OneReceipt | ManyReceipts, *, delay_ms: int = 0
-    ) -> ReceiptResult | list[ReceiptResult]:
-        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Else like `ack`."""
+    async def _release_all(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, delay_ms: int
+    ) -> list[ReceiptResult]:
         wanted = ReleaseRequest(receipts_of(receipts), delay_ms)
-        return await self._settle(message_api.RELEASE_MESSAGES, queue, receipts, wanted)
-
-    async def queues(self) -> list[QueueInfo]:
-        """All queues by name; one request for a thousand of them."""
-        page = await self._call(queue_api.LIST_QUEUES)
-        found = page.queues
-        while page.next is not None:
-            page = await self._call(queue_api.LIST_QUEUES, query=QueuesQuery(after=page.next))
-            found += page.queues
-        return found
-
-    async def queue_stats(self, queue: str) -> QueueInfo:
-        """One queue. Raises QueueNotFound."""
-        return await self._call(queue_api.SHOW_QUEUE, queue=queue)
-
-    async def queue_health(self, queue: str) -> QueueHealth:
-        """The health of one queue, in words, and what to do about it. Only a server watches its queues."""
-        return await self._call(queue_api.SHOW_HEALTH, queue=queue)
+        return await self._settle(message_api.RELEASE_MESSAGES, queue, wanted)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
-        """One message, read without changing it."""
         return await self._call(message_api.SHOW_MESSAGE, queue=queue, messageId=message_id)
 
     async def peek(self, queue: str, *, limit: int = 1, shuffle: bool = False) -> list[MessageInfo]:
-        """The next ready messages (1-100) in the order they will be received, or random ones; nothing is claimed."""
         query = PeekQuery(limit=limit, order="shuffle" if shuffle else "fifo")
         answer = await self._call(message_api.PEEK_MESSAGES, query=query, queue=queue)
         return answer.messages
 
-    async def settings(self, queue: str) -> QueueConfiguration:
-        """The settings of a queue, as they were set and with the defaults filled in."""
-        return configurations.read_configuration(await self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
-
-    async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
-        """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
-
-        Applies at once to all messages of the queue; order, delay and time to live apply only to those sent from now
-        on. Raises TypeError for a name that is no setting.
-        """
-        change = SettingsChange(**cast("Any", changes))
-        answer = await self._exchange(queue_api.CHANGE_SETTINGS, change, queue=queue)
-        return configurations.read_configuration(answer)
-
-    async def reset_settings(self, queue: str) -> None:
-        """Reset all settings to the defaults; a paused queue stays paused."""
-        await self._call(queue_api.FORGET_SETTINGS, queue=queue)
-
-    async def bind(self, queue: str, table: str, *, layout: Literal["pgq"] = "pgq") -> QueueTable:
-        """Bind a queue to a table of pgq's layout in the server's PostgreSQL database: its messages are the rows there.
-
-        The queue has no messages, and no settings but the lease and the attempts. Raises WrongTable, which says what
-        the table lacks.
-        """
-        return await self._call(queue_api.BIND_QUEUE, QueueTable(layout, table), queue=queue)
-
-    async def bound_table(self, queue: str) -> QueueTable:
-        """The table to which a queue is bound. Raises QueueNotBound."""
-        return await self._call(queue_api.SHOW_TABLE, queue=queue)
-
-    async def unbind(self, queue: str) -> None:
-        """The queue has messages of its own again; the table stays as it is. Raises QueueNotBound."""
-        await self._call(queue_api.UNBIND_QUEUE, queue=queue)
-
-    async def pause(self, queue: str) -> None:
-        """Deliver no messages of the queue until `resume`; sends go on."""
-        await self._call(queue_api.PAUSE_QUEUE, queue=queue)
-
-    async def resume(self, queue: str) -> None:
-        """End a pause."""
-        await self._call(queue_api.RESUME_QUEUE, queue=queue)
-
-    async def purge(self, queue: str) -> int:
-        """Remove all messages that were sent to the queue before this call, whatever their status; returns how many."""
-        answer = await self._call(queue_api.PURGE_QUEUE, wait_seconds=protocol.PURGE_SECONDS, queue=queue)
-        return answer.purged
-
-    async def delete_queue(self, queue: str) -> None:
-        """Forget an empty queue and its settings. Raises QueueNotEmpty while it has messages."""
-        await self._call(queue_api.REMOVE_QUEUE, queue=queue)
-
     async def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None
     ) -> CreatedToken:
-        """Create a token for the queues that the glob matches, until `expires_at` (epoch ms; None: for ever).
-
-        Only this result has its text. Needs the secret, or a token with the scope admin for all queues; so do
-        `tokens` and `revoke_token`.
-        """
         check_is_list("scopes", scopes)
         wanted = NewToken(name, list(scopes), queues, expires_at)
         return await self._call(token_api.CREATE_TOKEN, wanted)
 
     async def tokens(self) -> list[TokenInfo]:
-        """All tokens by name, also those that expired."""
         answer = await self._call(token_api.LIST_TOKENS)
         return answer.tokens
 
     async def revoke_token(self, name: str) -> None:
-        """Revoke a token, at once."""
         await self._call(token_api.REVOKE_TOKEN, name=name)
 
     async def compaction_info(self) -> CompactionInfo:
-        """The server's running compaction, or the last one since its start, and how much of its file is free.
-
-        Needs the secret, or a token with the scope admin for all queues; so do the three below.
-        """
         return await self._call(compaction_api.SHOW_COMPACTION)
 
     async def start_compaction(self) -> CompactionInfo:
-        """Begin to give all free pages of the server's file back to its disk, or resume a paused compaction.
-
-        It goes on in the server after this call; one that somebody asked for is unchanged.
-        """
         return await self._call(compaction_api.START_COMPACTION)
 
     async def pause_compaction(self) -> CompactionInfo:
-        """Pause the compaction until it is started again; nothing happens if none runs."""
         return await self._call(compaction_api.PAUSE_COMPACTION)
 
     async def stop_compaction(self) -> CompactionInfo:
-        """End the compaction; pages that it gave back stay given back."""
         return await self._call(compaction_api.STOP_COMPACTION)
 
     async def healthcheck(self) -> None:
-        """Return if the server and its database work."""
         await self._request("GET", "/healthcheck")
 
     async def _produce(self, queue: str, message: NewMessage) -> Produced:
@@ -372,14 +196,9 @@ class AsyncForqClient(
         return result
 
     async def _settle(
-        self,
-        endpoint: Endpoint[ReceiptResults],
-        queue: str,
-        receipts: OneReceipt | ManyReceipts,
-        wanted: object,
-    ) -> ReceiptResult | list[ReceiptResult]:
-        answer = await self._call(endpoint, wanted, queue=queue)
-        return outcome_of(receipts, answer.results)
+        self, endpoint: Endpoint[ReceiptResults], queue: str, wanted: object
+    ) -> list[ReceiptResult]:
+        return (await self._call(endpoint, wanted, queue=queue)).results
 
     async def _ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
         answer = await self._call(message_api.ACK_MESSAGES, AckRequest(receipts), queue=queue)

@@ -13,34 +13,28 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.values import seen
 from forq_trio.wire.endpoints import history as history_api
 from forq_trio.wire.history import FinishedQuery, RequeueFinished
+from forq_trio.wire.methods.history import HistoryMethods
 
 
-class AsyncHistory(AsyncConnection):
+class AsyncHistory(HistoryMethods, AsyncConnection):
     """The methods of a client for the history; `history` itself and `history_range` are for pipelines."""
 
     async def search_history(
         self, queue: str, wanted: HistoryFilter | None = None, *, before: int | None = None, limit: int = 50
     ) -> FinishedPage:
-        """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
         query = seen(FinishedQuery, wanted or HistoryFilter(), before=before, limit=limit)
         return await self._call(history_api.SEARCH_HISTORY, query=query, queue=queue)
 
     async def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
-        """One finished message of a queue, with its content and how it ended."""
         return await self._call(history_api.SHOW_FINISHED_MESSAGE, queue=queue, messageId=message_id)
 
     async def requeue_finished(self, queue: str, message_ids: Sequence[str]) -> list[Produced | ForqError]:
-        """Send up to 1,000 messages of the history again, each as a new message.
-
-        Results in the order of the ids: what was stored, or the error why not. Repeated, it sends them once more.
-        """
         check_is_list("message_ids", message_ids)
         wanted = RequeueFinished(list(message_ids))
         answer = await self._call(history_api.REQUEUE_FINISHED, wanted, queue=queue)
         return sends.read_send_results(answer.results, len(wanted.message_ids))
 
     async def purge_history(self, queue: str) -> int:
-        """Remove all messages of a queue from the history that ended before this call; returns how many."""
         waits = protocol.PURGE_SECONDS
         answer = await self._call(history_api.PURGE_HISTORY, wait_seconds=waits, queue=queue)
         return answer.purged

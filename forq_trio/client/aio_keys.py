@@ -14,9 +14,10 @@ from forq_trio.model.keys import Mode, Offered, Offering, OfferOptions
 from forq_trio.wire.endpoints import keys as key_api
 from forq_trio.wire.keys import DropKeyQuery, DropKeysQuery, KeysQuery, KindQuery, RescheduleRequest
 from forq_trio.wire.limits import BROWSE_PAGE_MAX
+from forq_trio.wire.methods.keys import KeyMethods
 
 
-class AsyncKeys(AsyncConnection):
+class AsyncKeys(KeyMethods, AsyncConnection):
     """The methods of a client for keyed messages.
 
     A key is unique per queue and kind while its message is pending.
@@ -33,23 +34,12 @@ class AsyncKeys(AsyncConnection):
         max_wait_ms: int | None = None,
         **options: Unpack[OfferOptions],
     ) -> Offered:
-        """Store a message under a key, or change the one that is pending, as `mode` says; returns once durable.
-
-        max_wait_ms: with debounce, how long after the first offer it is due at the latest. The options are the members
-        of `Offering`. Raises KeyExists where the mode is create and the key is pending; TypeError for content that is
-        not a str.
-        """
         offer = offers.offer_of(content, mode, max_wait_ms, options)
         return await self._call(
             key_api.OFFER_MESSAGE, offer, query=KindQuery(kind=kind), queue=queue, key=key
         )
 
     async def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]:
-        """Up to 1,000 offers (4 MiB) in one commit, as if one after the other; each is refused alone.
-
-        Results in the order of the offers; for a refused one the error that `offer` would raise. Where they replace
-        more than 1 MiB it is several commits.
-        """
         answer = await self._call(key_api.OFFER_MESSAGES, offers.offers_of(messages), queue=queue)
         return offers.read_offer_results(answer.results, len(messages))
 
@@ -62,22 +52,16 @@ class AsyncKeys(AsyncConnection):
         after: str | None = None,
         limit: int = BROWSE_PAGE_MAX,
     ) -> KeyPage:
-        """A page (1-100) of the pending messages whose keys begin with `prefix`, by kind and key.
-
-        kind: None for all. after: the `next` of the page before. A page may be short although there is a next one.
-        """
         query = KeysQuery(prefix=prefix, kind=kind, after=after, limit=limit)
         return await self._call(key_api.LIST_KEYS, query=query, queue=queue)
 
     async def keyed_message(self, queue: str, key: str, kind: str = "") -> KeyedMessage | None:
-        """The pending message of a key, in whatever state, read without changing it; None if there is none."""
         try:
             return await self._call(key_api.SHOW_KEY, query=KindQuery(kind=kind), queue=queue, key=key)
         except KeyNotFound:
             return None
 
     async def contains_key(self, queue: str, key: str, kind: str = "") -> bool:
-        """Whether a message of the key is pending."""
         return await self.keyed_message(queue, key, kind) is not None
 
     async def reschedule_key(
@@ -90,34 +74,18 @@ class AsyncKeys(AsyncConnection):
         delay_ms: int | None = None,
         once_more: bool = False,
     ) -> Offered:
-        """Move the due time of a key's message, or with once_more of what waits behind it; the rest stays as it is.
-
-        Raises InvalidRequest without a time, KeyNotFound, and MessageInFlight for a message in process.
-        """
         wanted = RescheduleRequest(process_after, delay_ms, once_more)
         return await self._call(
             key_api.RESCHEDULE_KEY, wanted, query=KindQuery(kind=kind), queue=queue, key=key
         )
 
     async def ack_revision(self, queue: str, key: str, revision: int, kind: str = "") -> bool:
-        """Remove the message of a key if it was not changed since it had this revision; returns whether it was removed.
-
-        A delivery in between does not matter, and its receipt is void then.
-        """
         return await self._drop(queue, key, kind, revision, once_more=False)
 
     async def drop_key(self, queue: str, key: str, kind: str = "", *, once_more: bool = False) -> bool:
-        """Remove the message of a key, also one in process, and what waits behind it; False if there was none.
-
-        once_more: only what waits behind the message in process.
-        """
         return await self._drop(queue, key, kind, None, once_more=once_more)
 
     async def drop_keys(self, queue: str, kind: str, *, confirm: str) -> int:
-        """Remove all messages of the queue that have a key of this kind; returns how many.
-
-        confirm: the name of the queue; raises WrongPhrase for anything else, and removes nothing.
-        """
         query = DropKeysQuery(kind=kind, confirm=confirm)
         waits = protocol.PURGE_SECONDS
         answer = await self._call(key_api.DROP_KEYS, query=query, wait_seconds=waits, queue=queue)

@@ -21,18 +21,29 @@ class History(Connection):
     def search_history(
         self, queue: str, wanted: HistoryFilter | None = None, *, before: int | None = None, limit: int = 50
     ) -> FinishedPage:
-        """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
+        """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most.
+
+        before: only those with a history id below it. Raises InvalidQueueName, OutOfRange, InvalidAttributes,
+        InvalidContent.
+        """
         query = seen(FinishedQuery, wanted or HistoryFilter(), before=before, limit=limit)
         return self._call(history_api.SEARCH_HISTORY, query=query, queue=queue)
 
     def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
-        """One finished message of a queue, with its content and how it ended."""
+        """One finished message of a queue, with its content and how it ended.
+
+        Raises InvalidQueueName, MalformedMessageId, MessageNotFound.
+        """
         return self._call(history_api.SHOW_FINISHED_MESSAGE, queue=queue, messageId=message_id)
 
     def requeue_finished(self, queue: str, message_ids: Sequence[str]) -> list[Produced | ForqError]:
-        """Send up to 1,000 messages of the history again, each as a new message.
+        """Send up to 1,000 messages of the history again, each as a new message, and keep them in the history.
 
-        Results in the order of the ids: what was stored, or the error why not. Repeated, it sends them once more.
+        Content, attributes, priority and group are those that it had; key, due time, time to live and deduplication id
+        are not. It goes to its queue; a former dead letter to the queue that it came from. Results in the order of the
+        ids: what was stored, or the error why not. Repeated, it sends them once more. Done in steps of up to 1 MiB;
+        cancelled, it may have stored those of some. Raises InvalidQueueName, OutOfRange, and what `receive` raises if
+        that is so for the first step; later it is the result of each message that is left.
         """
         check_is_list("message_ids", message_ids)
         wanted = RequeueFinished(list(message_ids))
@@ -40,7 +51,10 @@ class History(Connection):
         return sends.read_send_results(answer.results, len(wanted.message_ids))
 
     def purge_history(self, queue: str) -> int:
-        """Remove all messages of a queue from the history that ended before this call; returns how many."""
+        """Remove all messages of a queue from the history that ended before this call; returns how many.
+
+        Done in steps, between which other calls are served; cancelled, it stops after a step. Raises InvalidQueueName.
+        """
         waits = protocol.PURGE_SECONDS
         answer = self._call(history_api.PURGE_HISTORY, wait_seconds=waits, queue=queue)
         return answer.purged

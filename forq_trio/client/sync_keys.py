@@ -33,20 +33,24 @@ class Keys(Connection):
         max_wait_ms: int | None = None,
         **options: Unpack[OfferOptions],
     ) -> Offered:
-        """Store a message under a key, or change the one that is pending, as `mode` says; returns once durable.
+        """Store a message under a key, or change the one that is pending, as `mode` says; returns once it is durable.
 
-        max_wait_ms: with debounce, how long after the first offer it is due at the latest. The options are the members
-        of `Offering`. Raises KeyExists where the mode is create and the key is pending; TypeError for content that is
-        not a str.
+        mode: what happens where the key is pending, see `Mode`. max_wait_ms: with debounce, which needs delay_ms: how
+        long after the first offer the message is due at the latest; None for no bound. Options: the members of
+        `Offering`, which are those of `produce` but deduplication.
+
+        Raises InvalidKey, InvalidKind, InvalidRequest (the mode, or what does not go with it), what `produce` raises
+        for a message, InvalidQueueName, ProduceToDeadLetterQueue, KeyExists (of create), QueueFull, Overloaded,
+        Stopping, StorageUnavailable (nothing stored) or OutcomeUnknown.
         """
         offer = offers.offer_of(content, mode, max_wait_ms, options)
         return self._call(key_api.OFFER_MESSAGE, offer, query=KindQuery(kind=kind), queue=queue, key=key)
 
     def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]:
-        """Up to 1,000 offers (4 MiB) in one commit, as if one after the other; each is refused alone.
+        """Make up to 1,000 offers (4 MiB) in one commit, one after the other: a key may come twice.
 
-        Results in the order of the offers; for a refused one the error that `offer` would raise. Where they replace
-        more than 1 MiB it is several commits.
+        Results in the order of the offers; for a refused one the error that `offer` would raise. Raises like `offer`.
+        Where they replace more than 1 MiB it is several commits: after an error the first ones may be stored.
         """
         answer = self._call(key_api.OFFER_MESSAGES, offers.offers_of(messages), queue=queue)
         return offers.read_offer_results(answer.results, len(messages))
@@ -63,19 +67,23 @@ class Keys(Connection):
         """A page (1-100) of the pending messages whose keys begin with `prefix`, by kind and key.
 
         kind: None for all. after: the `next` of the page before. A page may be short although there is a next one.
+        Raises InvalidQueueName, InvalidKey, InvalidKind, OutOfRange, InvalidRequest, and what reads raise.
         """
         query = KeysQuery(prefix=prefix, kind=kind, after=after, limit=limit)
         return self._call(key_api.LIST_KEYS, query=query, queue=queue)
 
     def keyed_message(self, queue: str, key: str, kind: str = "") -> KeyedMessage | None:
-        """The pending message of a key, in whatever state, read without changing it; None if there is none."""
+        """The pending message of a key in whatever state, and what waits behind it; None for none. Changes nothing.
+
+        Raises InvalidQueueName, InvalidKey, InvalidKind, and what reads raise.
+        """
         try:
             return self._call(key_api.SHOW_KEY, query=KindQuery(kind=kind), queue=queue, key=key)
         except KeyNotFound:
             return None
 
     def contains_key(self, queue: str, key: str, kind: str = "") -> bool:
-        """Whether a message of the key is pending."""
+        """Whether a message with this key is pending. Raises like `keyed_message`."""
         return self.keyed_message(queue, key, kind) is not None
 
     def reschedule_key(
@@ -90,29 +98,32 @@ class Keys(Connection):
     ) -> Offered:
         """Move the due time of a key's message, or with once_more of what waits behind it; the rest stays as it is.
 
-        Raises InvalidRequest without a time, KeyNotFound, and MessageInFlight for a message in process.
+        Raises what `keyed_message` raises; InvalidRequest without a time, and what sends raise for one; KeyNotFound;
+        MessageInFlight for a message in process; and what `offer` raises when nothing was changed.
         """
         wanted = RescheduleRequest(process_after, delay_ms, once_more)
         return self._call(key_api.RESCHEDULE_KEY, wanted, query=KindQuery(kind=kind), queue=queue, key=key)
 
     def ack_revision(self, queue: str, key: str, revision: int, kind: str = "") -> bool:
-        """Remove the message of a key if it was not changed since it had this revision; returns whether it was removed.
+        """Remove the message of a key, in whatever state, unless it was changed since it had this revision.
 
-        A delivery in between does not matter, and its receipt is void then.
+        A delivery in between does not matter, and its receipt is void then. False where it was changed or is gone.
+        Raises like `keyed_message`.
         """
         return self._drop(queue, key, kind, revision, once_more=False)
 
     def drop_key(self, queue: str, key: str, kind: str = "", *, once_more: bool = False) -> bool:
-        """Remove the message of a key, also one in process, and what waits behind it; False if there was none.
+        """Remove the message of a key, also one in process, and what waits behind it; with once_more only the latter.
 
-        once_more: only what waits behind the message in process.
+        False where there is none. Raises like `keyed_message`.
         """
         return self._drop(queue, key, kind, None, once_more=once_more)
 
     def drop_keys(self, queue: str, kind: str, *, confirm: str) -> int:
-        """Remove all messages of the queue that have a key of this kind; returns how many.
+        """Remove all messages of a queue that have a key of this kind; returns how many. Done in steps, like `purge`.
 
-        confirm: the name of the queue; raises WrongPhrase for anything else, and removes nothing.
+        confirm: the name of the queue, else WrongPhrase, and nothing is removed. Raises InvalidQueueName,
+        QueueNotFound, InvalidKind.
         """
         query = DropKeysQuery(kind=kind, confirm=confirm)
         waits = protocol.PURGE_SECONDS

@@ -17,18 +17,31 @@ class Outboxes(Connection):
     """The methods of a client for relays of outboxes; `forq_trio.outbox.Relay` calls them."""
 
     def relay_outbox(self, outbox: str, after: int, messages: Sequence[RelayedMessage]) -> OutboxPosition:
-        """Store the next messages of an outbox (1,000 at most) with its position in one commit, beside others in some.
+        """Store the next messages of an outbox with its position; returns once they are durable.
 
-        after: the position that is stored; if it is another, nothing is done, and the answer is that one. Messages are
-        stored in this order up to the first that cannot be stored, which the answer names: with the code of a
-        CallerError it will never be, with that of a ServiceError perhaps later. A repeated call stores nothing twice.
-        Raises InvalidName, OutOfRange, TooManyOutboxes.
+        They are one commit; beside other calls several, each of a quarter page and its position. After a ServiceError
+        the first ones may be stored: the same call is then answered with the position. A repeated call stores nothing
+        twice.
+
+        outbox: its id, 1 to 128 characters. after: the position that the caller believes is stored, 0 for a new one. If
+        another one is stored, nothing is done, and the answer is that one. messages: at most 1,000, by growing ids, the
+        first above `after`. They are stored in this order up to the first that cannot be stored, which the answer
+        names: with the code of a CallerError it will never be, with that of a ServiceError perhaps later. One that the
+        caller's key may not send is refused with Forbidden.
+
+        An outbox belongs to the key that relayed it first; the server's secret may relay every one.
+
+        Raises InvalidName, OutOfRange, Forbidden for the outbox of another key, TooManyOutboxes, and what `produce`
+        raises for the storage.
         """
         wanted = RelayRequest(after, list(messages))
         return self._call(outbox_api.RELAY_OUTBOX, wanted, outbox=outbox)
 
     def outbox_position(self, outbox: str) -> OutboxPosition:
-        """How far an outbox was relayed; the position 0 for one that is not known. Raises InvalidName."""
+        """How far an outbox was relayed; the position 0 for one that is not known.
+
+        Raises InvalidName, and Forbidden for the outbox of another key.
+        """
         return self._call(outbox_api.SHOW_OUTBOX, outbox=outbox)
 
     def set_aside(self, *, after: int = 0, limit: int = limits.SET_ASIDE_PAGE_DEFAULT) -> list[SetAside]:
@@ -42,7 +55,7 @@ class Outboxes(Connection):
     def put_back(self, ids: Sequence[int]) -> int:
         """Send messages that were set aside again, behind all others; returns how many there were of these.
 
-        ids: at most 1,000. Raises OutOfRange. A call that fails may have done it for the first ones.
+        ids: at most 1,000. Raises OutOfRange. A call that fails, or is cancelled, may have done it for the first ones.
         """
         return (self._call(outbox_api.PUT_BACK, SetAsideIds(list(ids)))).count
 

@@ -61,25 +61,34 @@ class Pipelines(Connection):
     def stage(self, queue: str, stage: str, page: int, messages: Sequence[NewMessage]) -> Staged:
         """Store a page of up to 10,000 messages (4 MiB) beside the queue, until `publish`; returns once it is durable.
 
-        stage: a unique name of the caller's choice. page: its number, from 0; a page that exists already is ignored,
-        and answered like the first time, so a call can be repeated. All or nothing: the error for a message that cannot
-        be stored names its line in `field`. A stage ends by itself a day after its last page.
+        stage: a name of the caller's choice, unique in the queue. page: its number, from 0; a page that exists already
+        is ignored, and answered like the first time, so a call can be repeated. A stage ends by itself a day after its
+        last page, and one without messages when its key has 2,500.
+
+        All or nothing: raises what `check_message` raises for the first message that cannot be stored, with `field`
+        lines[3].content, say; InvalidName, InvalidQueueName, ProduceToDeadLetterQueue, OutOfRange, StagingFull, and
+        what `produce` raises.
         """
         lines = protocol.lines_of(messages)
         return self._call(publishing_api.STAGE_PAGE, lines, queue=queue, stage=stage, page=page)
 
     def discard_stage(self, queue: str, stage: str) -> None:
-        """Discard a stage, if it exists."""
+        """Discard a stage, if it exists. Raises InvalidName or InvalidQueueName."""
         self._call(publishing_api.DISCARD_STAGE, queue=queue, stage=stage)
 
     def publish(self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False) -> Publication:
         """Publish up to 1,000 stages in this order, in one transaction; returns when all messages are in their queues.
 
-        Nothing is done if the app published this version, or a later one, before: so it can be repeated until it is
-        answered. once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
+        once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
 
-        Raises StageMissing for a stage that has not exactly these pages; PublicationUnfinished where it is published,
-        but nothing can be stored for 30 seconds: a repeated call waits until all messages are in their queues.
+        Nothing is done if the app has published this version, or a later one, before: so the call can be repeated. An
+        app is known by its name and by the queues that it writes, or by who made it. Once it is committed, no message
+        is lost or repeated: the messages enter their queues even if this call is cancelled or the process ends.
+
+        Raises InvalidName, OutOfRange, AppInUse, StageMissing for a stage that has not exactly these pages, QueueFull,
+        TooManyApps, and what `produce` raises: then nothing is published. And PublicationUnfinished, after 30 seconds
+        in which nothing can be stored: then it is published, its messages enter when they can, and a repeated call
+        waits for that.
         """
         named = [NamedStage(each.queue, each.stage, each.pages) for each in stages]
         wanted = PublishRequest(app, version, named, once)
@@ -90,33 +99,45 @@ class Pipelines(Connection):
         return Publication(first.published, first.messages)
 
     def publication(self, app: str) -> PublishedVersion:
-        """The last version that an app published. Raises PublicationNotFound."""
+        """The last version that an app published: of several of the name your own one, else the one that is furthest.
+
+        A key sees only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
+        """
         return self._call(publishing_api.SHOW_PUBLICATION, app=app)
 
     def apps(self, *, after: int = 0, limit: int = APPS_PAGE_MAX) -> AppPage:
         """The apps that are remembered, in the order in which they published last, at most `limit` (1-1,000).
 
-        after: the `next` of the page before. Of a token for some queues only apps that write no others.
+        after: the `next` of the page before. A key sees only apps all of whose queues it covers; a page may then have
+        fewer.
         """
         return self._call(publishing_api.LIST_APPS, query=AppsQuery(after=after, limit=limit))
 
     def delete_app(self, app: str) -> None:
-        """Forget what an app published: the same version is then published again. Raises PublicationNotFound."""
+        """Forget what an app published: the same version is then published again.
+
+        A key sees only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
+        """
         self._call(publishing_api.DELETE_APP, app=app)
 
     def export(
         self, queue: str, *, after: int = 0, until: int | None = None, limit: int = EXPORT_PAGE_MAX
     ) -> ExportPage:
-        """Messages as they are, by sequence: those above `after`, up to `until` (None: all); an export changes nothing.
+        """Messages as they are, whatever their state, by sequence: those above `after`, up to `until` (None: all).
 
-        At most `limit` (1-10,000) and 4 MiB of content; go on with `next` as `after`.
+        At most `limit` (1-10,000) and 4 MiB of content, and at least one if there is one; go on with `next` as `after`.
+        Nothing is changed. Raises InvalidQueueName, QueueNotFound or OutOfRange, ReadDeadlineExceeded,
+        StorageUnavailable or Stopping.
         """
         query = ExportQuery(after=after, until=until, limit=limit)
         answer = self._exchange(publishing_api.EXPORT_QUEUE, query=query, queue=queue)
         return protocol.read_export(answer)
 
     def export_partitions(self, queue: str, count: int = EXPORT_PARTITIONS_DEFAULT) -> ExportPartitions:
-        """Divide the stored messages into at most `count` (1-1,000) ranges for parallel exports."""
+        """Divide the stored messages into at most `count` (1-1,000) ranges for parallel exports.
+
+        Raises like `export`.
+        """
         return self._call(publishing_api.EXPORT_PARTITIONS, query=PartitionsQuery(count=count), queue=queue)
 
     def history(
@@ -125,20 +146,21 @@ class Pipelines(Connection):
         """Finished messages with history ids above `after` (and up to `until`), oldest first, 1-10,000 a page.
 
         A page has at most 4 MiB. queue: None for all; a token that does not cover all has to name one. The page after
-        it begins at its `next`.
+        it begins at its `next`. Raises OutOfRange, InvalidQueueName; HistoryGone where retention has removed messages
+        behind `after` already, which is not 0; HistoryOff where the history is off and empty.
         """
         query = HistoryPageQuery(after=after, until=until, limit=limit, queue=queue)
         return protocol.read_history(self._exchange(log_api.READ_HISTORY, query=query))
 
     def history_range(self) -> HistoryRange:
-        """Which history ids are kept, and whether messages that end now are."""
+        """Which history ids are kept, and whether messages that end now are, as of the last commit."""
         return self._call(log_api.SHOW_HISTORY_RANGE)
 
     def open_consumer(self, queue: str, name: str, *, idle_seconds: int | None = None) -> ConsumerInfo:
         """Open a consumer, and create it if there is none. From now on its older generations are refused.
 
-        idle_seconds: its open lease is given back when it is not used for this long; None for the previous value, or a
-        day.
+        idle_seconds: its open lease is given back when the consumer is not used for this long (60 s to 366 days); None
+        for the previous value, or a day. Raises TooManyConsumers.
         """
         wanted = OpenConsumerRequest(idle_seconds)
         return self._call(consumer_api.OPEN_CONSUMER, wanted, queue=queue, consumer=name)
@@ -159,9 +181,13 @@ class Pipelines(Connection):
     ) -> ConsumerLease:
         """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
 
-        Repeatable: a number always has the same messages. Without any that are ready it waits up to `wait_ms`
-        (0-30,000) for one; then the result has no messages, and the lease is not made. A long one takes several
-        requests. acknowledge_made_at, ahead: see `Broker.lease`.
+        Repeatable: a number always has the same messages. It gets `max_messages` (1-1,000,000) at most, and is complete
+        with `max_bytes` (1 GiB at most) of lines, or when no more are ready. If none is ready it waits up to `wait_ms`
+        (0-30,000) for the first one; if none comes, the result has no messages, and the lease is not made. A client
+        makes several requests for a long one. ahead: it may follow a complete lease that is not acknowledged yet, one
+        at most; it is complete with `max_messages` or `max_bytes` only, else `waiting`, and a call without `ahead` adds
+        what is ready then. acknowledge_made_at: see `made_at` of `acknowledge`. Raises ConsumerNotFound,
+        ConsumerFenced, OtherLease, LeaseOutOfOrder, LeaseGone, LeasesFull, StorageFull.
         """
         wanted = LeaseRequest(
             generation, number, acknowledge, acknowledge_made_at, max_messages, max_bytes, wait_ms, ahead
@@ -178,7 +204,8 @@ class Pipelines(Connection):
     ) -> LeasePage:
         """The messages of `pages` (1-1,000) pages of a lease, fewer if they have more than 4 MiB; repeatable.
 
-        made_at: `ConsumerLease.made_at` of the lease that is wanted; OtherLease is raised where it is another one.
+        made_at: `ConsumerLease.made_at` of the lease that is wanted. Raises ConsumerNotFound, OtherLease for one that
+        was made at another time, LeaseOutOfOrder for one that is not made yet, LeaseGone, and what reads raise.
         """
         query = LeasePageQuery(page=page, pages=pages, made_at=made_at)
         answer = self._exchange(
@@ -189,11 +216,13 @@ class Pipelines(Connection):
     def acknowledge(
         self, queue: str, name: str, generation: int, number: int, *, made_at: int | None = None
     ) -> ConsumerInfo:
-        """Remove the messages of the open lease, which is `number`; one that was acknowledged before stays so.
+        """Remove the messages of the open lease, which is `number`; does nothing for one that was acknowledged before.
 
         made_at: `ConsumerLease.made_at` of the lease that was read. A server that was restored from a backup, or
-        another one, uses its number for other messages: OtherLease is raised then, and nothing removed. None: whichever
-        lease it is.
+        another one, uses its number for other messages: these are not removed then. None: whichever lease it is.
+
+        Raises ConsumerNotFound, ConsumerFenced, OtherLease for one that was made at another time, LeaseGone for one
+        that was given back, and LeaseOutOfOrder for one that is not made or not complete.
         """
         wanted = AcknowledgeLease(generation, number, made_at)
         while True:
@@ -202,9 +231,10 @@ class Pipelines(Connection):
                 return info
 
     def release_consumer(self, queue: str, name: str) -> ConsumerInfo:
-        """Give the messages of the open lease back, without counting the attempt: it can no longer be acknowledged.
+        """Give the messages of the open lease back, without counting the attempt; it can no longer be read.
 
-        If there is an open lease, the generation grows, and clients have to open the consumer again.
+        If there is an open lease, the generation grows, and clients have to open the consumer again. A lease whose
+        acknowledgement has begun is acknowledged instead. Raises ConsumerNotFound.
         """
         while True:
             info = self._call(consumer_api.RELEASE_CONSUMER, queue=queue, consumer=name)
@@ -212,9 +242,10 @@ class Pipelines(Connection):
                 return info
 
     def delete_consumer(self, queue: str, name: str) -> None:
-        """Give the messages of the open lease back, and forget the consumer, which nobody goes on with from now on.
+        """Give the messages of the open lease back, and delete the consumer.
 
-        Raises ConsumerFenced if it is opened again before it is forgotten.
+        From the first moment on its generation is refused, so that nobody goes on with it. Raises ConsumerNotFound, and
+        ConsumerFenced if it is opened again before it is forgotten.
         """
         deletion = consumer_api.DELETE_CONSUMER
         while (self._exchange(deletion, queue=queue, consumer=name)).status == protocol.ACCEPTED:
@@ -232,7 +263,7 @@ class Pipelines(Connection):
         return found
 
     def consumer(self, queue: str, name: str) -> ConsumerInfo:
-        """One consumer."""
+        """One consumer. Raises ConsumerNotFound."""
         return self._call(consumer_api.SHOW_CONSUMER, queue=queue, consumer=name)
 
     def events(
@@ -244,15 +275,23 @@ class Pipelines(Connection):
         queue: str | None = None,
         wait_ms: int = 0,
     ) -> EventPage:
-        """Up to `limit` (1-10,000) lifecycle events behind `after`, oldest first; waits up to `wait_ms` for one."""
+        """Lifecycle events behind the id `after`, oldest first: at most `limit` (1-10,000), and at most 4 MiB.
+
+        until: up to this id; None for all. queue: None means all; with a queue a page may be empty although more events
+        follow after its `next`. wait_ms: how long to wait for one (0-30,000). Raises OutOfRange, InvalidQueueName,
+        EventsOff if none are stored, and EventsGone if those after `after` were removed.
+        """
         query = EventsQuery(after=after, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
         answer = self._exchange(log_api.LIST_EVENTS, query=query, wait_seconds=wait_ms / 1000)
         return protocol.read_events(answer)
 
     def event_range(self) -> EventRange:
-        """Whether lifecycle events are kept, and which."""
+        """Whether lifecycle events are kept, and which there are, as of the last commit."""
         return self._call(log_api.SHOW_EVENT_RANGE)
 
     def message_events(self, queue: str, message_id: str) -> list[MessageEvent]:
-        """The latest 1,000 events of a message, oldest first, also of one that has gone."""
+        """The latest 1,000 events of a message, oldest first, also of one that has gone.
+
+        Raises InvalidQueueName, MalformedMessageId, and MessageNotFound for one that is not stored and has no event.
+        """
         return self._call(log_api.LIST_MESSAGE_EVENTS, queue=queue, messageId=message_id)

@@ -22,42 +22,61 @@ class Schedules(Connection):
     """The methods of a client for schedules, which the server keeps and runs."""
 
     def save_schedule(self, name: str, schedule: NewSchedule, *, only_new: bool = False) -> ChangedSchedule:
-        """Make a schedule, or put this one in the place of the one that is there; its past runs stay.
+        """Store a schedule, in place of the one of this name if there is one; returns once it is durable.
 
-        only_new: raise ScheduleExists instead of changing one. Raises InvalidSchedule; InvalidCron, whose `place` says
-        what is wrong in the expression; TooManySchedules; and what `produce` raises for its queue and message.
+        name: 1-128 characters of A-Z a-z 0-9 . _ -. only_new: refuse a name that is taken. A schedule that is replaced
+        keeps what is known of its runs; its next run is the first one from now on, and stays if the timing does. Raises
+        InvalidSchedule; InvalidCron, whose `place` says what is wrong in the expression; ScheduleExists,
+        TooManySchedules, InvalidRequest for a member of a wrong type, and what `produce` raises for its message and
+        queue, except QueueFull.
         """
         query = SaveScheduleQuery(only_new=only_new)
         return self._call(schedule_api.SAVE_SCHEDULE, schedule, query=query, schedule=name)
 
     def schedule(self, name: str, *, runs: int = RUNS_SHOWN_DEFAULT) -> ScheduleDetails:
-        """A schedule with its next five runs, and the last `runs` (0-100). Raises ScheduleNotFound."""
+        """A schedule with its next five runs, and its latest ones, at most `runs` (0-100).
+
+        The next runs are those that its timing has, also while it is paused. Cancelled, the read is interrupted. Raises
+        InvalidSchedule, ScheduleNotFound, OutOfRange, ReadDeadlineExceeded, StorageUnavailable or Stopping.
+        """
         return self._call(schedule_api.SHOW_SCHEDULE, query=ScheduleQuery(runs=runs), schedule=name)
 
     def schedules(self, *, after: str | None = None, limit: int = SCHEDULES_PAGE_DEFAULT) -> SchedulePage:
-        """A page of up to `limit` (1-1,000) schedules by name, behind `after`: the `next` of the page before."""
+        """A page of the schedules by name, at most `limit` (1-1,000), and 4 MiB of content.
+
+        after: the `next` of the page before. Raises OutOfRange, InvalidContent, and what reads raise.
+        """
         return self._call(schedule_api.LIST_SCHEDULES, query=SchedulesQuery(after=after, limit=limit))
 
     def next_runs(self, timing: Timing, count: int = NEXT_RUNS_DEFAULT) -> list[NextRun]:
-        """The next `count` (1-100) runs that a timing would have; nothing is stored.
+        """When a schedule with this timing would run next, `count` (1-100) times; nothing is stored.
 
-        Raises InvalidSchedule or InvalidCron.
+        Raises InvalidSchedule, InvalidCron, InvalidRequest or OutOfRange.
         """
         answer = self._call(schedule_api.NEXT_RUNS, timing, query=NextRunsQuery(count=count))
         return answer.runs
 
     def pause_schedule(self, name: str) -> ChangedSchedule:
-        """Let it send nothing until it is resumed; runs until then are not made up for. Raises ScheduleNotFound."""
+        """Stop the runs of a schedule until `resume_schedule`; those until then are not made up for.
+
+        A paused one is unchanged. Raises InvalidSchedule, ScheduleNotFound.
+        """
         return self._call(schedule_api.PAUSE_SCHEDULE, schedule=name)
 
     def resume_schedule(self, name: str) -> ChangedSchedule:
-        """End a pause: it goes on with its next run from now. Raises ScheduleNotFound."""
+        """Go on with the runs of a paused schedule, from now on. Raises InvalidSchedule, ScheduleNotFound."""
         return self._call(schedule_api.RESUME_SCHEDULE, schedule=name)
 
     def run_schedule(self, name: str) -> Produced:
-        """Send its message now, also while it is paused; its planned runs stay as they are. Raises ScheduleNotFound."""
+        """Send the message of a schedule now, also of a paused one; its next run stays where it is.
+
+        Raises InvalidSchedule, ScheduleNotFound, QueueFull, TooManyQueues.
+        """
         return self._call(schedule_api.RUN_SCHEDULE, schedule=name)
 
     def delete_schedule(self, name: str) -> None:
-        """Delete it and what is known of its runs; messages that it has sent stay. Raises ScheduleNotFound."""
+        """Delete a schedule and what is known of its runs; messages that it sent stay.
+
+        Raises InvalidSchedule, ScheduleNotFound.
+        """
         self._call(schedule_api.DELETE_SCHEDULE, schedule=name)

@@ -24,18 +24,21 @@ class Workers(Connection):
     def forget_worker(self, worker_id: str) -> None:
         """A worker ends: forget it at once. Without an effect if it is not known.
 
-        Raises InvalidRequest for an id that is no UUID, and Forbidden if another key than this one reported it, unless
-        this one is the server's secret.
+        Raises InvalidRequest for an id that is no UUID, and Forbidden if another key reported it, unless this one is
+        the server's secret.
         """
         self._call(worker_api.FORGET_WORKER, workerId=worker_id)
 
     def workers(self, queue: str | None = None) -> list[WorkerInfo]:
-        """The workers that are known in queues that the key covers, silent ones too.
+        """The workers in queues that the key covers, silent ones too, in the order of their first reports.
 
         queue: only those that serve it. Raises InvalidQueueName.
         """
         return (self._call(worker_api.LIST_WORKERS, query=WorkersQuery(queue=queue))).workers
 
     def processes(self) -> list[ProcessInfo]:
-        """The server processes on the database, silent ones too, those that were started first first."""
+        """The server processes on this database, silent ones too, those that were started first first.
+
+        Of the others it is known what they said within the last 5 seconds. On a SQLite file it is one process alone.
+        """
         return (self._call(process_api.LIST_PROCESSES)).processes

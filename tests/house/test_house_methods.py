@@ -1,0 +1,108 @@
+"""Each method of the broker and of the clients is declared once, in forq_trio/wire/methods: text and signature."""
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from forq_trio import AsyncForqClient, Broker, ForqClient
+from forq_trio.wire import methods as declarations
+
+OTHER_PARAMETERS = {
+    ("ack", "queue"),
+    ("apps", "key"),
+    ("delete_app", "key"),
+    ("drop_keys", "on_step"),
+    ("extend", "queue"),
+    ("forget_worker", "key"),
+    ("open_consumer", "key"),
+    ("outbox_position", "key"),
+    ("peek", "wait_ms"),
+    ("publication", "key"),
+    ("publish", "key"),
+    ("publish", "seconds"),
+    ("purge", "on_step"),
+    ("purge_history", "on_step"),
+    ("receive", "redrive_policy"),
+    ("redrives", "queue"),
+    ("relay_outbox", "key"),
+    ("report_worker", "key"),
+    ("stage", "key"),
+    ("start_compaction", "started_by"),
+    ("workers", "key"),
+}
+"""Parameters that only the broker has, or takes None for; its docstring says what they mean. They may become fewer."""
+
+
+def public(kind: type) -> dict[str, Callable[..., Any]]:
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {name: each for name, each in found if name[0] != "_"}
+
+
+def declared() -> dict[str, list[Callable[..., Any]]]:
+    """The declarations of each method."""
+    found: dict[str, list[Callable[..., Any]]] = {}
+    for module in iter_modules(declarations.__path__, f"{declarations.__name__}."):
+        for kind in vars(import_module(module.name)).values():
+            if inspect.isclass(kind) and kind.__module__ == module.name:
+                for name, each in public(kind).items():
+                    found.setdefault(name, []).append(each)
+    return found
+
+
+DECLARED = declared()
+SHARED = public(Broker).keys() & public(AsyncForqClient).keys()
+
+
+def with_other_text(face: type) -> set[str]:
+    """The methods of a class that say something else than their declaration."""
+    own = {name for name, each in public(face).items() if name in SHARED and each.__doc__ is not None}
+    return {name for name in own if public(face)[name] is not DECLARED[name][0]}
+
+
+def other_parameters(face: type) -> set[tuple[str, str]]:
+    """What a class takes beside what is declared, or otherwise; "return" for another result."""
+    found = set()
+    for name in SHARED:
+        signatures = [inspect.signature(each) for each in (public(face)[name], DECLARED[name][0])]
+        ours, theirs = ({**each.parameters, "return": each.return_annotation} for each in signatures)
+        found |= {(name, each) for each in {**ours, **theirs} if ours.get(each) != theirs.get(each)}
+    return found
+
+
+def test_a_method_is_declared_once() -> None:
+    assert DECLARED.keys() == SHARED
+    assert {name: found for name, found in DECLARED.items() if len(found) != 1 or not found[0].__doc__} == {}
+
+
+def test_no_method_has_a_text_of_its_own() -> None:
+    assert with_other_text(Broker) == set()
+    assert with_other_text(AsyncForqClient) == set()
+
+
+def test_help_shows_the_declared_text() -> None:
+    for name in SHARED:
+        text = inspect.cleandoc(DECLARED[name][0].__doc__)
+        for face in (Broker, AsyncForqClient, ForqClient):
+            assert inspect.getdoc(getattr(face, name)) == text, (face, name)
+
+
+def test_a_method_has_the_declared_signature() -> None:
+    assert other_parameters(AsyncForqClient) == set()
+    assert other_parameters(Broker) == OTHER_PARAMETERS
+
+
+def test_what_only_the_broker_takes_is_explained_at_its_class() -> None:
+    assert {name for _, name in OTHER_PARAMETERS if f"{name}: " not in Broker.__doc__} == set()
+
+
+def test_a_text_and_a_parameter_of_its_own_are_found() -> None:
+    class Other(Broker):
+        async def message(self, queue, message_id, *, twice=False):
+            """Two messages."""
+
+    assert with_other_text(Other) == {"message"}
+    assert other_parameters(Other) - OTHER_PARAMETERS == {
+        ("message", each) for each in ("queue", "message_id", "twice", "return")
+    }
