@@ -17,7 +17,6 @@ from forq_trio.model.commands import (
     AckById,
     AckRevision,
     BindTable,
-    Cancel,
     ChangeRedrive,
     Claim,
     Compact,
@@ -95,6 +94,7 @@ from forq_trio.model.sessions import UiSession
 from forq_trio.model.where import where_of
 from forq_trio.storage.rules import message_bytes
 from support.access import access_token
+from support.by_id import BY_ID
 from support.redrives import redrive_task
 from support.settings import EXAMPLES
 
@@ -281,7 +281,7 @@ administering = st.one_of(
     st.builds(TrimHistory, st.sampled_from((-60_000, -1_000)), st.sampled_from((20, 1_000))),
     st.builds(Redrive, queues, some_ids, maybe("a", "b", "c_lifo", "a-dlq"), steps),
     st.builds(Delete, queues, some_ids, steps),
-    st.builds(Cancel, queues, stand_in_ids),
+    *[st.builds(kind, queues, stand_in_ids) for kind in BY_ID],
     st.builds(
         Resubmit, queues, stand_in_ids, maybe("edited"), maybe({}, {"k": "w"}), maybe("a", "b"), st.booleans()
     ),

@@ -7,7 +7,6 @@ import msgspec
 from forq_trio.model.commands import (
     AckById,
     AckRevision,
-    Cancel,
     Claim,
     Compacted,
     Delete,
@@ -31,6 +30,7 @@ from forq_trio.model.searches import ListedState, MessageFilter
 from forq_trio.storage.engine import Batch, Deferred, Engine
 from forq_trio.wire.export import ExportedMessage
 from support.batches import read_events, served_by_queue, waiting
+from support.by_id import BY_ID
 
 from .random_commands import QUEUES
 
@@ -82,7 +82,7 @@ class Side:
                 changes["finished_before"] = now_ms + command.finished_before
             case TrimEvents():
                 changes["before_ms"] = now_ms - command.before_ms
-            case Resubmit() | Cancel():
+            case _ if isinstance(command, (Resubmit, *BY_ID)):
                 changes["queue"] = self._place(int(command.message_id), command.queue)
         if receipts := getattr(command, "receipts", None):
             changes["receipts"] = tuple(self._receipt(receipt.seq) for receipt in receipts)

@@ -22,7 +22,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from forq_trio.model import limits
 from forq_trio.model.commands import (
     AckById,
-    Cancel,
     LeaseMessages,
     NackById,
     OpenConsumer,
@@ -42,6 +41,7 @@ from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
 from support.aside import ReaderAside
 from support.batches import read_events
+from support.by_id import BY_ID
 from support.effort import count, many_trials
 from support.heads import check_heads, small_heads
 from support.postgres import empty
@@ -109,7 +109,7 @@ PHASES = (Phase.explicit, Phase.generate)
 
 
 leasing = st.sampled_from("aab")
-by_id = st.sampled_from((AckById, NackById, Cancel))
+by_id = st.sampled_from((AckById, NackById, *BY_ID))
 ages = st.integers(0, 12).map(str)
 STEPS = {
     "execute": {

@@ -1,13 +1,15 @@
 """Batches of sends, offers, settlements and changes (`waits_of`)."""
 
+from typing import Any
+
 from forq_trio.model.access import Scope
 from forq_trio.model.commands import (
     Ack,
     AckById,
     AckRevision,
     BindTable,
-    Cancel,
     ChangeRedrive,
+    Command,
     Configure,
     Delete,
     DiscardMessages,
@@ -47,8 +49,9 @@ from forq_trio.model.queue_settings import Order, Overflow, QueueTable, Rate, Se
 from forq_trio.model.sessions import UiSession
 from support.access import access_token
 from support.actors import T0
+from support.by_id import BY_ID
 from support.redrives import redrive_task
-from support.waits_of import Commands, World, case, moved_pages, names, offered, offering
+from support.waits_of import Case, Commands, World, case, moved_pages, names, offered, offering
 from support.words import receipts
 
 # Sends
@@ -389,9 +392,16 @@ def deletes(world: World, n: int) -> Commands:
     return [Delete("q", (each.id,)) for each in world.send(["q"], n)]
 
 
-@case(Cancel)
-def cancels(world: World, n: int) -> Commands:
-    return [Cancel("q", each.id) for each in world.send(["q"], n)]
+def by_id(kind: type[Command[Any]]) -> Case:
+    def prepare(world: World, n: int) -> Commands:
+        return [kind("q", each.id) for each in world.send(["q"], n)]
+
+    prepare.__name__ = f"{kind.__name__.lower()}s"
+    return prepare
+
+
+for each in BY_ID:
+    case(each)(by_id(each))
 
 
 @case(Purge)

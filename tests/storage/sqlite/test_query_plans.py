@@ -1,5 +1,6 @@
 """Every statement touches rows by key or index: asserted on SQLite's own plans, with statistics and without."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -20,37 +21,31 @@ from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, nack
 
-# What each statement is to use. "" stands for one that inserts, or reads a single value.
+BY_NUMBER = re.compile(r"SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid=\?\)")
+"""A step of what every statement may do without being named here: it finds a row by its number, or inserts."""
+
+# What each other statement is to use. "" stands for one that reads a single value.
 EXPECTED = {
     "last_sequence": "SCAN forgotten_sequence",
     "load_counts": "SCAN queue_counts",
-    "save_counts": "",
     "save_last_sequence": "SCAN forgotten_sequence",
     "save_maker": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "forget_counts": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "load_settings": "SCAN queues",
-    "save_settings": "",
     "forget_settings": "SEARCH queues USING PRIMARY KEY (queue=?)",
     "load_tokens": "SCAN tokens",
-    "save_token": "",
     "revoke_token": "SEARCH tokens USING PRIMARY KEY (name=?)",
     "note_token_use": "SEARCH tokens USING PRIMARY KEY (name=?)",
     "load_sessions": "SCAN ui_sessions",
-    "save_session": "",
     "end_session": "SEARCH ui_sessions USING PRIMARY KEY (digest=?)",
     "note_session_use": "SEARCH ui_sessions USING PRIMARY KEY (digest=?)",
     "load_redrives": "SCAN redrives",
-    "save_redrive": "",
     "forget_redrive": "SEARCH redrives USING INDEX sqlite_autoindex_redrives_1 (id=?)",
     "load_consumers": "SCAN consumers",
-    "save_consumer": "",
     "forget_consumer": "SEARCH consumers USING PRIMARY KEY (queue=? AND name=?)",
     "lease_page": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "insert_page": "",
     "move_messages": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "move_range": "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
-    "insert_moved": "",
-    "move_back": "",
     "last_moved": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=?)",
     "newest_moved": "SEARCH moved_pages USING INDEX sqlite_autoindex_moved_pages_1 (queue=? AND first_seq<?)",
     "oldest_moved": "SEARCH moved_pages USING INDEX moved_pages_last (queue=? AND last_seq>?)",
@@ -61,34 +56,21 @@ EXPECTED = {
     "find_leased_page": "(queue=? AND consumer=? AND number=? AND page=?)",
     "drop_page": "(queue=? AND consumer=? AND number=? AND page=?)",
     "read_pages": "(queue=? AND consumer=? AND number=? AND page>?)",
-    "insert_message": "",
-    "insert_plain": "",
-    "insert_leased": "",
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
-    "save_dedup": "",
     "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",
     "load_schedules": "SCAN schedules USING COVERING INDEX schedules_made_by",
     "next_schedule": "schedules USING COVERING INDEX schedules_due",
     "due_schedule": "SEARCH schedules USING COVERING INDEX schedules_due (due_at<?)",
     "due_schedule_of": "SEARCH schedules USING COVERING INDEX schedules_made_by (made_by=? AND due_at<?)",
     "next_maker": "SEARCH schedules USING COVERING INDEX schedules_made_by (made_by>?)",
-    "read_schedule": "SEARCH schedules USING INTEGER PRIMARY KEY (rowid=?)",
-    "retry_schedule": "SEARCH schedules USING INTEGER PRIMARY KEY (rowid=?)",
     "find_schedule": "SEARCH schedules USING INDEX sqlite_autoindex_schedules_1 (name=?)",
-    "save_schedule": "",
-    "change_schedule": "SEARCH schedules USING INTEGER PRIMARY KEY (rowid=?)",
-    "add_run": "",
     "forget_runs": "SEARCH schedule_runs USING PRIMARY KEY (schedule_id=? AND number<?)",
-    "delete_schedule": "SEARCH schedules USING INTEGER PRIMARY KEY (rowid=?)",
     "runs_of_schedule": "SEARCH schedule_runs USING PRIMARY KEY (schedule_id=?)",
-    "id_in_queue": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "schedule_of_queue": "SCAN schedules",
     "list_schedules": "SEARCH schedules USING INDEX sqlite_autoindex_schedules_1 (name>?)",
     "find_outbox": "SEARCH outboxes USING PRIMARY KEY (outbox=?)",
     "count_outboxes": "SCAN outboxes",
-    "save_outbox": "",
     "find_bucket": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
-    "save_bucket": "",
     "save_wake": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
     "take_wakes": "rate_buckets USING COVERING INDEX rate_buckets_wake (wake_at<?)",
     "next_wake": "rate_buckets USING COVERING INDEX rate_buckets_wake",
@@ -97,24 +79,15 @@ EXPECTED = {
     "has_buckets": "SCAN rate_buckets",
     "select_ready": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "select_ready_but": "SEARCH messages USING INDEX messages_claim (queue=?)",
-    "lease": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "find_one_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_by_id": "SEARCH messages USING INDEX messages_id (id=?)",
-    "delete_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "delete_messages": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "note_last_error": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "return_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "extend": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "extend_ended": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "next_due": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
     "next_due_but": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
     "select_due_but": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
     "select_failed_but": "SEARCH messages USING INDEX messages_failed (is_dlq=?)",
     "select_due": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
-    "promote": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "select_failed": "SEARCH messages USING INDEX messages_failed (is_dlq=?)",
-    "dead_letter": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "join_rounds": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
     "last_of_group": "messages_group (queue=? AND group_id=? AND status=? AND priority=?)",
     "next_priority": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority>?)",
@@ -124,14 +97,8 @@ EXPECTED = {
     "select_held_of_group": "SEARCH messages USING INDEX messages_group (queue=? AND group_id=? AND status=?)",
     "held_groups": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id>?)",
     "select_held": "SEARCH messages USING INDEX messages_held (queue=? AND rowid>?)",
-    "unhold": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "hold": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "select_drawn": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "select_to_match": "SEARCH messages USING INDEX messages_claim (queue=? AND priority<?)",
     "select_to_match_at": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=? AND position>?)",
-    "redrive": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "find_default_max_receives": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "read_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "select_purged": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
     "ping": "SEARCH messages",
     "keep_finished": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
@@ -139,7 +106,6 @@ EXPECTED = {
     "load_forgotten_consumers": "SCAN consumers_forgotten",
     "save_forgotten_consumers": "SCAN consumers_forgotten",
     "find_consumer_numbers": "SEARCH consumer_numbers USING INDEX sqlite_autoindex_consumer_numbers_1 (consumer=?)",
-    "save_consumer_numbers": "",
     "drop_consumer_numbers": "SEARCH consumer_numbers USING INTEGER PRIMARY KEY (rowid<?)",
     "load_history_ends": "SCAN history_ends",
     "save_history_ends": "SCAN history_ends",
@@ -153,33 +119,19 @@ EXPECTED = {
     "scanned_finished": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid>? AND rowid<?)",
     "finished_below": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid<?)",
     "count_finished": "SEARCH history USING INDEX history_queue (queue=?)",
-    "finished_by_id": "SEARCH history USING INTEGER PRIMARY KEY (rowid=?)",
     "finished": "SEARCH history USING INDEX history_message (message_id=?)",
     "queues": "SCAN queue_counts",
     "queue": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "oldest_ready": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
     "message": "SEARCH messages USING INDEX messages_id (id=?)",
     "keyed_message": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key=?)",
-    "waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
     "next_kind": "SEARCH messages USING COVERING INDEX messages_key (queue=? AND kind>?)",
     "count_keys": "SEARCH messages USING COVERING INDEX messages_key (queue=?)",
     "keyed_messages": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key>? AND key<?)",
     "find_pending": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key=?)",
-    "has_content": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "insert_key": "",
-    "note_offer": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
-    "update_key": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
-    "update_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "reschedule_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
-    "reschedule_key": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
-    "read_waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
     "read_all_waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
-    "save_waiting": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
-    "resize_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "delete_keys": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
-    "own_key": "SEARCH message_keys USING INTEGER PRIMARY KEY (rowid=?)",
     "is_pending": "SEARCH messages USING COVERING INDEX messages_key (queue=? AND kind=? AND key=?)",
-    "give_key": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "select_of_kind": "SEARCH messages USING INDEX messages_key (queue=? AND kind=? AND key>?)",
     "peek": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "browse": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
@@ -187,7 +139,6 @@ EXPECTED = {
     "count_matching": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "scanned": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "next_scanned": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
-    "came_at": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "error_groups": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
     "error_texts": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
     "list_all": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
@@ -204,29 +155,18 @@ EXPECTED = {
     "load_staging": "SCAN stages",
     "find_stage": "SEARCH stages USING INDEX stages_name (queue=? AND stage=?)",
     "find_stages": "SEARCH stages USING INDEX stages_name (queue=? AND stage=?) LEFT-JOIN",
-    "begin_stage": "",
     "find_staged_page": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=? AND page=?)",
-    "add_part": "",
-    "grow_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
-    "queue_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_expired_stages": "SEARCH stages USING INDEX stages_expire (expires_at<?)",
     "on_the_way": "SEARCH stages USING INDEX stages_on_the_way (queue=?)",
     "next_stage": "SCAN stages USING INDEX stages_work",
     "first_entry": "SEARCH stages USING COVERING INDEX stages_work (published=? AND turn>?)",
     "next_part": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=?)",
-    "part_body": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",
-    "remove_part": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",
-    "shrink_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
-    "forget_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
-    "set_stage_aside": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_apps": "SEARCH apps USING INDEX apps_name (app=?)",
-    "save_app": "",
     "load_stages": "SCAN stages",
     "count_apps": "SCAN apps USING COVERING INDEX apps_made_by",
     "oldest_empty_stage": "SEARCH stages USING INDEX stages_made_by (made_by=?)",
     "oldest_app": "SEARCH apps USING INDEX apps_once (once=?)",
     "oldest_app_of": "SEARCH apps USING INDEX apps_made_by (made_by=? AND once=?)",
-    "forget_app": "SEARCH apps USING INTEGER PRIMARY KEY (rowid=?)",
     "export_end": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "export_lines": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "exported_behind": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
@@ -240,7 +180,6 @@ EXPECTED = {
     "ready_positions": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
     "last_ready": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
     "ready_from": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
-    "insert_event": "",
     "first_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
     "last_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
     "first_event_to_keep": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
@@ -348,9 +287,9 @@ ALL = {name: sql for file in FILES for name, sql in load(file).items()}
 STATEMENTS = list(ALL.items())
 
 
-def test_every_statement_has_an_expected_plan() -> None:
+def test_every_expected_plan_is_that_of_a_statement() -> None:
     assert len(ALL) == sum(len(load(file)) for file in FILES)
-    assert set(EXPECTED) == {name for name, _ in STATEMENTS}
+    assert set(EXPECTED) <= ALL.keys()
 
 
 def test_promise_5_every_statement_uses_its_index(connection) -> None:
@@ -360,6 +299,8 @@ def test_promise_5_every_statement_uses_its_index(connection) -> None:
 
 def is_expected(name: str, steps: list[str]) -> bool:
     """Whether a statement goes by its index, sorts nothing, and scans nothing else than it may."""
+    if name not in EXPECTED:
+        return all(BY_NUMBER.fullmatch(step) for step in steps)
     allowed_scans = (*ALLOWED_SCANS, *SORTS.get(name, ()))
     return EXPECTED[name] in "\n".join(steps) and not any(
         ("TEMP B-TREE" in step and name not in SORTS)
@@ -378,3 +319,9 @@ def test_a_bad_plan_would_be_seen(connection) -> None:
     steps = plan(connection, "SELECT seq FROM messages WHERE attempts = ? ORDER BY updated_at")
     assert any("SCAN messages" in step for step in steps)
     assert any("TEMP B-TREE" in step for step in steps)
+    assert not is_expected("a statement that is not named", steps)
+    of_many = plan(connection, "SELECT seq FROM messages WHERE seq > ?")
+    assert not is_expected("a statement that is not named", of_many)
+    assert is_expected(
+        "a statement that is not named", plan(connection, "DELETE FROM messages WHERE seq = ?")
+    )
