@@ -30,7 +30,9 @@ FEATURES = {
     ),
     "shares": Feature(r"\bholder\b|\bHolder(Kind)?\b|\bHOLDER\b", r"budget|holders|transport/", 8),
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 12),
-    "schedules": Feature(r"[Ss]chedule", r"schedule|migrations/", 58),
+    # Not: to reschedule a message or a task, what is scheduled (pgq's scheduled_for, a backup that nobody asked for), a
+    # scheduler. `delayed` is a layer above, whose recurring messages have a cron of their own.
+    "schedules": Feature(r"(?<![Rr]e)[Ss]chedule(?![dr])", r"schedule|delayed/|migrations/", 30),
     "history": Feature(r"\bhistory\b", r"history|migrations/", 70),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 15),
     "pipelines": Feature(
