@@ -1,6 +1,5 @@
 """Endpoints that only decode, call and encode: one generic function does this, as the endpoint declares."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
@@ -142,7 +141,7 @@ def _body_reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
 
 def _path_reader(endpoint: Endpoint[Any]) -> Callable[[Sequence[str]], Sequence[object]] | None:
     """Reads the values in a path, None where all of them are texts."""
-    kinds = [PATH_PARAMETERS[name].schema["type"] for name in re.findall(r"{(\w+)}", endpoint.path)]
+    kinds = [PATH_PARAMETERS[name].schema["type"] for name in endpoint.path_names]
     if "integer" not in kinds:
         return None
     readers = [number_of_path if kind == "integer" else str for kind in kinds]

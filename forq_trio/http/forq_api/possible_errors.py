@@ -20,18 +20,12 @@ from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.queries import parameters_of
 from forq_trio.wire.tokens import NewToken
 
-_INVALID: Mapping[str, tuple[AnyReason, ...]] = {
-    **{name: (each.error.about(name),) for name, each in PATH_PARAMETERS.items()},
+INVALID: dict[str, tuple[AnyReason, ...]] = {
     "target": (errors.InvalidQueueName,),
     "deadLetterQueue": (errors.InvalidQueueName.about("deadLetterQueue"),),
     "prefix": (errors.InvalidKey,),
     "kind": (errors.InvalidKind,),
     "confirm": (errors.WrongPhrase,),
-    "cron": (errors.InvalidCron,),
-    **{
-        name: (errors.InvalidSchedule.about(name),)
-        for name in ("every", "daily", "timeZone", "jitter", "start", "end")
-    },
     "content": (errors.ContentTooLarge,),
     "processAfter": (
         errors.ProcessAfterInPast,
@@ -41,7 +35,8 @@ _INVALID: Mapping[str, tuple[AnyReason, ...]] = {
     "attributes": (errors.InvalidAttributes,),
     "attribute": (errors.InvalidParameter.about("attribute"), errors.InvalidAttributes),
 }
-"""What a value is refused with that is not valid, by its name in the path, query or body. Others are out of range."""
+"""What a value is refused with that is not valid, by its name in the query or body. Others are out of range, but for
+those that a path may have. What only one part of the API has, that part adds."""
 
 _MEMBERS_OF: Mapping[Any, type[errors.ForqError]] = {
     SettingsChange: errors.InvalidSetting,
@@ -77,7 +72,7 @@ def _of_request(route: Route) -> Iterator[AnyReason]:
     if "redriveId" in in_path:
         in_path.remove("queue")  # a task of another queue is not found, whatever its name
     for name in in_path:
-        yield from _INVALID[name]
+        yield from _refused_with(name)
     if operation.body is not None or (isinstance(operation, Endpoint) and operation.takes_nothing):
         yield errors.InvalidRequest
         yield errors.UnknownMember
@@ -90,6 +85,12 @@ def _of_request(route: Route) -> Iterator[AnyReason]:
         yield errors.UnknownQueryParameter
     if route.method in ("POST", "PUT", "PATCH"):
         yield errors.UnknownContentEncoding
+
+
+def _refused_with(name: str) -> tuple[AnyReason, ...]:
+    if name in INVALID:
+        return INVALID[name]
+    return (PATH_PARAMETERS[name].error.about(name),) if name in PATH_PARAMETERS else ()
 
 
 def _of_body(body: Any) -> Iterator[AnyReason]:
@@ -113,13 +114,13 @@ def _of_parameter(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]
 
 def _of_filter(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:
     """What a member of a filter is refused for: a text that is too long by the same code, whichever it is."""
-    if name not in _INVALID and any("maxLength" in each for each in (schema, *schema.get("anyOf", ()))):
+    if not _refused_with(name) and any("maxLength" in each for each in (schema, *schema.get("anyOf", ()))):
         return (errors.OutOfRange,)
     return _of_value(name, schema)
 
 
 def _of_value(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:
-    if name in _INVALID:
-        return _INVALID[name]
+    if own := _refused_with(name):
+        return own
     is_bounded = any(_BOUNDS & each.keys() for each in (schema, *schema.get("anyOf", ())))
     return (errors.OutOfRange.about(name),) if is_bounded else ()

@@ -8,11 +8,12 @@ from contextlib import suppress
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling
+from forq_trio.http.forq_api.possible_errors import INVALID
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import ScheduleNotFound
+from forq_trio.model.errors import InvalidCron, InvalidSchedule, ScheduleNotFound
 from forq_trio.model.schedules import NewSchedule, Schedule, SchedulePage, Timing
 from forq_trio.wire.endpoints import schedules as api
 from forq_trio.wire.schedules import NextRuns, NextRunsQuery, SaveScheduleQuery, ScheduleQuery, SchedulesQuery
@@ -23,6 +24,10 @@ _read_page = QueryReader(SchedulesQuery)
 _read_save = QueryReader(SaveScheduleQuery)
 _read_show = QueryReader(ScheduleQuery)
 _read_count = QueryReader(NextRunsQuery)
+
+INVALID["cron"] = (InvalidCron,)
+for _name in ("every", "daily", "timeZone", "jitter", "start", "end"):
+    INVALID[_name] = (InvalidSchedule.about(_name),)
 
 _SENDING = (Scope.SCHEDULE, Scope.PRODUCE)
 """What a key needs for whatever lets a schedule send."""

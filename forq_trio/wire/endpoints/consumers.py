@@ -13,9 +13,14 @@ from forq_trio.wire.endpoints.endpoint import (
     Answer,
     Endpoint,
 )
+from forq_trio.wire.endpoints.paths import PathParameter, declare_path, name_schema
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Consumers of pipelines"
+declare_path(
+    consumer=PathParameter("The consumer's name.", name_schema("A-Za-z0-9._-", 64), errors.OutOfRange),
+    number=PathParameter("The number of a lease.", {"type": "integer", "minimum": 1}, errors.OutOfRange),
+)
 _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
 LIST_ALL_CONSUMERS = Endpoint(
     "GET",

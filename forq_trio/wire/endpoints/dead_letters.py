@@ -9,8 +9,10 @@ from forq_trio.model.redrives import ChangedRedrive, RedriveInfo
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.paths import PathParameter, declare_path
 
 _TAG = "Dead letters"
+declare_path(redriveId=PathParameter("The redrive's id.", {"type": "string"}, errors.RedriveNotFound))
 SEARCH_DEAD_LETTERS = Endpoint(
     "GET",
     "/queues/{queue}/dead-letters",

@@ -1,5 +1,6 @@
 """What is declared of an endpoint: method, path and scope, what it takes and answers, its errors, and its words."""
 
+import re
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -7,6 +8,7 @@ from msgspec import Struct
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.forq_error import AnyReason
+from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 from forq_trio.wire.queries import Query
 
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
@@ -64,6 +66,14 @@ class Endpoint(Operation[AnswerT_co], frozen=True):
     checks_scope: bool = True  # False if the endpoint checks the scope itself
     head: bool = True  # False where HEAD is not answered like GET, which has effects
     takes_nothing: bool = False  # a body is refused unless it is empty, or an object without members
+
+    @property
+    def path_names(self) -> list[str]:
+        """The names of the values in the path, in their order."""
+        return re.findall(r"{(\w+)}", self.path)
+
+    def __post_init__(self) -> None:
+        assert all(name in PATH_PARAMETERS for name in self.path_names), self.path
 
 
 READ_ERRORS: tuple[AnyReason, ...] = (

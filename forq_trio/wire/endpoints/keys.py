@@ -2,13 +2,21 @@
 
 from types import NoneType
 
-from forq_trio.model import errors
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import KeyedMessage, KeyPage
 from forq_trio.wire import keys as wire
 from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.paths import PathParameter, declare_path
 
 _TAG = "Keys"
+declare_path(
+    key=PathParameter(
+        "The key, each character percent-encoded but A-Z a-z 0-9 - _ ~ and a . that is not alone.",
+        {"type": "string", "minLength": 1, "maxLength": limits.KEY_LENGTH_MAX},
+        errors.InvalidKey,
+    )
+)
 _ONE = "/queues/{queue}/keys/{key}"
 _ALL = "/queues/{queue}/keys"
 _OFFER_ERRORS = (errors.ProduceToDeadLetterQueue, errors.TooManyQueues, errors.QueueFull, *STORE_ERRORS)

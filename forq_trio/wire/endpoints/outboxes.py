@@ -4,8 +4,10 @@ from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire import outboxes as wire
 from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.paths import PROGRAM_NAME, PathParameter, declare_path
 
 _TAG = "Outboxes"
+declare_path(outbox=PathParameter("The id of the outbox.", PROGRAM_NAME, errors.InvalidName))
 RELAY_OUTBOX = Endpoint(
     "POST",
     "/outboxes/{outbox}/messages",

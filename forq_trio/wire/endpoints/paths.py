@@ -1,10 +1,13 @@
-"""The values in the paths of endpoints, by their names in braces: declared once for the document and for clients."""
+"""The values in the paths of endpoints, by their names in braces: declared once for the document and for clients.
+
+Those of queues and messages are here. Every other one stands with the first endpoint that has it.
+"""
 
 from typing import Any
 
 from msgspec import Struct
 
-from forq_trio.model import errors, limits
+from forq_trio.model import errors
 from forq_trio.model.forq_error import ForqError
 
 
@@ -16,11 +19,14 @@ class PathParameter(Struct, frozen=True):
     error: type[ForqError]
 
 
-def _named(letters: str, most: int) -> dict[str, Any]:
+def name_schema(letters: str, most: int) -> dict[str, Any]:
+    """The schema of a name of 1 to `most` of these letters."""
     return {"type": "string", "pattern": f"^[{letters}]{{1,{most}}}$"}
 
 
-_PIPELINE_NAME = _named("A-Za-z0-9._:-", 128)
+PROGRAM_NAME = name_schema("A-Za-z0-9._:-", 128)
+"""The schema of the name that an application gives to something of its own."""
+
 PATH_PARAMETERS = {
     "queue": PathParameter(
         "The queue's name.",
@@ -30,26 +36,11 @@ PATH_PARAMETERS = {
     "messageId": PathParameter(
         "The message's id.", {"type": "string", "format": "uuid"}, errors.MalformedMessageId
     ),
-    "key": PathParameter(
-        "The key, each character percent-encoded but A-Z a-z 0-9 - _ ~ and a . that is not alone.",
-        {"type": "string", "minLength": 1, "maxLength": limits.KEY_LENGTH_MAX},
-        errors.InvalidKey,
-    ),
-    "consumer": PathParameter("The consumer's name.", _named("A-Za-z0-9._-", 64), errors.OutOfRange),
-    "number": PathParameter("The number of a lease.", {"type": "integer", "minimum": 1}, errors.OutOfRange),
-    "redriveId": PathParameter("The redrive's id.", {"type": "string"}, errors.RedriveNotFound),
-    "stage": PathParameter("The name of the stage.", _PIPELINE_NAME, errors.InvalidName),
-    "page": PathParameter(
-        "The number of the page, from 0.", {"type": "integer", "minimum": 0}, errors.OutOfRange
-    ),
-    "app": PathParameter("The name of the app.", _PIPELINE_NAME, errors.InvalidName),
-    "workerId": PathParameter(
-        "The id that the worker made at its start.",
-        {"type": "string", "format": "uuid"},
-        errors.InvalidRequest,
-    ),
-    "outbox": PathParameter("The id of the outbox.", _PIPELINE_NAME, errors.InvalidName),
-    "schedule": PathParameter("The schedule's name.", _named("A-Za-z0-9._-", 128), errors.InvalidSchedule),
-    "name": PathParameter("The token's name.", _named("A-Za-z0-9._-", 64), errors.TokenNotFound),
 }
 """All of them by name."""
+
+
+def declare_path(**parameters: PathParameter) -> None:
+    """Add values of the paths below."""
+    assert not parameters.keys() & PATH_PARAMETERS.keys(), parameters
+    PATH_PARAMETERS.update(parameters)

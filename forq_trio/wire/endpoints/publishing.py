@@ -14,9 +14,17 @@ from forq_trio.wire.endpoints.endpoint import (
     Answer,
     Endpoint,
 )
+from forq_trio.wire.endpoints.paths import PROGRAM_NAME, PathParameter, declare_path
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Pipelines"
+declare_path(
+    stage=PathParameter("The name of the stage.", PROGRAM_NAME, errors.InvalidName),
+    page=PathParameter(
+        "The number of the page, from 0.", {"type": "integer", "minimum": 0}, errors.OutOfRange
+    ),
+    app=PathParameter("The name of the app.", PROGRAM_NAME, errors.InvalidName),
+)
 STAGE_PAGE = Endpoint(
     "POST",
     "/queues/{queue}/stages/{stage}/pages/{page}",

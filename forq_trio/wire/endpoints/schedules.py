@@ -8,8 +8,12 @@ from forq_trio.model.messages import Produced
 from forq_trio.model.schedules import ChangedSchedule, NewSchedule, ScheduleDetails, SchedulePage, Timing
 from forq_trio.wire import schedules as wire
 from forq_trio.wire.endpoints.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.paths import PathParameter, declare_path, name_schema
 
 _TAG = "Schedules"
+declare_path(
+    schedule=PathParameter("The schedule's name.", name_schema("A-Za-z0-9._-", 128), errors.InvalidSchedule)
+)
 LIST_SCHEDULES = Endpoint(
     "GET",
     "/schedules",

@@ -5,8 +5,10 @@ from types import NoneType
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire.endpoints.endpoint import WRITE_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.paths import PathParameter, declare_path, name_schema
 from forq_trio.wire.tokens import CreatedToken, NewToken, TokenList
 
+declare_path(name=PathParameter("The token's name.", name_schema("A-Za-z0-9._-", 64), errors.TokenNotFound))
 CREATE_TOKEN = Endpoint(
     "POST",
     "/tokens",

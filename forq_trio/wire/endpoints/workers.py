@@ -6,8 +6,16 @@ from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire import workers as wire
 from forq_trio.wire.endpoints.endpoint import Answer, Endpoint
+from forq_trio.wire.endpoints.paths import PathParameter, declare_path
 
 _TAG = "Workers"
+declare_path(
+    workerId=PathParameter(
+        "The id that the worker made at its start.",
+        {"type": "string", "format": "uuid"},
+        errors.InvalidRequest,
+    )
+)
 REPORT_WORKER = Endpoint(
     "PUT",
     "/workers/{workerId}",

@@ -179,3 +179,8 @@ async def test_bounds_are_stated(api: Api, schema: str, member: str, bounds: dic
     described = (await document_of(api))["components"]["schemas"][schema]["properties"][member]
     described |= described.get("anyOf", [{}])[0]  # of what may also be null
     assert {key: described.get(key) for key in bounds} == bounds
+
+
+def test_an_endpoint_whose_path_has_a_value_that_nobody_declared_cannot_be_made():
+    with pytest.raises(AssertionError, match="what"):
+        replace(SHOW_QUEUE, path="/queues/{queue}/{what}")
