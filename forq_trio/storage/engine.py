@@ -40,7 +40,7 @@ from forq_trio.model.processes import HeardProcess, ProcessReport
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import Defaults, QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.schedules import SavedRun, ScheduleTotals
+from forq_trio.model.schedules import ScheduleTotals
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.reader import Reader
 from forq_trio.storage.write_ahead_log import WriteAheadLog
@@ -175,7 +175,9 @@ class BatchResult(Struct, gc=False):
     # damaged messages that could not be settled, or not be handed out
     set_aside: Sequence[DamagedMessage] = ()
     logged: Set[str] = frozenset()  # the queues with new lifecycle events
-    runs: Sequence[SavedRun] = ()  # what became of runs of schedules that were due
+    own_work: Sequence[
+        Struct
+    ] = ()  # what the batch did without a command that is counted (runs that were due)
     elsewhere: Sequence[Elsewhere] = ()  # what other processes did since the last batch
     # how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     commit_seconds: float | None = None

@@ -7,6 +7,7 @@ The writer records after every commit. What is counted for each queue is in `que
 from collections.abc import Container, Mapping, Sequence, Sized
 from operator import add
 
+from msgspec import Struct
 from msgspec.structs import astuple
 
 from forq_trio.model.messages import QueueCounts
@@ -46,12 +47,13 @@ class RunCounters:
         self.by_result: dict[RunResult, int] = dict.fromkeys(DUE_RESULTS, 0)
         self.late_ms = Histogram(MESSAGE_MS)  # how late those were that sent a message
 
-    def record(self, runs: Sequence[SavedRun]) -> None:
-        """Add the runs of one committed batch."""
-        for run in runs:
-            self.by_result[run.result] += run.runs
-            if run.result == "sent":
-                self.late_ms.add(run.late_ms)
+    def record(self, own_work: Sequence[Struct]) -> None:
+        """Add the runs among what one committed batch did by itself."""
+        for run in own_work:
+            if isinstance(run, SavedRun):
+                self.by_result[run.result] += run.runs
+                if run.result == "sent":
+                    self.late_ms.add(run.late_ms)
 
 
 class Counters:
@@ -76,7 +78,7 @@ class Counters:
         """Add what one committed batch did, and how it stood to other processes."""
         self.queues.record(result.events)
         self.durations.record(result.durations)
-        self.runs.record(result.runs)
+        self.runs.record(result.own_work)
         self.sent_set_aside += result.sent_set_aside
         if result.gate_seconds is not None:
             self.gate_seconds.add(at_ms, result.gate_seconds)

@@ -120,7 +120,7 @@ class Side:
         receivers = waiting(parked)
         result = self.engine.execute_batch(Batch(translated, now_ms, receivers, shared=len(batch) % 2 == 1))
         self.engine.commit()
-        for done in result.runs:
+        for done in result.own_work:
             if done.sequence is not None:
                 assert done.message_id is not None
                 assert self.ids.setdefault(done.sequence, done.message_id) == done.message_id
@@ -135,7 +135,7 @@ class Side:
             for queue, parts in sorted(served_by_queue(result, receivers).items())
         }
         durations = {key: sorted(values) for key, values in result.durations.items()}
-        runs = [_without_id(done) for done in result.runs]
+        runs = [_without_id(done) for done in result.own_work]
         rest = (result.failed_queued, result.woken, durations, self.new_events(), runs)
         said = (outcomes, served, result.events, *rest)
         return said, result.next_due_ms

@@ -332,11 +332,11 @@ def test_no_run_is_carried_out_while_nothing_can_be_stored(engine):
 def test_a_batch_says_what_became_of_its_runs(engine):
     save(engine, every="1h")
     result = run(engine, now=T0 + 3 * HOUR_MS)
-    assert [(each.result, each.runs, each.late_ms) for each in result.runs] == [
+    assert [(each.result, each.runs, each.late_ms) for each in result.own_work] == [
         ("missed", 2, HOUR_MS),
         ("sent", 1, 0),
     ]
-    assert not run(engine, now=T0 + 3 * HOUR_MS).runs
+    assert not run(engine, now=T0 + 3 * HOUR_MS).own_work
 
 
 def test_schedules_are_listed_by_name_in_pages(engine, reader, monkeypatch):
@@ -391,4 +391,4 @@ def test_bytes_bound_the_runs_that_send_nothing_too(engine, monkeypatch, options
         do(engine, RunSchedule(name))
     monkeypatch.setattr(limits, "REWRITE_BYTES_MAX", 5)
     late_ms = MINUTE_MS if "missed" in options else 0
-    assert [len(run(engine, now=T0 + HOUR_MS + late_ms).runs) for _ in range(3)] == [2, 2, 1]
+    assert [len(run(engine, now=T0 + HOUR_MS + late_ms).own_work) for _ in range(3)] == [2, 2, 1]

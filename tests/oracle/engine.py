@@ -93,7 +93,7 @@ class MemoryEngine:
             failed_queued=tx.failed_queued,
             woken=tx.woken,
             durations=tx.durations,
-            runs=tx.runs,
+            own_work=tx.runs,
             logged={event.queue for event, _ in tx.state.events if event.id > tx.last_event_before},
         )
 

@@ -3,11 +3,11 @@
 A batch runs in this order, each kind of command set-wise:
 
     1. messages that are due (operations/due.py)
-    2. a step of published stages (operations/publishing.py), runs of schedules that are due (operations/schedules.py),
-       and messages that applications sent in transactions of their own (PostgreSQL only)
+    2. what batches do without a command (own_work.py), and messages that applications sent in transactions of their own
+       (PostgreSQL only)
     3. the commands, kind by kind, as `commands.COMMANDS` has them: settings, sends, offers, settlements, moves and
-       removals, new due times and removals by key, sweeps, tokens and sessions, tasks over dead letters, stages and
-       publications, schedules, the history, pipeline consumers, lifecycle events, maintenance
+       removals, new due times and removals by key, sweeps, tokens and sessions, tasks over dead letters, those of
+       features, maintenance
     4. failed messages, what waited behind a key, held messages that become ready
     5. claims, by name of the queue: parked receivers before the batch's own claims, each in order
 
@@ -23,8 +23,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command, Ping
 from forq_trio.model.errors import CommandRefused, ForqError, StorageUnavailable
@@ -33,17 +31,11 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import Batch, BatchResult
 from forq_trio.storage.relational.connection import WriteConnection
 from forq_trio.storage.relational.ids import MessageIds
-from forq_trio.storage.relational.operations import (
-    Operation,
-    Operations,
-    due,
-    operation_on_each,
-    publishing,
-    schedules,
-)
+from forq_trio.storage.relational.operations import Operation, Operations, due, operation_on_each
 from forq_trio.storage.relational.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.relational.operations.group_limit import unhold, wake_limited
 from forq_trio.storage.relational.operations.waiting import store_waiting
+from forq_trio.storage.relational.own_work import OWN_WORK
 from forq_trio.storage.relational.transaction import Transaction
 
 Served = list[tuple[int, tuple[Delivery, ...]]]
@@ -151,7 +143,10 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
     if _has_come(tx.due.committed_next_ms, batch.now_ms):
         due.settle_due(tx)
     if batch.moves_staged:
-        _store_what_no_command_sends(database, batch.now_ms)
+        for each in OWN_WORK:
+            if _has_come(each.due_at(tx), batch.now_ms):
+                each.work(tx)
+        database.move_sent()
     outcomes: list[Any] = database.refusals(batch.commands)
     kinds: dict[type[Command[Any]], list[int]] = {}
     for index, command in enumerate(batch.commands):
@@ -182,9 +177,8 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
     if tx.rates.limited:
         wake_limited(tx)
     tx.save()
-    if tx.schedules.changed:
-        tx.schedules.totals = replace(tx.schedules.totals, due_at=schedules.next_due(tx))
-    tx.due.next_ms = _find_next_due(tx, batch)
+    work_times = [each.due_at(tx) for each in OWN_WORK]
+    tx.due.next_ms = _find_next_due(tx, batch, work_times)
     assert tx.figures.changes <= limits.COMMIT_CHANGES_MAX, tx.figures.changes
     database.write()
     return BatchResult(
@@ -197,32 +191,23 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         tx.figures.durations,
         tx.set_aside.messages,
         tx.events.queues(),
-        tx.schedules.runs,
+        [done for each in OWN_WORK for done in each.done(tx)],
     )
 
 
-def _store_what_no_command_sends(database: BatchDatabase, now_ms: int) -> None:
-    tx = database.tx
-    if tx.staging.totals.in_progress:
-        publishing.advance(tx)
-    if _has_come(tx.schedules.totals.due_at, now_ms):
-        schedules.run_due(tx)
-    database.move_sent()
+def _find_next_due(tx: Transaction, batch: Batch, work_times: Sequence[int | None]) -> int | None:
+    """The next due time: from the index after due messages were settled, else the cached or an earlier one.
 
-
-def _find_next_due(tx: Transaction, batch: Batch) -> int | None:
-    """The next due time: from the index after due messages were settled, else the cached or an earlier one."""
+    work_times: when own work is due.
+    """
     if tx.set_aside.retry_later:
         return tx.now_ms + limits.DUE_RETRY_MS
     times = [due.next_due(tx)] if tx.due.settled else [tx.due.committed_next_ms, tx.due.first_ms]
     if tx.unfinished():  # not instead of an earlier one, which would be forgotten if the clock is set back
         times.append(tx.now_ms)
-    if tx.staging.totals.in_progress:
-        times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
-    next_run = tx.schedules.totals.due_at
-    if not batch.moves_staged and _has_come(next_run, tx.now_ms):
-        next_run = tx.now_ms + limits.DUE_RETRY_MS
-    times.append(next_run)
+    for at in work_times:
+        rests = not batch.moves_staged and _has_come(at, tx.now_ms)
+        times.append(tx.now_ms + limits.DUE_RETRY_MS if rests else at)
     return min([time for time in times if time is not None], default=None)
 
 

@@ -105,7 +105,7 @@ def test_a_damaged_schedule_hides_no_others_and_is_tried_again(tmp_path, definit
     with closing(open_engine(tmp_path)) as engine:
         now = T0 + 10_000
         result = run(engine, now_ms=now)
-        assert [each.result for each in result.runs] == ["sent", "sent"]
+        assert [each.result for each in result.own_work] == ["sent", "sent"]
         (aside,) = result.set_aside
         assert "schedule b" in aside.error
         assert result.next_due_ms == now + 10_000

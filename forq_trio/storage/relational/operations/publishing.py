@@ -32,6 +32,7 @@ from forq_trio.storage.publishing import (
 from forq_trio.storage.relational.operations.apps import matching_apps, note_version
 from forq_trio.storage.relational.operations.send import store
 from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.own_work import OWN_WORK, OwnWork
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Space
 
@@ -209,3 +210,6 @@ def _take_parts(tx: Transaction, step: PublishStep, parts_max: int) -> None:
     if ended:
         tx.staging.totals = replace(tx.staging.totals, first_entry=tx.query("first_entry")[0][0])
     tx.write_inserts()
+
+
+OWN_WORK.append(OwnWork(lambda tx: tx.now_ms if tx.staging.totals.in_progress else None, advance))

@@ -33,6 +33,7 @@ from forq_trio.storage.engine import Deferred
 from forq_trio.storage.relational.operations.find_messages import id_in_queue
 from forq_trio.storage.relational.operations.send import send
 from forq_trio.storage.relational.operations.table import operation_on_each
+from forq_trio.storage.relational.own_work import OWN_WORK, OwnWork
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import message_bytes
 from forq_trio.storage.schedules import (
@@ -253,7 +254,12 @@ def _change(tx: Transaction, schedule_id: int, after: StoredSchedule) -> None:
     tx.schedules.changed = True
 
 
-def next_due(tx: Transaction) -> int | None:
-    """When the next run is due; None for never."""
-    found = tx.query("next_schedule")
-    return found[0][0] if found else None
+def _due_at(tx: Transaction) -> int | None:
+    """When the next run is due; read anew where it may have changed."""
+    if tx.schedules.changed:
+        found = tx.query("next_schedule")
+        tx.schedules.totals = replace(tx.schedules.totals, due_at=found[0][0] if found else None)
+    return tx.schedules.totals.due_at
+
+
+OWN_WORK.append(OwnWork(_due_at, run_due, lambda tx: tx.schedules.runs))
