@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from forq_trio.model.budget import Budget
 from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.database_state import DatabaseState
 from forq_trio.model.engine_facts import SendsRefused
@@ -13,16 +14,6 @@ from forq_trio.model.processes import ProcessReport
 from forq_trio.model.quotas import Quota
 from forq_trio.model.workers import WorkerGauges
 from forq_trio.telemetry.queue_counters import QueueKey
-
-
-class BudgetGauge(Protocol):
-    """How much of something that all clients share is in use, and how often it was refused, by whose share."""
-
-    @property
-    def used(self) -> int: ...
-
-    @property
-    def refused(self) -> Mapping[str, int]: ...
 
 
 class FileSpace(NamedTuple):
@@ -60,7 +51,7 @@ class Gauges:
     # when the latest backup that is there was made, epoch ms
     last_backup_at: Callable[[], int | None] = lambda: None
     backup_failed: Callable[[], bool] = lambda: False  # the latest did not succeed
-    budgets: Callable[[], Mapping[str, BudgetGauge]] = dict  # what the clients of the API share
+    budgets: Callable[[], Mapping[str, Budget]] = dict  # what the clients of the API share
     # this and the next: how many are open to the admin UI, and what it used of the event loop's time by share
     ui_connections: Callable[[], int] = lambda: 0
     ui_loop_seconds: Callable[[], Mapping[str, float]] = dict

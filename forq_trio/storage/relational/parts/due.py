@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query
@@ -13,13 +13,6 @@ Shipped = tuple[int | None, int, bool]
 """`next_ms`, `from_ms`, and `settled`."""
 
 
-class HasDue(Protocol):
-    """A part that has something due. due_at: when, None for never."""
-
-    @property
-    def due_at(self) -> int | None: ...
-
-
 class Due(Part):
     """The next due time, and the time before which no message is due.
 
@@ -28,7 +21,7 @@ class Due(Part):
 
     shipped = Shipped
 
-    def __init__(self, others: Sequence[HasDue]) -> None:
+    def __init__(self, others: Sequence[Part]) -> None:
         """others: parts with due times of their own, which are loaded before this one."""
         self._others = others
         self.committed_next_ms: int | None = None  # epoch ms; None for never

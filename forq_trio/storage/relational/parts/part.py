@@ -23,6 +23,11 @@ class Part:
     shipped: Any = None
     """The type of what `ship` returns; None for a part that is not shipped."""
 
+    @property
+    def due_at(self) -> int | None:
+        """When the part has something due; None for never."""
+        return None
+
     def load(self, query: Query, path: str) -> None:
         """Read the value from the tables, inside a transaction; without changes of a batch.
 
