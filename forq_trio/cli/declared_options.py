@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, cast
 
 import click
 
-from forq_trio.cli.options import CommandT, all_options, duration_ms, moment_ms, pairs
+from forq_trio.cli.options import CommandT, all_options, duration_ms, duration_text, moment_ms, pairs
 from forq_trio.client.types import BackOff, ExponentialBackOff, MessageOptions
 from forq_trio.model import durations
 from forq_trio.model.declared import Declared, ValueKind
 from forq_trio.model.new_message import OPTIONS
-from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer, Setting
+from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer
 from forq_trio.telemetry import words
 
 _NO_BOUND = "no limit"
@@ -114,8 +114,8 @@ def _number_type(declared: Declared) -> click.IntRange:
     return click.IntRange(declared.low, declared.high)
 
 
-def _word_type(setting: Setting) -> _Word:
-    return _Word([_word_text(word) for word in setting.words])
+def _word_type(declared: Any) -> _Word:
+    return _Word([_word_text(word) for word in declared.words])
 
 
 FORMS = {
@@ -133,10 +133,14 @@ FORMS = {
         " As 1s,5s,1m or initial=1s,factor=2,max=1h,jitter=0.2.",
     ),
     ValueKind.RATE: OptionForm(lambda setting: rate, "RATE", _rate_text, " As 10/s, 100/5m or 2/s/group."),
+    ValueKind.DURATION_TEXT: OptionForm(lambda declared: duration_text, "DURATION", str),
+    ValueKind.DAY_TIMES: OptionForm(lambda declared: str, "TIME", str),
+    ValueKind.TIME_ZONE: OptionForm(lambda declared: str, "ZONE", str),
 }
 
 
-def _option(declared: Declared, default: str = "") -> Callable[[CommandT], CommandT]:
+def option_of(declared: Declared, default: str = "") -> Callable[[CommandT], CommandT]:
+    """The option of a declared member, None where it is not given. default: what is without it, in words."""
     names = f"--{declared.option}", declared.name
     ending = default and f"  [default: {default}]"
     says = declared.says(lambda name: f"--{OPTIONS[name].option}")
@@ -144,17 +148,23 @@ def _option(declared: Declared, default: str = "") -> Callable[[CommandT], Comma
         return pairs(*names, help=f"{says} May be repeated.{ending}")
     form = FORMS[declared.kind]
     return click.option(
-        *names, type=form.type(declared), metavar=form.metavar, help=f"{says}{form.hint}{ending}"
+        *names,
+        type=form.type(declared),
+        metavar=form.metavar,
+        multiple=declared.kind is ValueKind.DAY_TIMES,
+        help=f"{says}{form.hint}{ending}",
     )
 
 
-setting_options = all_options(*map(_option, SETTINGS.values()))
+setting_options = all_options(*map(option_of, SETTINGS.values()))
 """An option for each setting of a queue, None where it is not given."""
 
 
 def options_but(*names: str) -> Callable[[CommandT], CommandT]:
     """An option for each option of a message, but for some."""
-    return all_options(*(_option(each, each.default) for each in OPTIONS.values() if each.name not in names))
+    return all_options(
+        *(option_of(each, each.default) for each in OPTIONS.values() if each.name not in names)
+    )
 
 
 message_options = options_but()

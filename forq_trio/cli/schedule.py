@@ -11,9 +11,10 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import options_but
 from forq_trio.cli.exits import CliFailure, Exit, explain, told
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import all_options, duration_text, json_option, moment_ms, url_option, yes_option
+from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.schedule_apply import all_schedules, apply
+from forq_trio.cli.schedule_options import schedule_options
 from forq_trio.cli.schedule_words import (
     caret_under,
     latest,
@@ -45,25 +46,7 @@ def schedule() -> None:
     """Commands on schedules. The server sends the message of each at its times, exactly once for each time."""
 
 
-_timing_options = all_options(
-    click.option(
-        "--cron", metavar="TEXT", help="As '0 8 * * 1-5': a cron expression, or @daily and the like."
-    ),
-    click.option("--every", type=duration_text, metavar="DURATION", help="So much time between two runs."),
-    click.option(
-        "--daily", multiple=True, metavar="TIME", help="At this time of each day, as 08:00; may be repeated."
-    ),
-    click.option(
-        "--time-zone", metavar="ZONE", help="For --cron and --daily, as Europe/Paris.  [default: UTC]"
-    ),
-    click.option(
-        "--jitter", type=duration_text, metavar="DURATION", help="Send each run up to so much later."
-    ),
-    click.option(
-        "--start", type=moment_ms, metavar="TIME", help="No run is before. In ISO 8601, or epoch ms."
-    ),
-    click.option("--end", type=moment_ms, metavar="TIME", help="No run is after. In ISO 8601, or epoch ms."),
-)
+_timing_options = schedule_options(*Timing.__struct_fields__)
 
 
 @schedule.command(short_help="Make a schedule.")
@@ -71,16 +54,7 @@ _timing_options = all_options(
 @click.argument("queue")
 @click.argument("content")
 @_timing_options
-@click.option(
-    "--missed",
-    type=click.Choice(["skip", "last", "all"]),
-    help="Which runs to send that were missed while no server ran.  [default: last]",
-)
-@click.option(
-    "--while-pending",
-    type=click.Choice(["send", "skip"]),
-    help="What to do while the message of an earlier run is in the queue.  [default: send]",
-)
+@schedule_options("missed", "while_pending")
 @click.option("--paused/--not-paused", default=None, help="Make it paused; or end its pause, with --replace.")
 @click.option("--replace", is_flag=True, help="Change it if there is one of this name.")
 @options_but(*NO_OPTIONS)

@@ -1,4 +1,4 @@
-"""What is declared once, in the type of a member: the settings of a queue and the options of a message.
+"""What is declared once, in the type of a member: settings of a queue, options of a message, and more.
 
 A declaration is in the annotation of a type, and a member of that type makes it known. Who validates, documents, types
 or shows members reads the declarations.
@@ -30,6 +30,9 @@ class ValueKind(Enum):
     QUEUE = auto()
     BACK_OFF = auto()
     RATE = auto()
+    DURATION_TEXT = auto()
+    DAY_TIMES = auto()
+    TIME_ZONE = auto()
 
 
 class Declared(Struct, frozen=True, kw_only=True):

@@ -6,11 +6,12 @@ sent for each. The rules are in storage/engine.py, the arithmetic of times in fo
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
+from forq_trio.model.declared import Declared, ValueKind
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import InvalidSchedule
 from forq_trio.model.new_message import (
@@ -26,9 +27,41 @@ from forq_trio.model.new_message import (
 )
 from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
 
-Missed = Literal["skip", "last", "all"]
+
+class ScheduleOption(Declared, frozen=True, kw_only=True):
+    """How a member is given on the command line; `meaning` is what is said of it there."""
+
+    default: str = ""  # what is without it, in words; "" for nothing
+    words: tuple[str, ...] = ()  # those of a WORD
+
+
+def _option(kind: ValueKind, meaning: str, default: str = "", words: Any = None) -> Meta:
+    """For the type of a member. words: the type that has them."""
+    option = ScheduleOption(kind=kind, meaning=meaning, default=default, words=get_args(words))
+    return Meta(extra={"declared": option})
+
+
+_Missed = Literal["skip", "last", "all"]
+Missed = Annotated[
+    _Missed,
+    _option(
+        ValueKind.WORD,
+        "Which runs to send that were missed while no server ran.",
+        default="last",
+        words=_Missed,
+    ),
+]
 """Which of the runs that were missed are sent later: none, only the last run that is due, or each (the last 1,000)."""
-WhilePending = Literal["send", "skip"]
+_WhilePending = Literal["send", "skip"]
+WhilePending = Annotated[
+    _WhilePending,
+    _option(
+        ValueKind.WORD,
+        "What to do while the message of an earlier run is in the queue.",
+        default="send",
+        words=_WhilePending,
+    ),
+]
 """What a run does while the message of an earlier run is in its queue: send its own all the same, or skip."""
 RunResult = Literal["sent", "skipped", "missed", "refused", "by_hand"]
 """What became of a run.
@@ -50,13 +83,22 @@ Cron = Annotated[
         limits.CRON_LENGTH_MAX,
         "A cron expression of five fields, of six with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly.",
     ),
+    _option(ValueKind.TEXT, "As '0 8 * * 1-5': a cron expression, or @daily and the like."),
 ]
-Every = Annotated[str, Meta(description="The time between two runs, 1 s to 366 d, as 90s or 1h30m.")]
+Every = Annotated[
+    str,
+    Meta(description="The time between two runs, 1 s to 366 d, as 90s or 1h30m."),
+    _option(ValueKind.DURATION_TEXT, "So much time between two runs."),
+]
 Daily = Annotated[
-    tuple[str, ...], up_to(limits.DAILY_MAX, "Times of a day in the time zone, as 08:00 or 08:00:30.")
+    tuple[str, ...],
+    up_to(limits.DAILY_MAX, "Times of a day in the time zone, as 08:00 or 08:00:30."),
+    _option(ValueKind.DAY_TIMES, "At this time of each day, as 08:00; may be repeated."),
 ]
 TimeZone = Annotated[
-    str, text_up_to(limits.TIME_ZONE_LENGTH_MAX, "An IANA time zone, for cron and daily, as Europe/Paris.")
+    str,
+    text_up_to(limits.TIME_ZONE_LENGTH_MAX, "An IANA time zone, for cron and daily, as Europe/Paris."),
+    _option(ValueKind.TIME_ZONE, "For --cron and --daily, as Europe/Paris.", default="UTC"),
 ]
 Jitter = Annotated[
     str,
@@ -66,9 +108,14 @@ Jitter = Annotated[
             " restart."
         )
     ),
+    _option(ValueKind.DURATION_TEXT, "Send each run up to so much later."),
 ]
-Start = Annotated[EpochMs, Meta(description="No run is before it. `every` counts from it.")]
-End = Annotated[EpochMs, Meta(description="No run is after it.")]
+Start = Annotated[
+    EpochMs,
+    Meta(description="No run is before it. `every` counts from it."),
+    _option(ValueKind.TIME, "No run is before."),
+]
+End = Annotated[EpochMs, Meta(description="No run is after it."), _option(ValueKind.TIME, "No run is after.")]
 
 
 class Timing(

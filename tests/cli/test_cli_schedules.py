@@ -7,6 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from forq_trio import ForqClient, NewSchedule, ScheduleNotFound
+from forq_trio.cli.schedule import schedule
 
 from .conftest import NOWHERE, Forq
 
@@ -229,3 +230,8 @@ def test_the_others_are_done_when_one_is_refused(connected: Forq, client: ForqCl
 
 def test_without_a_server(forq: Forq):
     assert forq("schedule", "list", "--url", NOWHERE).code == 3
+
+
+def test_each_member_of_a_schedule_can_be_given():
+    given = {parameter.name for parameter in schedule.commands["add"].params}
+    assert given >= set(NewSchedule.__struct_fields__)
