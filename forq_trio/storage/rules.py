@@ -18,7 +18,6 @@ from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN
 from forq_trio.model.commands import ChangeRedrive, RedrivePolicy
 from forq_trio.model.errors import Overloaded, RedriveStateConflict, TooManyQueues, TooManyRedrives
-from forq_trio.model.history import FinishedMessage
 from forq_trio.model.messages import Failure, MessageInfo, NewMessage, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order, QueueRules
 from forq_trio.model.redrives import ENDED, RedriveStep, RedriveTask, after_step
@@ -63,15 +62,20 @@ def check_share_of_queues(made_by: str, made: int) -> TooManyQueues | None:
     )
 
 
+def shown_bytes(size: int, failures: Sequence[Failure]) -> int:
+    """What a page counts of a message. size: that of the message; failures: its latest ones."""
+    return size + sum(len(failure.reason or "") for failure in failures)
+
+
 class PageBytes:
     """Counts the bytes of one page of messages; for `itertools.takewhile`."""
 
     def __init__(self) -> None:
         self._bytes = 0
 
-    def take(self, message: MessageInfo | FinishedMessage) -> bool:
+    def take(self, message: MessageInfo) -> bool:
         """Whether the next message belongs to the page: the first one does, the rest up to BROWSE_PAGE_BYTES_MAX."""
-        return self.take_bytes(message.bytes + sum(len(failure.reason or "") for failure in message.failures))
+        return self.take_bytes(shown_bytes(message.bytes, message.failures))
 
     def take_bytes(self, size: int) -> bool:
         """`take`, of a message of so many bytes."""

@@ -11,7 +11,7 @@ from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines
 from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.logs import end_of_page
-from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
+from forq_trio.storage.rules import PageBytes, lines_within, number_of_last, shown_bytes
 from oracle.state import Row, State
 
 
@@ -90,7 +90,9 @@ def find(
     page = PageBytes()
     for message in rest[:scan_max]:
         matches = outcome in (None, message.outcome) and _matches(message, wanted)
-        if len(found) == limit or (matches and not page.take(message)):
+        if len(found) == limit or (
+            matches and not page.take_bytes(shown_bytes(message.bytes, message.failures))
+        ):
             break
         searched += 1
         if matches:

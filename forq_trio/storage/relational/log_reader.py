@@ -8,7 +8,7 @@ from forq_trio.storage.logs import end_of_page
 from forq_trio.storage.relational.row import shown_as
 from forq_trio.storage.relational.search import filter_bindings
 from forq_trio.storage.relational.statements import Query
-from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
+from forq_trio.storage.rules import PageBytes, lines_within, number_of_last, shown_bytes
 
 
 def read_page(
@@ -75,7 +75,7 @@ def find(
     page = PageBytes()
     for history_id in matches:
         message = _finished(query("finished_by_id", history_id)[0])
-        if not page.take(message):
+        if not page.take_bytes(shown_bytes(message.bytes, message.failures)):
             end = history_id
             break
         messages.append(message)

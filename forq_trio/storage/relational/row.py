@@ -7,15 +7,14 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.history import FinishedMessage
 from forq_trio.model.keys import KeyInfo, Mode
-from forq_trio.model.messages import STATUS_NAMES, Failure, MessageInfo, Status
+from forq_trio.model.messages import STATUS_NAMES, Failure, Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.relational.statements import check_order, columns
 from forq_trio.storage.rules import failed_again
 
 ShownT = TypeVar("ShownT")
-InfoT = TypeVar("InfoT", MessageInfo, FinishedMessage)
+InfoT = TypeVar("InfoT", bound=msgspec.Struct)
 
 _FAILURES = msgspec.json.Decoder(list[tuple[int, int, str | None]])
 _ATTRIBUTES = msgspec.json.Decoder(dict[str, str])
