@@ -5,7 +5,8 @@
 
 The first writes a line for each part of each test (setup, call, teardown), the second prints tables: by folder, as
 docs/testing.md has it, by fixture, by file, and the slowest tests. Processor time includes this process's children, on
-Linux also those that run on: PostgreSQL, Spark, Chromium.
+Linux also those that run on: PostgreSQL, Spark, Chromium. To find those takes up to 40 ms, of Spark with its many
+threads, so nothing is measured where nobody asks for it, and what was found is used again for as long as a tick.
 """
 
 import json
@@ -23,14 +24,24 @@ from support.tiers import processor_seconds as ended_seconds
 
 SLOWEST = 50
 FIXTURES = pytest.StashKey[list[tuple[str, float, float]]]()
-BEGAN = pytest.StashKey[float]()
-"""What was used when the part before ended."""
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+"""What processes that run on have used is counted in these: mostly a hundred."""
 
 
-def processor_seconds() -> float:
+class Clock:
     """What this process has used, and all that it has started, ended or not."""
-    ticks = sum(map(_running_ticks, _children("self")))
-    return ended_seconds() + ticks / os.sysconf("SC_CLK_TCK")
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._read_at = float("-inf")
+
+    def seconds(self) -> float:
+        """Read anew once a tick at most."""
+        if time.perf_counter() - self._read_at > 1 / TICKS_A_SECOND:
+            ticks = sum(map(_running_ticks, _children("self")))
+            self._seconds = ended_seconds() + ticks / TICKS_A_SECOND
+            self._read_at = time.perf_counter()
+        return self._seconds
 
 
 def _children(process: str) -> list[str]:
@@ -65,39 +76,46 @@ class Part(NamedTuple):
     fixtures: list[tuple[str, float, float]]
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    session.config.stash[BEGAN] = processor_seconds()
+class Measure:
+    """Adds to each report what its part has used, and to that of a setup which fixtures it had."""
 
+    def __init__(self) -> None:
+        self._clock = Clock()
+        self._began = 0.0
+        """What was used when the part before ended."""
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
-) -> Iterator[None]:
-    """A fixture that others use is measured without them: they are set up before."""
-    seconds, processor = time.perf_counter(), processor_seconds()
-    try:
-        return (yield)
-    finally:
-        spent = (fixturedef.argname, time.perf_counter() - seconds, processor_seconds() - processor)
-        request._pyfuncitem.stash.setdefault(FIXTURES, []).append(spent)
+    def pytest_collection_finish(self) -> None:
+        self._began = self._clock.seconds()
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Iterator[None]:
+        """A fixture that others use is measured without them: they are set up before."""
+        processor, seconds = self._clock.seconds(), time.perf_counter()
+        try:
+            return (yield)
+        finally:
+            spent = (fixturedef.argname, time.perf_counter() - seconds, self._clock.seconds() - processor)
+            request._pyfuncitem.stash.setdefault(FIXTURES, []).append(spent)
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
-    report = yield
-    ended = processor_seconds()
-    report.processor = ended - item.config.stash[BEGAN]
-    report.fixtures = item.stash.get(FIXTURES, []) if report.when == "setup" else []
-    item.config.stash[BEGAN] = ended
-    return report
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[pytest.TestReport]:
+        report = yield
+        ended = self._clock.seconds()
+        report.processor = ended - self._began
+        report.fixtures = item.stash.get(FIXTURES, []) if report.when == "setup" else []
+        self._began = ended
+        return report
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Opens the file once: a test may be another user for a while."""
     path = os.environ.get("FORQ_TEST_DURATIONS")
-    if (
-        path is not None and "PYTEST_XDIST_WORKER" not in os.environ
-    ):  # their reports arrive where the run is controlled
+    if path is None:
+        return
+    config.pluginmanager.register(Measure())
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # their reports arrive where the run is controlled
         config.pluginmanager.register(Notes(Path(path)))
 
 
