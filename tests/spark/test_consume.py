@@ -100,6 +100,7 @@ def start(source, folder: Path):
     return source.writeStream.format("noop").option("checkpointLocation", str(folder)).start()
 
 
+@pytest.mark.tier2
 def test_a_server_that_is_killed_in_a_batch_and_comes_back(spark, queue, tmp_path) -> None:
     sent = [str(number) for number in range(3_000)]
     read: list[str] = []

@@ -136,6 +136,7 @@ def test_readers_and_writers_are_made_in_several_processes(first) -> None:
     assert not {call.writer for call in written} & {call.writer for call in committed}
 
 
+@pytest.mark.tier2
 def test_a_query_that_ends_inside_latest_offset_asks_again_with_the_same_start(probed, tmp_path) -> None:
     broken = tmp_path / "log.broken"
     broken.touch()
@@ -146,18 +147,21 @@ def test_a_query_that_ends_inside_latest_offset_asks_again_with_the_same_start(p
     assert [call.start for call in named(calls, "latestOffset")][:2] == [{"at": 0}, {"at": 0}]
 
 
+@pytest.mark.tier2
 def test_without_available_now_a_source_has_one_batch_of_everything(probed, tmp_path) -> None:
     calls = run(probed, tmp_path, "log", once="true")
     assert named(calls, "latestOffset")[0].limit == "ReadAllAvailable"
     assert [call.end for call in named(calls, "partitions")] == [{"at": ROWS}]
 
 
+@pytest.mark.tier2
 def test_an_error_of_stream_reader_is_hidden_by_another(probed, tmp_path) -> None:
     with pytest.raises(PySparkException) as raised:
         run(probed, tmp_path, "log", refuse="true")
     assert "UnboundLocalError" in str(raised.value)
 
 
+@pytest.mark.tier2
 def test_partitions_are_read_again_by_each_action_and_by_a_union_with_itself(probed, tmp_path) -> None:
     log = tmp_path / "log"
     source = probed.readStream.format("probe").options(log=str(log), rows=LIMIT).load()

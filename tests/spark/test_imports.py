@@ -90,7 +90,14 @@ except ForqDataSourceError as problem:
 """
 
 
-@pytest.mark.parametrize("use", ["drain", "follow", "read", "read_log", "write"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "drain",
+        "write",
+        *(pytest.param(use, marks=pytest.mark.tier2) for use in ("follow", "read", "read_log")),
+    ],
+)
 def test_a_process_of_the_source_imports_a_client_of_pipelines_and_no_more(use: str) -> None:
     """Also where it has asked the server, and said why no answer came."""
     done = subprocess.run(

@@ -96,6 +96,7 @@ def test_a_stream_has_everything_once_and_goes_on_where_it_was(spark, alone, tmp
     assert min(ids(later)) > max(first)
 
 
+@pytest.mark.tier2
 def test_the_latest_is_where_the_query_began_first(spark, alone, tmp_path) -> None:
     """Although the latest has moved when its first batch is repeated."""
     latest = follow(spark, alone, "history", queue="latest", startingOffsets="latest")

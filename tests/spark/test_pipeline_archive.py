@@ -64,7 +64,7 @@ def test_new_events_are_appended_in_batches_and_nothing_else(
     assert found.collect() == on_server.orderBy("id").collect()
 
 
-@pytest.mark.parametrize("where", ["written", "committed"])
+@pytest.mark.parametrize("where", [pytest.param("written", marks=pytest.mark.tier2), "committed"])
 def test_a_kill_between_any_two_steps_loses_and_repeats_nothing(
     spark, asked, tmp_path, monkeypatch, where
 ) -> None:
@@ -151,6 +151,7 @@ def test_the_archive_is_read_by_queue_and_time_with_the_types_of_the_server(spar
     assert "007" in plain["queue"].to_pylist()
 
 
+@pytest.mark.tier2
 def test_a_column_that_is_new_is_null_in_older_files(spark, tmp_path) -> None:
     add_batch(spark, tmp_path, event(1, 0, "produced"))
     table = ArchiveTable(spark, tmp_path, "events")

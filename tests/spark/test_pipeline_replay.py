@@ -47,6 +47,7 @@ def test_history_goes_into_a_queue_once_with_what_belongs_to_it(spark, server) -
     assert first.app != named.app
 
 
+@pytest.mark.tier2
 def test_an_archive_is_replayed_by_ids_and_outcome(spark, server, tmp_path) -> None:
     ids = finish(server, "kept", ["x", "y", "z"])
     done = archive(spark, tmp_path, **server.options, queue="kept", tables=["history"])

@@ -48,6 +48,7 @@ def test_an_empty_queue_has_no_rows(spark, shared, queue) -> None:
     assert snapshot(spark, shared, queue).count() == 0
 
 
+@pytest.mark.tier2
 def test_the_module_registers_the_source_by_itself(spark, shared, queue) -> None:
     shared.send(queue, ["one"])
     assert snapshot(spark.newSession(), shared, queue).select("content").collect() == [("one",)]

@@ -11,6 +11,7 @@ from pyspark_forq.server import ask, in_our_words
 from spark.support import running
 
 
+@pytest.mark.tier2
 def test_a_call_waits_for_a_server_that_comes_back(tmp_path) -> None:
     with running(tmp_path / "forq.db") as server:
         server.send("q", ["one"])

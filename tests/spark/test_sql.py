@@ -97,20 +97,17 @@ def test_a_table_with_options_for_reads_is_written_all_the_same(spark, shared, q
     table.run("DROP TABLE {}")
 
 
-@pytest.mark.parametrize(
-    ("statement", "reason"),
-    [
+def test_what_cannot_be_inserted(table, shared, queue) -> None:
+    table.run("INSERT INTO {} (content) VALUES ('there')")
+    for statement, reason in (
         ("INSERT INTO {} SELECT * FROM {0}", "name the columns that are inserted, as in INSERT INTO"),
         ("INSERT INTO {} BY NAME SELECT 'a' AS content, 'b' AS queue", "column 'queue' names another one"),
         ("INSERT INTO {} (priority) VALUES (1)", "column 'content' is null in a row"),
         ("INSERT OVERWRITE {} BY NAME SELECT 'a' AS content", "a queue cannot be overwritten"),
         ("INSERT INTO {} WITH (txnAppId 'a') (content) VALUES ('b')", "go together"),
-    ],
-)
-def test_what_cannot_be_inserted(table, shared, queue, statement, reason) -> None:
-    table.run("INSERT INTO {} (content) VALUES ('there')")
-    assert reason in table.refusal(statement.replace("{0}", table.name))
-    assert contents(shared, queue) == ["there"]
+    ):
+        assert reason in table.refusal(statement.replace("{0}", table.name)), statement
+        assert contents(shared, queue) == ["there"], statement
 
 
 def test_a_table_with_columns_of_its_own_stores_no_options(spark, shared, queue) -> None:

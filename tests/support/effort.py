@@ -58,7 +58,7 @@ COUNTS = {
     "worker_kills": Count(2, 12, "kills with SIGKILL of workers and of their server"),
     "offer_kills": Count(2, 30, "kills with SIGKILL while messages with keys are offered"),
     "offer_races": Count(100, 1_000, "offers that race with the acknowledgement of their key"),
-    "spark_kills": Count(1, 10, "kills of a Spark driver, and of a server that Spark uses"),
+    "spark_kills": Count(1, 10, "kills of a server that Spark uses, and in tier 2 of a Spark driver"),
     "foreign_checkpoints": Count(
         4, 100, "random jobs with each other's checkpoints, on a server that is restored"
     ),

@@ -74,6 +74,7 @@ def test_what_is_read_again_is_the_same(spark, shared, queue, tmp_path) -> None:
     assert shared.contents(queue) == []
 
 
+@pytest.mark.tier2
 def test_a_checkpoint_that_is_a_little_older_has_the_same_rows_again(spark, shared, queue, tmp_path) -> None:
     older, folder = tmp_path / "older", tmp_path / "checkpoint"
     source = consume(spark, shared, queue, maxMessagesPerTrigger=2)
@@ -89,6 +90,7 @@ def test_a_checkpoint_that_is_a_little_older_has_the_same_rows_again(spark, shar
     assert [[row.content for row in batch] for batch in again[2:]] == [["6"]]
 
 
+@pytest.mark.tier2
 def test_odd_messages_go_from_queue_to_queue_as_they_are(spark, shared, queue, tmp_path) -> None:
     """Empty ones, 256 KiB, emoji, NUL and what JSON escapes."""
     shared.send(queue, ODD, attributes={"k": "ü😀\0"}, group="g😀", priority=7)
@@ -103,6 +105,7 @@ def test_odd_messages_go_from_queue_to_queue_as_they_are(spark, shared, queue, t
     assert shared.contents(queue) == []
 
 
+@pytest.mark.tier2
 def test_nothing_is_read_and_nothing_is_written(spark, shared, queue, tmp_path) -> None:
     """Of a queue without messages, and where a filter leaves no row of a batch."""
     source = consume(spark, shared, queue)
@@ -117,6 +120,7 @@ def test_nothing_is_read_and_nothing_is_written(spark, shared, queue, tmp_path) 
     assert shared.contents(queue) == []
 
 
+@pytest.mark.tier2
 def test_a_lone_surrogate_lets_nothing_in(spark, shared, queue, tmp_path) -> None:
     """It is no Unicode, and neither Arrow nor the server takes it for some."""
 
@@ -136,8 +140,10 @@ def test_a_lone_surrogate_lets_nothing_in(spark, shared, queue, tmp_path) -> Non
     ("columns", "reason"),
     [
         (["sequence AS content"], "column 'content' is bigint, and string is wanted"),
-        (["content", "id"], "a message has no column 'id'"),
-        (["content", "array(1) AS attributes"], "'attributes' is array<int>"),
+        pytest.param(["content", "id"], "a message has no column 'id'", marks=pytest.mark.tier2),
+        pytest.param(
+            ["content", "array(1) AS attributes"], "'attributes' is array<int>", marks=pytest.mark.tier2
+        ),
     ],
 )
 def test_rows_that_are_no_messages_take_none(spark, shared, queue, tmp_path, columns, reason) -> None:
@@ -242,6 +248,7 @@ def test_a_job_that_is_pointed_at_another_queue_acknowledges_nothing_there(
     shared.client.acknowledge(other, CONSUMER, generation, 1)  # that job was not ended
 
 
+@pytest.mark.tier2
 def test_a_job_of_before_a_restore_acknowledges_nothing_after_it(spark, queue, tmp_path) -> None:
     """The scheduler tries it again, while the new job was killed before it had written."""
     database, backup = tmp_path / "forq.db", tmp_path / "backup.db"

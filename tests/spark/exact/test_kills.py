@@ -115,6 +115,7 @@ def kill_servers(spark, tmp_path: Path, rng: random.Random, least: int, seconds:
         one.books.check(spark)
 
 
+@pytest.mark.tier2
 def test_drivers_that_are_killed(spark, tmp_path, rng) -> None:
     kill_drivers(spark, tmp_path, rng, count("spark_kills"))
 
