@@ -34,6 +34,9 @@ PHONE: dict[str, Any] = {
     "has_touch": True,
     "is_mobile": True,
 }
+CALM: dict[str, Any] = {"reduced_motion": "reduce"}
+"""As somebody sees it who wants little motion: otherwise a dot of the header fades in and out for ever, and the browser
+draws sixty pages a second, without a graphics card on the processor."""
 LOCAL_SCHEMES = ("data", "blob", "about")
 AWAY = {
     f"net::ERR_{name}" for name in ("CONNECTION_REFUSED", "CONNECTION_RESET", "INCOMPLETE_CHUNKED_ENCODING")
@@ -120,7 +123,7 @@ def guarded_page(browser: Browser, url: str, **options: Any) -> Iterator[tuple[P
 
     options: those of a Playwright context; DESKTOP and PHONE are some.
     """
-    context = browser.new_context(**{**DESKTOP, "base_url": url, **options})
+    context = browser.new_context(**{**DESKTOP, **CALM, "base_url": url, **options})
     context.set_default_timeout(WAIT_MS)
     context.add_init_script(NO_POINTER_YET)
     try:

@@ -10,22 +10,26 @@ from support.real_server import SECRET, real_server
 from support.ui_http import Markup, logged_in, until
 
 
-@pytest.fixture
-def keeping(tmp_path):
-    """A server that keeps finished messages."""
-    with real_server(tmp_path / "forq.db", FORQ_ENV="local", FORQ_HISTORY="on") as server:
+@pytest.fixture(scope="module")
+def keeping(tmp_path_factory):
+    """A server that keeps finished messages; each test has a queue of its own."""
+    with real_server(
+        tmp_path_factory.mktemp("keeping") / "forq.db", FORQ_ENV="local", FORQ_HISTORY="on"
+    ) as server:
         yield server
 
 
-def finish(client: ForqClient, *contents: str) -> None:
-    client.produce_many("orders", [NewMessage(content, attributes={"k": "<v>"}) for content in contents])
-    received = client.receive("orders", max_messages=len(contents))
-    client.ack("orders", [delivery.receipt for delivery in received])
+def finish(client: ForqClient, queue: str, *contents: str) -> int:
+    """Send messages and ack them; the sequence of the first."""
+    client.produce_many(queue, [NewMessage(content, attributes={"k": "<v>"}) for content in contents])
+    received = client.receive(queue, max_messages=len(contents))
+    client.ack(queue, [delivery.receipt for delivery in received])
+    return received[0].sequence
 
 
 def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
     with ForqClient(keeping.url, SECRET) as client:
-        finish(client, "one <b>sofa</b>", "two chairs")
+        first = finish(client, "orders", "one <b>sofa</b>", "two chairs")
         client.produce("orders", "three tables")
         client.purge("orders")
         page = open_page(keeping)
@@ -42,7 +46,7 @@ def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
         expect(rows).to_have_count(1)
         rows.first.click()
         expect(page.locator("pre.code")).to_contain_text("one <b>sofa</b>")
-        expect(page.locator("h1")).to_contain_text("Message 1")
+        expect(page.locator("h1")).to_contain_text(f"Message {first}")
         axe(page)
         page.get_by_role("link", name="History", exact=True).click()
         page.get_by_role("button", name="Purge…").click()
@@ -58,18 +62,18 @@ def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
 
 def test_a_finished_message_is_sent_again(keeping, open_page) -> None:
     with ForqClient(keeping.url, SECRET) as client:
-        client.produce("orders", "not wanted", attributes={"k": "<v>"})
-        (delivery,) = client.receive("orders")
-        client.discard("orders", [delivery.receipt], reason="no <b>such</b> customer")
-        reader = client.create_token("reader", ["browse"]).token
+        client.produce("wanted", "not wanted", attributes={"k": "<v>"})
+        (delivery,) = client.receive("wanted")
+        client.discard("wanted", [delivery.receipt], reason="no <b>such</b> customer")
+        reader = client.create_token("viewer", ["browse"]).token
         page = open_page(keeping)
-        place = f"/queue/orders/history/message/{delivery.id}"
+        place = f"/queue/wanted/history/message/{delivery.id}"
         page.goto(place)
         expect(page.locator("main")).to_contain_text("no <b>such</b> customer")
         page.get_by_role("button", name="Send again").click()
-        page.get_by_role("link", name="Message 2").click()
-        expect(page.locator("h1")).to_contain_text("Message 2")
-        (again,) = client.peek("orders")
+        page.get_by_role("link", name=f"Message {delivery.sequence + 1}").click()
+        expect(page.locator("h1")).to_contain_text(f"Message {delivery.sequence + 1}")
+        (again,) = client.peek("wanted")
         assert (again.content, again.attributes) == ("not wanted", {"k": "<v>"})
         with logged_in(keeping.ui_url, reader) as http:
             shown = http.get(place).text
@@ -81,24 +85,24 @@ def test_a_finished_message_is_sent_again(keeping, open_page) -> None:
 
 def test_who_may_only_browse_cannot_purge(keeping) -> None:
     with ForqClient(keeping.url, SECRET) as client:
-        finish(client, "a")
+        finish(client, "read", "a")
         token = client.create_token("reader", ["browse"]).token
     with logged_in(keeping.ui_url, token) as http:
-        shown = http.get("/queue/orders/history")
+        shown = http.get("/queue/read/history")
         assert shown.status_code == 200
         assert "Purge…" not in shown.text
-        assert http.get("/queue/orders/history/purge").status_code == 403
+        assert http.get("/queue/read/history/purge").status_code == 403
 
 
 def test_the_page_of_a_message_that_has_gone_leads_to_its_content(keeping) -> None:
     with ForqClient(keeping.url, SECRET) as client, logged_in(keeping.ui_url) as browser:
-        sent = client.produce("orders", "a <b>")
-        page = f"/queue/orders/message/{sent.id}"
+        sent = client.produce("left", "a <b>")
+        page = f"/queue/left/message/{sent.id}"
         assert browser.get(page).status_code == 200
-        client.purge("orders")
+        client.purge("left")
         gone = browser.get(page)
         assert gone.status_code == 404
-        link = f"/queue/orders/history/message/{sent.id}"
+        link = f"/queue/left/history/message/{sent.id}"
         assert f'href="{link}"' in gone.text
         assert "a &lt;b&gt;" in browser.get(link).text
 

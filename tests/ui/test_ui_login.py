@@ -280,6 +280,7 @@ def test_upgrades_to_websockets_are_declined(ui) -> None:
     assert ui.process.poll() is None
 
 
+@pytest.mark.tier2
 def test_many_sessions_of_one_token_end_no_others(own) -> None:
     with ForqClient(own.url, SECRET) as client:
         key = client.create_token("greedy", ["browse"]).token

@@ -3,7 +3,9 @@
 import re
 import signal
 from collections.abc import Iterator
+from functools import partial
 
+import httpx
 import psycopg
 import pytest
 from playwright.sync_api import expect
@@ -13,7 +15,7 @@ from forq_trio.model import limits
 from support.browser import PHONE, axe
 from support.in_process_ui import InProcessUi, in_process_ui
 from support.real_server import SECRET, RealServer, real_server
-from support.ui_http import crawl, is_stream, logged_in
+from support.ui_http import crawl, is_stream, logged_in, until
 
 SAY_NOTHING_FOR = """
 UPDATE forq.processes
@@ -29,6 +31,20 @@ def two(empty_tables) -> Iterator[tuple[RealServer, RealServer]]:
         yield a, b
 
 
+def test_each_of_two_servers_lists_both(two) -> None:
+    processes = [str(each.process.pid) for each in two]
+
+    def lists_both(http: httpx.Client) -> bool:
+        text = http.get("/system").text
+        listed = text.partition('aria-label="Processes"')[2].partition("</section>")[0]
+        return "those of this process, one of 2" in text and all(pid in listed for pid in processes)
+
+    for each in two:
+        with logged_in(each.ui_url) as http:
+            until(partial(lists_both, http))
+
+
+@pytest.mark.tier2
 def test_servers_on_one_database_and_one_that_was_killed(two, empty_tables, open_page) -> None:
     a, b = two
     page, phone = open_page(a), open_page(a, **PHONE)

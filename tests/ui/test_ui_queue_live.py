@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from forq_trio.client.types import NewMessage
@@ -50,12 +51,10 @@ def test_scrolling_shows_every_message_once_while_others_arrive(page, ui, client
 
 
 def test_a_lease_counts_down_and_what_is_acked_elsewhere_is_struck_out(page, client) -> None:
-    client.produce_many("orders", [NewMessage("x") for _ in range(3)])
-    short, other, acked = (
-        client.receive("orders", lease_ms=lease)[0] for lease in (SHORT_MS, 60_000, 60_000)
-    )
+    client.produce_many("orders", [NewMessage("x") for _ in range(2)])
+    other, acked = (client.receive("orders", lease_ms=60_000)[0] for _ in range(2))
     page.goto("/queue/orders?state=processing")
-    rows = {each.id: page.locator(f"[data-page$='{each.id}']") for each in (short, other, acked)}
+    rows = {each.id: page.locator(f"[data-page$='{each.id}']") for each in (other, acked)}
     left = rows[other.id].locator("[data-left]")
     first = int(left.inner_text().removesuffix(" s"))
     expect(left).not_to_have_text(f"{first} s")
@@ -63,6 +62,15 @@ def test_a_lease_counts_down_and_what_is_acked_elsewhere_is_struck_out(page, cli
     client.ack("orders", [acked.receipt])
     expect(rows[acked.id]).to_have_class("gone")
     expect(rows[acked.id]).to_contain_text("acked or moved")
+    expect(rows[other.id]).not_to_have_class("gone")
+
+
+@pytest.mark.tier2  # it waits for the end of a lease
+def test_a_lease_that_ends_says_so(page, client) -> None:
+    client.produce_many("orders", [NewMessage("x") for _ in range(2)])
+    short, other = (client.receive("orders", lease_ms=lease)[0] for lease in (SHORT_MS, 60_000))
+    page.goto("/queue/orders?state=processing")
+    rows = {each.id: page.locator(f"[data-page$='{each.id}']") for each in (short, other)}
     expect(rows[short.id].locator("[data-left]")).to_have_text("ended", timeout=2 * WAIT_MS)
     expect(rows[other.id]).not_to_have_class("gone")
 
