@@ -32,7 +32,7 @@ FEATURES = {
     "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 12),
     # Not: to reschedule a message or a task, what is scheduled (pgq's scheduled_for, a backup that nobody asked for), a
     # scheduler. `delayed` is a layer above, whose recurring messages have a cron of their own.
-    "schedules": Feature(r"(?<![Rr]e)[Ss]chedule(?![dr])", r"schedule|delayed/|migrations/", 29),
+    "schedules": Feature(r"(?<![Rr]e)[Ss]chedule(?![dr])", r"schedule|delayed/|migrations/", 27),
     # Its own files are those of the two logs, too, of which it is one. Not: the monitor's, for charts, and pgq's, of
     # its tables.
     "history": Feature(
@@ -42,7 +42,7 @@ FEATURES = {
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 14),
     "pipelines": Feature(
-        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 21
+        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 19
     ),
 }
 

@@ -47,8 +47,8 @@ class QueueMethods(ABC):
 
         The queue has no messages, and no settings but the lease and the attempts. Raises InvalidQueueName,
         FeatureUnavailable (not PostgreSQL), InvalidTableName, NoTable, WrongTable (it names columns and indexes that
-        are missing), QueueNotEmpty, InvalidSetting, QueueBound (the table has a queue already, or a schedule sends to
-        the queue), and what reads raise.
+        are missing), QueueNotEmpty, InvalidSetting, QueueBound (the table or the queue is in use otherwise, which it
+        says), and what reads raise.
         """
 
     @abstractmethod
@@ -82,6 +82,5 @@ class QueueMethods(ABC):
     async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotFound, QueueNotEmpty.
 
-        What an open lease of a consumer holds is stored. Its stages stay: unless they are published, they end by
-        themselves.
+        What an open lease of a consumer holds is stored.
         """
