@@ -75,7 +75,7 @@ def test_each_part_is_noted_with_its_fixtures_and_their_processes(tmp_path, work
     assert fixtures["busy"] >= 0.3
     if sys.platform == "linux":
         assert fixtures["running"] >= 0.25
-    assert parts[0].processor >= sum(fixtures.values())
+    assert parts[0].processor >= sum(fixtures.values()) - 1e-6  # as floats are added
     assert all(part.fixtures == [] for part in parts[1:])
 
 
