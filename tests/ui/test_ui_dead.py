@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from forq_trio.client.types import NewMessage
@@ -67,6 +68,7 @@ def test_a_group_is_chosen_searched_and_redriven_and_the_band_tells_of_it(ui, pa
     expect(band).to_have_count(0)
 
 
+@pytest.mark.tier2
 def test_a_few_are_deleted_by_a_button_that_asks_and_all_by_typing_the_name(ui, page, client):
     queue = fill(client)
     page.goto(f"{ui.ui_url}/dead/{queue}")

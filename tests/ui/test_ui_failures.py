@@ -81,7 +81,7 @@ def test_a_dialog_that_was_closed_takes_the_focus_from_nobody(page, client) -> N
     )
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.tier2), 390])
 def test_the_longest_names_do_not_widen_a_page(ui, open_page, client, width) -> None:
     client.configure(LONG[:60], max_attempts=1)
     ids = [client.produce(name, "x").id for name in (LONG, LONG[:60], LONG[:60])]

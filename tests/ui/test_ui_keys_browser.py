@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from forq_trio import ForqClient
@@ -54,6 +55,7 @@ def in_flight(client: ForqClient) -> str:
     return made.id
 
 
+@pytest.mark.tier2
 def test_what_comes_after_a_message_is_watched_and_dropped_on_a_phone(phone, client) -> None:
     phone.goto(f"/queue/sync/message/{in_flight(client)}")
     expect(phone.locator(".nx1 mark")).to_have_text('"<b>plan</b>"')
@@ -71,6 +73,7 @@ def test_what_comes_after_a_message_is_watched_and_dropped_on_a_phone(phone, cli
     assert found.once_more is None
 
 
+@pytest.mark.tier2
 def test_messages_of_a_kind_are_dropped_once_the_name_was_typed(page, client) -> None:
     for kind in ("one", "two"):
         client.offer("sync", "k", "x", kind=kind, delay_ms=HOUR_MS)
@@ -89,6 +92,7 @@ def test_messages_of_a_kind_are_dropped_once_the_name_was_typed(page, client) ->
     assert not client.contains_key("sync", "k", "two")
 
 
+@pytest.mark.tier2
 def test_a_message_is_sent_with_a_key(page, client) -> None:
     client.produce("sync", "x")
     page.goto("/queue/sync")

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.browser import axe, confirm, keyboard, sideways_pixels
@@ -50,6 +51,7 @@ def test_a_dead_letter_is_looked_at_copied_edited_and_watched(page, client, guar
     assert page.evaluate("window.hacked") is None
 
 
+@pytest.mark.tier2
 def test_a_message_that_waits_is_cancelled_after_a_question(page, client) -> None:
     sent = client.produce("orders", "by mistake", delay_ms=3_600_000)
     page.goto(f"/queue/orders/message/{sent.id}")

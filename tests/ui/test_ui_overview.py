@@ -45,6 +45,7 @@ def test_numbers_change_in_place_and_nothing_moves(page, client, producer) -> No
     expect(page.get_by_role("link", name="gamma")).to_be_visible()
 
 
+@pytest.mark.tier2
 def test_charts_of_a_young_server_show_what_there_is(page, client) -> None:
     client.produce("young", "x")
     for place in ("/", "/queue/young"):

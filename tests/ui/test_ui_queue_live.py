@@ -75,6 +75,7 @@ def test_a_lease_that_ends_says_so(page, client) -> None:
     expect(rows[other.id]).not_to_have_class("gone")
 
 
+@pytest.mark.tier2
 def test_limits_appear_change_and_go_while_the_page_is_open(page, client) -> None:
     client.produce("limited", "x")
     page.goto("/queue/limited")
