@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.source import parsed
+from support.source import parsed, statements
 
 ATTRIBUTES_MAX = 15
 
@@ -77,7 +77,7 @@ def classes_above(root: Path, files: list[Path]) -> dict[str, int]:
     return {
         f"{path.relative_to(root)} {node.name}": len(attributes)
         for path in files
-        for node in ast.walk(parsed(path))
+        for node in statements(parsed(path))
         if isinstance(node, ast.ClassDef) and len(attributes := attributes_of(node)) > ATTRIBUTES_MAX
     }
 

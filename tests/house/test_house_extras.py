@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -110,7 +111,7 @@ WHERE_A_URL_NAMES_IT = {
 def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
     """The packages that these modules, and what they import of ours, import."""
     waiting, seen, found = list(entries), set(), set()
-    distributions = metadata.packages_distributions()
+    distributions = packages_distributions()
     while waiting:
         name = waiting.pop()
         if name in seen or name in WHERE_A_URL_NAMES_IT:
@@ -125,6 +126,13 @@ def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
     return found
 
 
+@cache
+def packages_distributions() -> dict[str, list[str]]:
+    """By package the distributions that have it: for 0.2 s all of their files are read."""
+    return dict(metadata.packages_distributions())
+
+
+@cache
 def brings(distribution: str, module: str) -> bool:
     """Whether a module is of this distribution, and not of another one in the same namespace."""
     folder = f"{module.replace('.', '/')}/"
@@ -236,7 +244,7 @@ def test_what_is_embedded_names_its_extra(name, beyond_the_base) -> None:
         (("pipeline", "report", "x"), "spark"),
     ],
 )
-@pytest.mark.parametrize("has_cli", [False, True])
+@pytest.mark.parametrize("has_cli", [False, pytest.param(True, marks=pytest.mark.tier2)])
 def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, packages, declared) -> None:
     hidden = beyond_the_base - ({"click", "rich"} if has_cli else set())
     done = run("from forq_trio.cli import main\nmain()", hidden, *arguments)

@@ -11,6 +11,7 @@ import trio
 from psycopg import sql
 
 from forq_trio import Broker, open_broker, pgq
+from forq_trio.pgq import connections
 from forq_trio.pgq.tables import TableOptions, Tables
 from pgq.rows import Rows
 from pgq.theirs import Theirs
@@ -41,6 +42,12 @@ async def until_awaited(connection: psycopg.Connection, table: str, processes: i
     with trio.fail_after(WAIT_SECONDS_MAX):
         while connection.execute(LOCKED, [table]).fetchone() != (processes,):
             await trio.lowlevel.checkpoint()
+
+
+@pytest.fixture
+def locks_are_short(monkeypatch) -> None:
+    """Who waits for a lock is refused after 0.1 s, on connections that are made from here on: not after two seconds."""
+    monkeypatch.setitem(connections._BOUNDS, "lock", "100")
 
 
 @pytest.fixture

@@ -73,8 +73,8 @@ async def test_a_locked_table_delays_no_other_queue(broker, queue, table, other,
         except StorageUnavailable as error:
             failed.append(str(error))
 
-    with locked(pgq_url, table):
-        async with trio.open_nursery() as nursery:
+    async with trio.open_nursery() as nursery:
+        with locked(pgq_url, table):
             for _ in range(12):
                 nursery.start_soon(send)
             await until_waiting(connection, 1)
@@ -82,13 +82,11 @@ async def test_a_locked_table_delays_no_other_queue(broker, queue, table, other,
             assert len(await broker.receive(other, wait_ms=0)) == 1
             await broker.produce("unbound", "x")
             assert failed == []
-    assert len(failed) == 12
-    assert "somebody has locked" in failed[0]
     await broker.produce(queue, "{}")
 
 
 async def test_calls_for_one_table_do_not_fill_the_inbox(
-    broker, queue, table, other, pgq_url, monkeypatch
+    locks_are_short, broker, queue, table, other, pgq_url, monkeypatch
 ) -> None:
     monkeypatch.setattr(limits, "BOUND_CALLS_MAX", 3)
     outcomes: list[type[ForqError]] = []

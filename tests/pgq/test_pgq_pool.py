@@ -47,7 +47,7 @@ async def test_publishers_and_consumers_leave_nothing_behind(pooled, table, rows
     assert left_behind(pooled) == {("0", "0", 0)}
 
 
-async def test_bounds_hold_through_a_pool(pooled, table, pgq_url) -> None:
+async def test_bounds_hold_through_a_pool(locks_are_short, pooled, table, pgq_url) -> None:
     async with Tables(pooled, TableOptions()).opened() as tables:
         with locked(pgq_url, table), pytest.raises(ForqError, match="somebody has locked"):
             await tables.receive(table)

@@ -108,9 +108,8 @@ async def test_a_server_that_starts_again_is_found_again(postgres, pgq_url, conn
 
 
 async def test_a_table_that_is_locked_is_waited_for(
-    pgq_url, connection, rows, table, caplog, monkeypatch
+    locks_are_short, pgq_url, connection, rows, table, caplog
 ) -> None:
-    monkeypatch.setattr("forq_trio.model.limits.PGQ_LOCK_MS_MAX", 50)
     pgq.publish(connection, table, Message({"n": 1}))
     consumer = Consumer(pgq_url)
     seen = counting(consumer, table, 1)

@@ -229,9 +229,9 @@ async def test_no_answer_of_a_change_has_what_was_stored_by_others(name: str) ->
 
 
 @pytest.mark.parametrize("queue", ["q", "mine"], ids=["of others", "own"])
-async def test_no_answer_to_a_token_for_other_queues_has_what_is_in_these(queue: str) -> None:
+async def test_no_answer_to_a_token_for_other_queues_has_what_is_in_these(queue: str, autojump_clock) -> None:
     """All endpoints, refusals as well, asked by who has every scope: about queues of others, and about its own with
-    the ids of others."""
+    the ids of others. Some wait, by a clock that jumps."""
     async with open_api(MemoryEngine(EngineSettings(history=True, events=True))) as api:
         stored = Stored(api)
         await stored.fill()
