@@ -170,6 +170,7 @@ def test_ctrl_c_says_how_it_goes_on(forq, database, tmp_path: Path, monkeypatch)
     assert forq("move", "--from", f"sqlite:{path}", "--to", database).code == 0
 
 
+@pytest.mark.tier2
 @pytest.mark.process
 def test_killed_with_9_it_goes_on(forq, database, tmp_path: Path):
     """The target says when it is in the middle."""

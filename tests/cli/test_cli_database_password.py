@@ -189,6 +189,7 @@ def answers(api: str, browser: httpx.Client) -> Iterator[tuple[str, int, str]]:
         yield path, answer.status_code, f"{answer.headers}{answer.text}"
 
 
+@pytest.mark.tier2
 def test_no_answer_page_or_log_shows_it_while_the_database_fails(server):
     url = server.url(ROLE, PASSWORD)
     serving = Serving(url, FORQ_LOG_FORMAT="json", FORQ_ENV="local")
@@ -225,7 +226,7 @@ def test_no_answer_page_or_log_shows_it_while_the_database_fails(server):
     ]
 
 
-@pytest.mark.parametrize("log_format", ["json", "console"])
+@pytest.mark.parametrize("log_format", ["json", pytest.param("console", marks=pytest.mark.tier2)])
 def test_a_server_that_cannot_start_writes_it_nowhere(server, log_format):
     url = urls(server)["wrong password"]
     log = Serving(url, FORQ_LOG_FORMAT=log_format).stop()

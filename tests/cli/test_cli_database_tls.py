@@ -96,6 +96,7 @@ def test_a_replica_that_is_not_verified_is_not_used(tls, wrong):
         assert tls.execute(CONNECTIONS) == [(2, True)]
 
 
+@pytest.mark.tier2
 def test_a_server_without_tls_is_refused(forq, monkeypatch):
     with tls_server(tls=False) as plain:
         plain.make_role("queue_server", PASSWORD)

@@ -48,6 +48,7 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     return code, process.stderr.read().strip()
 
 
+@pytest.mark.tier2
 def test_following_outlives_a_restart_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Over TLS. The servers end well on either signal, and so does the command on Ctrl-C."""
     authority = trustme.CA()
@@ -125,6 +126,7 @@ def test_an_output_that_is_full(url: str, client: ForqClient, queue: str):
     assert of_stderr.returncode == 2
 
 
+@pytest.mark.tier2
 def test_a_server_whose_log_nobody_reads_any_more_ends_well(tmp_path: Path):
     with real_server(tmp_path / "forq.db", PYTHONUNBUFFERED="") as server:
         assert server.process.stderr is not None

@@ -76,6 +76,7 @@ def test_what_a_command_says_is_one_line_of_the_log(forq: Forq, url: str, client
     assert line.endswith(r"failed: CommandFailed: exit 1: a forq: all is well\x1b[2J")
 
 
+@pytest.mark.tier2
 def test_work_that_ends_when_empty_gives_up_on_a_server_that_is_not_there(
     forq: Forq, monkeypatch: pytest.MonkeyPatch
 ):

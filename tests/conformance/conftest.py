@@ -1,4 +1,8 @@
-"""Every test of this directory runs once per engine, and once on several engines of one database."""
+"""Every test of this directory runs once per engine, and once on several engines of one database.
+
+In tier 1 SQLite has all of them. What is in memory is the model, which test_model_equivalence.py compares with SQLite
+there.
+"""
 
 import importlib
 import random
@@ -32,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.tier2)
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres", THREE])
+@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.tier2), "sqlite", "postgres", THREE])
 def make_engine(request, tmp_path) -> Iterator[Callable[[EngineSettings], Engine]]:
     """Opens empty engines with settings of the test's choice; they are closed at its end."""
     with ExitStack() as engines:

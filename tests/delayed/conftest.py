@@ -15,13 +15,21 @@ from support.simulated_time import reads_without_a_deadline as _reads_without_a_
 from .letters import Letter
 
 HERE = Path(__file__).parent
+IN_TIER_1 = {"test_delayed_offers.py", "test_delayed_polls.py", "test_delayed_acks.py"}
+"""What runs over a client in tier 1, too: each method of a queue once."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their tier
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_simulated(items, HERE)
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.path.name not in IN_TIER_1:
+            face = getattr(item, "callspec", None) and item.callspec.params.get("face")
+            if face == "client":
+                item.add_marker(pytest.mark.tier2)
 
 
-@pytest.fixture(params=["broker", "broker in memory", "client"])
+@pytest.fixture(params=["broker", pytest.param("broker in memory", marks=pytest.mark.tier2), "client"])
 async def face(request, tmp_path) -> AsyncIterator[Face]:
     url = "memory:" if "memory" in request.param else f"sqlite:///{tmp_path / 'forq.db'}"
     async with open_face("http" if request.param == "client" else "broker", url) as face:

@@ -17,7 +17,7 @@ from support.real_server import SECRET, environment, real_server
 PROCESSES = 4
 TESTS = Path(__file__).parents[1]
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 
 class Crew:

@@ -1,4 +1,7 @@
-"""Every test of this directory runs once per face, on SQLite, in simulated time that passes when it is told to."""
+"""Every test of this directory runs once per face, on SQLite, in simulated time that passes when it is told to.
+
+In tier 1 that is the API alone: what it answers comes from a broker, as tests/actors/broker and tests/embedded use it.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,7 +27,9 @@ def url(tmp_path) -> str:
     return f"sqlite:///{tmp_path / 'forq.db'}"
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(
+    params=[each if each == "http" else pytest.param(each, marks=pytest.mark.tier2) for each in KINDS]
+)
 def kind(request) -> str:
     """Which face."""
     return request.param

@@ -78,6 +78,7 @@ def send(server: RealServer, content: str) -> None:
     assert response.status_code == 204
 
 
+@pytest.mark.tier2
 def test_back_up_and_restore(pages: dict[str, str], shell: Shell) -> None:
     (backup,) = blocks(pages["deploy"], "Back up", "sh")
     restore, rescue = blocks(pages["deploy"], "Restore", "sh")

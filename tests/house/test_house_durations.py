@@ -49,7 +49,11 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "in a worker"])
+@pytest.mark.parametrize(
+    "workers",
+    [pytest.param((), marks=pytest.mark.tier2), ("-p", "xdist", "-n", "1")],
+    ids=["alone", "in a worker"],
+)
 def test_each_part_is_noted_with_its_fixtures_and_their_processes(tmp_path, workers) -> None:
     (tmp_path / "test_made_up.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    timeout\n    tier2\n    soak\n")

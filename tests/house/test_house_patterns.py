@@ -35,6 +35,8 @@ def imports_re(path) -> bool:
 
 
 WITH_PATTERNS = [module for module, path in FILES.items() if imports_re(path)]
+QUICK = re.compile(r"forq_trio\.(?:http|model|wire)\.")
+"""What tier 1 looks at: what requests are read with."""
 READS_OTHERS_TEXTS = [module for module in WITH_PATTERNS if module not in OUR_OWN_TEXTS]
 
 
@@ -48,7 +50,13 @@ def slow_patterns(module, modules, *, thorough: bool) -> dict[str, str | None]:
     }
 
 
-@pytest.mark.parametrize("module", READS_OTHERS_TEXTS)
+@pytest.mark.parametrize(
+    "module",
+    [
+        each if QUICK.match(each) else pytest.param(each, marks=pytest.mark.tier2)
+        for each in READS_OTHERS_TEXTS
+    ],
+)
 def test_every_pattern_takes_time_that_grows_with_its_text_alone(module, modules) -> None:
     assert slow_patterns(module, modules, thorough=False) == {}
 

@@ -84,6 +84,7 @@ def started(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
             process.communicate(timeout=WAIT_SECONDS_MAX)
 
 
+@pytest.mark.tier2
 def test_server_tells_nothing_to_paste_before_it_listens(installed, taken_port) -> None:
     outcome = run(installed, "script/server", "--api-addr", f"127.0.0.1:{taken_port}")
     assert outcome.returncode == 1
@@ -148,6 +149,7 @@ def test_server_has_no_file_where_a_database_is_named(installed) -> None:
     assert f"{installed}/.s.PGSQL.5432" in outcome.stderr, outcome.stderr  # nobody listens on that socket
 
 
+@pytest.mark.tier2
 def test_server_installs_what_postgresql_needs(installed) -> None:
     marker = installed / ".venv/installed"
     marker.write_text(marker.read_text(encoding="utf-8").replace(",postgres", ""), encoding="utf-8")

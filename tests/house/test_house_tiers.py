@@ -125,6 +125,7 @@ def test_tier_1_leaves_the_others_out_loudly_and_bounds_processor_time(tmp_path,
     assert "NOT RUN: 1 tests of soak, which script/soak runs\n" in said
 
 
+@pytest.mark.tier2
 def test_tier_2_has_all_but_the_soaks_and_no_bound(tmp_path) -> None:
     said = run_made_up_tests(tmp_path, "full")
     assert "4 passed, 1 deselected" in said
@@ -143,6 +144,7 @@ def test_who_started_us_may_have_had_signals_ignored(tmp_path, arguments) -> Non
     assert "1 passed" in said, said
 
 
+@pytest.mark.tier2
 def test_a_test_that_hangs_ends_in_its_own_name_and_the_others_run(tmp_path) -> None:
     """Wherever it hangs: in trio, in a fixture, with every signal blocked."""
     pytest.importorskip("pytest_timeout", reason="pytest-timeout is not here (pip install -e '.[dev]')")
@@ -152,6 +154,7 @@ def test_a_test_that_hangs_ends_in_its_own_name_and_the_others_run(tmp_path) -> 
     assert f"{len(HANGS)} failed, 3 passed" in said
 
 
+@pytest.mark.tier2
 def test_a_soak_has_nothing_else(tmp_path) -> None:
     assert "1 passed, 4 deselected" in run_made_up_tests(tmp_path, "0.1m")
 

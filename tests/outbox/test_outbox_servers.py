@@ -10,7 +10,7 @@ from forq_trio import BlockingBroker, ForqClient, QueueNotFound, open_blocking_b
 from forq_trio.model import limits
 from support.real_server import SECRET, real_server
 
-MESSAGES = 10_000
+MESSAGES = 3_000
 
 
 @pytest.fixture

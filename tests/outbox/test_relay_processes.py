@@ -55,6 +55,7 @@ def receive(client: ForqClient, count: int) -> list[int]:
     return got
 
 
+@pytest.mark.tier2
 def test_a_relay_sends_what_is_committed_and_goes_on_when_the_server_is_back(shop, tmp_path) -> None:
     with ExitStack() as stack:
         with real_server(tmp_path / "forq.db") as server:

@@ -15,7 +15,7 @@ from support.real_server import environment
 pytestmark = [pytest.mark.process]
 
 TESTS = Path(__file__).parents[1]
-EACH = 150
+EACH = 50
 # Publishes its own, and consumes whatever is there until all is finished; prints what it acknowledged.
 OURS = """
 import sys

@@ -237,7 +237,10 @@ async def test_a_row_that_cannot_even_be_discarded_stops_no_other(tables, rows, 
 
 @pytest.mark.parametrize(
     ("column", "bounds"),
-    [("payload", [(10_000_000, 1), (1_800_000, 3), (100, 9)]), ("metadata", [(1_000_000, 5), (100, 9)])],
+    [
+        pytest.param("payload", [(10_000_000, 1), (1_800_000, 3), (100, 9)], marks=pytest.mark.tier2),
+        ("metadata", [(1_000_000, 5), (100, 9)]),
+    ],
 )
 async def test_a_claim_is_bounded_in_bytes_but_has_one_message(tables, rows, table, column, bounds) -> None:
     fill = f"UPDATE {{}} SET locked_until = NULL, {column} = jsonb_build_object('a', repeat('x', %s))"

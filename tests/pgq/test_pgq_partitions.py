@@ -108,7 +108,7 @@ def test_through_a_pool_nothing_is_prepared(postgres, pgq_url, partitioned, rows
 
 
 @pytest.mark.parametrize("analyzed", [True, False])
-@pytest.mark.parametrize("number", [10, 100_000])
+@pytest.mark.parametrize("number", [10, pytest.param(100_000, marks=pytest.mark.tier2)])
 def test_the_plan_goes_along_indexes(ours, partitioned, rows, number, analyzed) -> None:
     rows.run(FILL, PARTITIONS, number + 1)
     if analyzed:

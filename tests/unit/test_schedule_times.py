@@ -13,6 +13,7 @@ from forq_trio.model.errors import InvalidCron, InvalidRequest, InvalidSchedule
 from forq_trio.model.schedules import Timing
 from forq_trio.schedules.cron import times_after
 from forq_trio.schedules.times import NominalTimes, check_timing, jitter_of
+from support.effort import EFFORT
 
 MINUTE = timedelta(minutes=1)
 ZONES = ["UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"]
@@ -51,7 +52,7 @@ def by_definition(zone: ZoneInfo, matches, begin: datetime, end: datetime) -> li
     return runs
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60 if EFFORT.times else 15)
 @given(
     zone=st.sampled_from(ZONES),
     day=st.sampled_from(CHANGES),

@@ -1,4 +1,7 @@
-"""Workers over a broker in memory, and over a client of a server; all in simulated time."""
+"""Workers over a client of a server and, in tier 2, over a broker in memory; all in simulated time.
+
+That both say the same is shown in tests/faces.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_simulated(items, HERE)
 
 
-@pytest.fixture(params=["broker", "http"])
+@pytest.fixture(params=[pytest.param("broker", marks=pytest.mark.tier2), "http"])
 async def face(request) -> AsyncIterator[Face]:
     async with open_face(request.param, "memory:") as face:
         yield face

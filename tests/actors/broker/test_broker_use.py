@@ -171,7 +171,7 @@ async def test_opening_and_closing_leaves_nothing_behind(tmp_path) -> None:
     gc.freeze()  # a collection looks at what this test makes
     await use()
     before = open_files()
-    for _ in range(50):
+    for _ in range(20):
         await use()
     assert open_files() <= before
     assert threading.active_count() < 20

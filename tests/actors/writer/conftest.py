@@ -10,7 +10,7 @@ from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.tier2), "sqlite"])
 def engine(request, tmp_path) -> Iterator[ObservedEngine]:
     """An empty engine. The writer closes it; a test that runs no writer leaves that to the fixture."""
     settings = EngineSettings()

@@ -87,6 +87,7 @@ async def test_each_knows_which_of_them_ran_a_job_last_and_which_walks_a_task(em
 AGED = "UPDATE forq.processes SET heard_at = heard_at - {} WHERE id = 'dead'"
 
 
+@pytest.mark.tier2
 async def test_one_that_was_killed_is_silent_and_then_gone(empty_tables, monkeypatch):
     monkeypatch.setattr(limits, "PROCESS_REPORT_SECONDS", 0.05)
     async with open_broker(empty_tables) as a:
@@ -107,6 +108,7 @@ async def test_one_that_was_killed_is_silent_and_then_gone(empty_tables, monkeyp
             await until(lambda: len(a.known_processes.all()) == 1)
 
 
+@pytest.mark.tier2
 async def test_a_silent_one_is_replaced_by_its_restart(empty_tables, monkeypatch):
     monkeypatch.setattr(limits, "PROCESS_REPORT_SECONDS", 0.05)
     async with open_broker(empty_tables) as a:

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -36,5 +38,6 @@ def test_the_embedded_queue(tmp_path) -> None:
     assert run("examples/embedded.py", path) == ""
 
 
+@pytest.mark.tier2
 def test_the_embedded_queue_without_a_file_of_its_own() -> None:
     assert "failed: many plums" in run("examples/embedded.py")

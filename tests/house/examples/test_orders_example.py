@@ -91,6 +91,7 @@ print(database().execute("SELECT step, number FROM done").fetchall())
 """
 
 
+@pytest.mark.tier2
 def test_an_order_that_is_handled_twice_is_paid_and_shipped_once(tmp_path: Path) -> None:
     """The second time comes after the first was shipped."""
     variables = {"FORQ_URL": "memory:", "ORDERS_DB": str(tmp_path / "orders.db")}

@@ -53,7 +53,7 @@ def test_the_first_programs_are_short(name: str) -> None:
     assert len([line for line in PROGRAMS[name].splitlines() if line]) <= STATEMENTS_MAX
 
 
-@pytest.mark.parametrize("name", FIXTURES)
+@pytest.mark.parametrize("name", [FIXTURES[0], pytest.param(FIXTURES[1], marks=pytest.mark.tier2)])
 def test_the_fixtures_for_tests_work(name: str, tmp_path: Path) -> None:
     (tmp_path / "test_reminders.py").write_text(PROGRAMS[name], encoding="utf-8")
     run = subprocess.run(

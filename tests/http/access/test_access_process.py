@@ -81,6 +81,7 @@ def test_a_token_from_its_making_to_its_end(forq: Run, tmp_path: Path):
             assert forq(server, "token", "revoke", gone).code == Exit.NOTHING
 
 
+@pytest.mark.tier2
 def test_what_is_wrong_with_a_new_token_is_said(forq: Run, tmp_path: Path):
     with real_server(tmp_path / "forq.db") as server:
         made = forq(server, "token", "create", "a", "--scope", "admin", "--json")

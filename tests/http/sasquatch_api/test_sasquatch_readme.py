@@ -261,6 +261,7 @@ def test_other_dialects_see_the_same_messages(server: Server):
     assert (seen["content"], seen["attributes"]) == ("m", {"a": "b"})
 
 
+@pytest.mark.tier2
 def test_sequence_numbers_and_deduplication_outlive_a_restart(tmp_path: Path):
     """S7, S8: a drained queue, a new process: numbers go on, tombstones hold, handles are current."""
     body = {"queue_name": "q", "message_body": "m", "message_deduplication_id": "once"}
@@ -297,6 +298,7 @@ def test_messages_of_10_megabytes(tmp_path: Path):
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "MessageSizeExceeded")
 
 
+@pytest.mark.tier2
 def test_turned_off_or_open_to_all(tmp_path: Path):
     with running("--memory", "--sasquatch-enabled", "false") as server:
         assert server.ask("send", {"queue_name": "q", "message_body": "m"}).status_code == 404

@@ -36,11 +36,11 @@ async def test_httpx_sends_many_requests_over_one_connection():
             bodies[number] = answer.text
 
         async with trio.open_nursery() as nursery:
-            for number in range(150):
+            for number in range(50):
                 nursery.start_soon(ask, number)
         assert transport.server.connections == 1
         assert all(body == f"POST /{number}?\n" + "x" * 1_000 * number for number, body in bodies.items())
-        assert len(bodies) == 150
+        assert len(bodies) == 50
 
 
 async def test_httpx_gets_the_answer_to_a_request_that_runs_when_the_server_is_told_to_stop():

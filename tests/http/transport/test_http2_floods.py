@@ -111,6 +111,8 @@ WORK: dict[str, Callable[[], Iterator[bytes]]] = {
     "fields as long as can be": lambda: requests(lambda _: [(b"referer", b"x" * 15_000)]),
     "data in single bytes": lambda: a_body_of(frame(0, 0, 1, b"x")),
 }
+QUICK = {"long settings", "many fields", "data in single bytes"}
+"""Of these, what tier 1 has: frames of a connection, of a request and of a body."""
 
 
 def flood_of(frames: Iterator[bytes]) -> bytes:
@@ -182,7 +184,9 @@ async def test_a_flood_leaves_time_for_others_and_is_ended(kind: str):
     assert flood.received.endswith(ENHANCE_YOUR_CALM)
 
 
-@pytest.mark.parametrize("kind", WORK)
+@pytest.mark.parametrize(
+    "kind", [each if each in QUICK else pytest.param(each, marks=pytest.mark.tier2) for each in WORK]
+)
 async def test_frames_that_make_work_leave_time_for_others(kind: str):
     flood = Flood(flood_of(WORK[kind]()))
     async with running() as transport, trio.open_nursery() as nursery:
@@ -191,7 +195,9 @@ async def test_frames_that_make_work_leave_time_for_others(kind: str):
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("kind", ["more fields than allowed", "many fields"])
+@pytest.mark.parametrize(
+    "kind", ["more fields than allowed", pytest.param("many fields", marks=pytest.mark.tier2)]
+)
 async def test_many_that_make_work_take_turns(kind: str):
     """What one connection may make others wait for is not multiplied by the number of connections."""
     flood = flood_of(WORK[kind]())

@@ -18,7 +18,9 @@ def pair(tmp_path):
     return {"FORQ_TLS_CERT": str(cert), "FORQ_TLS_KEY": str(key)}
 
 
-@pytest.mark.parametrize(("h2c", "chosen"), [("on", "h2"), ("off", "http/1.1")])
+@pytest.mark.parametrize(
+    ("h2c", "chosen"), [("off", "http/1.1"), pytest.param("on", "h2", marks=pytest.mark.tier2)]
+)
 def test_the_protocol_that_tls_negotiates(tmp_path, pair, h2c: str, chosen: str):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -47,7 +47,7 @@ def refused_by_the_transport(server: RealServer) -> list[tuple[str, str, int]]:
     return [("", "", 400), ("POST", "/api/v1/queues/q/messages", 413)]
 
 
-@pytest.mark.parametrize("level", ["debug", "info"])
+@pytest.mark.parametrize("level", ["debug", pytest.param("info", marks=pytest.mark.tier2)])
 def test_every_request_is_logged(tmp_path: Path, level: str):
     settings = {"FORQ_LOG_LEVEL": level, "FORQ_SASQUATCH_ENABLED": "true"}
     with real_server(tmp_path / "forq.db", **settings) as server:

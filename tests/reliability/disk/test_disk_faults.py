@@ -82,6 +82,7 @@ def test_after_every_fault_what_was_committed_is_there_and_no_more(quick_path, r
     try_faults(quick_path, 1, 1, rng, soak_seconds())
 
 
+@pytest.mark.tier2
 def test_a_sync_that_fails_in_a_commit_leaves_the_outcome_unknown_and_all_or_nothing_on_disk(
     quick_path,
 ) -> None:

@@ -267,7 +267,17 @@ async def test_a_read_of_leased_messages_uses_the_space_that_sends_left_for_it(s
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("end", [Settling.ACKNOWLEDGE, Settling.RELEASE, Settling.EXPIRE, "purge", "by id"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        Settling.ACKNOWLEDGE,
+        "by id",
+        *(
+            pytest.param(each, marks=pytest.mark.tier2)
+            for each in (Settling.RELEASE, Settling.EXPIRE, "purge")
+        ),
+    ],
+)
 async def test_what_is_leased_on_a_full_disk_can_be_ended_though_not_be_looked_at(
     server, mock_clock, end
 ) -> None:

@@ -24,6 +24,7 @@ ALL = limits.CONNECTIONS_MAX + limits.UI_CONNECTIONS_MAX + limits.OPEN_FILES_BES
 NO_LIMIT = resource.RLIM_INFINITY
 
 
+@pytest.mark.tier2
 @pytest.mark.process
 def test_a_server_takes_as_many_files_as_it_may_have(tmp_path) -> None:
     """Before, the 129th client waited unanswered until another one left, and so did the database's files."""
@@ -72,7 +73,7 @@ def test_a_server_that_may_not_have_more_refuses_instead_of_letting_wait(tmp_pat
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("full", ["api", "ui"])
+@pytest.mark.parametrize("full", [pytest.param("api", marks=pytest.mark.tier2), "ui"])
 def test_a_port_that_is_full_takes_no_file_of_the_other_one_or_of_the_database(tmp_path, full) -> None:
     """Before, the admin UI's connections were not counted: 384 idle ones took all files of a server with 384."""
     files = limits.OPEN_FILES_BESIDE_MAX + FEW

@@ -95,6 +95,7 @@ def test_sigterm_in_the_middle_leaves_no_file_and_is_quick(tmp_path: Path) -> No
     assert not database.with_name("forq.db-wal").exists()
 
 
+@pytest.mark.tier2
 def test_a_killed_one_leaves_nothing_that_looks_like_a_backup(tmp_path: Path) -> None:
     """And the next one removes what is left."""
     database, directory = tmp_path / "forq.db", tmp_path / "backups"

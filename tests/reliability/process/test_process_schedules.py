@@ -47,6 +47,7 @@ async def check(url: str) -> int:
         return len(contents)
 
 
+@pytest.mark.tier2
 def test_kills_while_runs_are_due_send_each_once(place):
     url = f"sqlite:///{place}" if isinstance(place, Path) else place
     trio.run(prepare, url)

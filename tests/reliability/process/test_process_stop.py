@@ -118,6 +118,7 @@ def test_a_file_that_is_no_database_stays_as_it_is(tmp_path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.tier2
 def test_under_nohup_a_terminal_that_goes_away_is_none_of_its_business(tmp_path) -> None:
     """nohup starts a program with SIGHUP ignored, and it has to stay so."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -64,6 +64,7 @@ TELL = (
 )
 
 
+@pytest.mark.tier2
 def test_a_seed_is_the_same_trial_in_every_process(rng) -> None:
     """Whatever order sets of strings have there."""
     seeds = [str(rng.randrange(2**32) // 10 * 10 + kind) for kind in (0, 1, 2)]

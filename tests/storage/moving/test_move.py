@@ -32,6 +32,7 @@ from forq_trio.storage.move import NOT_MOVED, MovedTable, MoveFailed, move
 from forq_trio.storage.open import open_engine, opened_for_move
 from support.actors import T0
 from support.batches import do, run
+from support.effort import EFFORT
 from support.redrives import redrive_task
 from support.rich import Filled, fill, move_into_pages
 from support.words import ack, claim, send
@@ -162,6 +163,9 @@ def test_killed_after_every_page_it_goes_on_behind_it(path, filled, database, ba
     monkeypatch.setattr(limits, "MOVE_PAGE_ROWS_MAX", 7)
     monkeypatch.setattr(limits, "MOVE_FETCH_ROWS", 2)
     for source, target in ((f"sqlite:{path}", database), (database, f"sqlite:{back}")):
+        if source == database and EFFORT.times is None:
+            moved(source, target)
+            break
         kills = 0
         while True:
             try:

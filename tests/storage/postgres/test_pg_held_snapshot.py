@@ -94,7 +94,7 @@ class Traffic:
         return touched
 
 
-@pytest.mark.parametrize("sends", [plain, keyed])
+@pytest.mark.parametrize("sends", [plain, pytest.param(keyed, marks=pytest.mark.tier2)])
 def test_a_batch_touches_as_many_blocks_after_hundreds_of_batches(engine, empty_tables, monkeypatch, sends):
     with psycopg.connect(empty_tables, autocommit=True) as connection:
         connection.execute(

@@ -96,6 +96,7 @@ def test_a_database_that_does_not_answer_is_unavailable(open_one, monkeypatch):
     assert [each.content for each in do(a, claim(most=9))] == ["y"]
 
 
+@pytest.mark.tier2
 def test_a_process_that_is_stopped_while_it_is_answered_gives_the_gate_back(open_one, empty_tables):
     """Its answer fills the socket: the database waits for it within a statement, and no transaction is idle."""
     a, b = open_one(), open_one()

@@ -160,6 +160,7 @@ def test_statements_go_along_their_index_without_statistics(filled):
     check(plans(filled))
 
 
+@pytest.mark.tier2
 def test_and_with_statistics_of_more(filled):
     filled.execute("TRUNCATE messages, history, events")
     filled.execute(FILL.format(count=100_000).encode())

@@ -18,7 +18,7 @@ from support.actors import T0
 from support.effort import EFFORT
 from support.much import much_of_everything
 from support.postgres import Postgres
-from support.waits_of import CASES, World, cases, names
+from support.waits_of import CASES, World, names
 
 assert waits_of_messages, waits_of_work
 MANY = 1_000 if EFFORT.times is None else 5_000
@@ -56,6 +56,13 @@ PAGE = {
 """Commands that look at up to so many rows each, and why."""
 PAGES_A_ROW = 10
 """Of one that is changed: the indexes of messages."""
+
+
+QUICK = {
+    *("acks", "claims", "claims_of_many_queues", "delays_that_end", "last_nacks", "leases_messages"),
+    *("leases_that_end", "messages_that_expire", "nacks", "offers", "sends", "sends_with_deduplication"),
+}
+"""What every message passes. A case takes half a second, for the copy of a database with much of everything."""
 
 
 class Looked(NamedTuple):
@@ -119,7 +126,9 @@ def much(postgres: Postgres, filled: str) -> Iterator[str]:
     postgres.drop_database(url)
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize(
+    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.tier2) for each in CASES]
+)
 def test_a_batch_looks_at_so_many_rows_and_pages(much, name):
     found = looked(much, name)
     rows = COMMANDS * (ROWS_A_COMMAND + PAGE.get(name, 0))

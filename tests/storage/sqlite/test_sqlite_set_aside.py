@@ -208,6 +208,7 @@ def test_its_group_is_given_another(engine: SqliteEngine, shuffle: bool) -> None
     assert got in (["good"], ["better"])
 
 
+@pytest.mark.tier2
 def test_thousands_of_them_hide_nothing_from_a_consumer(engine: SqliteEngine) -> None:
     for _ in range(4):
         do(engine, ProduceMany("q", (NewMessage("bad"),) * 600))
