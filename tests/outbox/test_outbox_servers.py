@@ -10,7 +10,7 @@ from forq_trio import BlockingBroker, ForqClient, QueueNotFound, open_blocking_b
 from forq_trio.model import limits
 from support.real_server import SECRET, real_server
 
-MESSAGES = 3_000
+MESSAGES = 10_000
 
 
 @pytest.fixture
@@ -78,6 +78,7 @@ def test_a_consumer_gets_what_nobody_announced_with_the_next_look(database):
     assert got == ["x"]
 
 
+@pytest.mark.tier2
 @pytest.mark.process
 def test_a_server_is_killed_while_it_moves_and_another_goes_on(database):
     with real_server(database) as first, real_server(database) as second, psycopg.connect(database) as shop:

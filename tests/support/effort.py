@@ -44,7 +44,7 @@ COUNTS = {
     "writer_scripts": Count(15, 60, "random scripts of commands with cancellations"),
     "model_histories": Count(10, 50, "random histories on which the engines are compared"),
     "rehearsed_histories": Count(None, 25, "the same with and without rehearsals, on PostgreSQL"),
-    "moved_histories": Count(1, 50, "the same with leases that move messages"),
+    "moved_histories": Count(2, 50, "the same with leases that move messages"),
     "disturbed_histories": Count(3, 25, "the same with a bad command in each batch"),
     "bounded_batches": Count(150, 1_000, "random batches on a full queue whose settings change"),
     "order_histories": Count(10, 40, "random histories of order and deduplication"),
