@@ -40,11 +40,16 @@ class World:
     def run(self, *commands: Command[Any], is_due: bool = False) -> BatchResult:
         """Run a batch, and what it leaves to the next one."""
         result = self._run(commands, is_due=is_due)
-        outcomes = list(result.outcomes)
+        outcomes, rest, done = list(result.outcomes), list(commands), [()] * len(commands)
         while left := [index for index, outcome in enumerate(outcomes) if isinstance(outcome, Deferred)]:
-            more = self._run([commands[index] for index in left], is_due=is_due)
+            for index in left:
+                if parts := outcomes[index].done:
+                    done[index] += parts
+                    rest[index] = rest[index].part(len(parts))
+            more = self._run([rest[index] for index in left], is_due=is_due)
             for index, outcome in zip(left, more.outcomes, strict=True):
-                outcomes[index] = outcome
+                is_rest = bool(done[index]) and isinstance(outcome, tuple)
+                outcomes[index] = done[index] + outcome if is_rest else outcome
         return replace(result, outcomes=outcomes)
 
     def _run(self, commands: "Commands", *, is_due: bool) -> BatchResult:

@@ -61,8 +61,16 @@ GROWING = {
     "releases_leases",
 }
 """They wait more often, but no more than WAITS_OF_A_STEP_MAX times: the next batch goes on with the others."""
-CHANGE_THE_OTHERS = {"groups_that_are_freed", "limits_that_are_lifted", "pauses_schedules"}
-"""They prepare queues and schedules so that others, prepared before, have nothing to do."""
+NOT_MIXED = {
+    "acks_in_many_queues_with_groups",
+    "groups_that_are_freed",
+    "last_nacks",
+    "limits_that_are_lifted",
+    "pauses_schedules",
+    "sends_due_first",
+    "sends_to_a_queue_that_refuses",
+}
+"""With some others, prepared before or behind them, these or the others have nothing to do."""
 
 
 @pytest.mark.parametrize("name", cases())
@@ -88,10 +96,16 @@ def test_a_batch_of_several_kinds_waits_as_often_as_one_of_each(empty_tables, na
     assert many <= few + len(names)
 
 
+def test_leases_of_many_lengths_wait_as_often_as_one(empty_tables):
+    """Under a limit of groups each length was read by itself: 256 waits in one claim of a queue."""
+    kinds = ["claims_with_their_own_leases", "claims_under_a_limit_of_groups"]
+    assert waits(empty_tables, kinds, MANY) <= waits(empty_tables, kinds, 1) + 1
+
+
 @many_trials
 def test_random_batches_of_several_kinds_wait_no_longer_than_their_steps_may(empty_tables, rng):
     """Where one kind changes what another one reads, the other reads anew for each command, up to that bound."""
-    names = sorted(set(CASES) - GROWING - LOGGED - CHANGE_THE_OTHERS)
+    names = sorted(set(CASES) - GROWING - LOGGED - NOT_MIXED)
     for _ in range(count("mixed_batches")):
         chosen = rng.sample(names, 3)
         few, many = (waits(empty_tables, chosen, n) for n in (1, 4 * limits.WAITS_OF_A_STEP_MAX))

@@ -21,7 +21,7 @@ still wanted: those that were filtered out are no longer ready then.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from random import getrandbits
 from typing import Any
 
@@ -232,10 +232,17 @@ def _lease(
             for lease_ms, most in lengths:
                 deliveries += _deliver(tx, limit.queue, rows[len(deliveries) :][:most], lease_ms)
             return deliveries
-    for lease_ms, most in lengths:
-        wanted = len(deliveries) + most
-        while rows := select_allowed(tx, limit, wanted - len(deliveries), terms, scan):
-            deliveries += _deliver_each(tx, limit, rows, lease_ms)
+    # Read for all lengths together: leases of 256 lengths would wait for the database 256 times.
+    while rows := select_allowed(tx, limit, count - len(deliveries), terms, scan):
+        for lease_ms, end in zip(
+            [each for each, _ in lengths], accumulate(most for _, most in lengths), strict=True
+        ):
+            while rows and len(deliveries) < end:
+                room = end - len(deliveries)
+                deliveries += _deliver_each(tx, limit, rows[:room], lease_ms)
+                rows = rows[room:]
+        if tx.waited_out:
+            break
     return deliveries
 
 
