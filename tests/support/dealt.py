@@ -18,7 +18,7 @@ class Dealt:
     def execute_batch(self, batch: Batch) -> BatchResult:
         self.latest = self._random.choice(self._engines)
         if batch.receivers:  # they began to wait after what the others did: that wakes none of them
-            self.latest._look()
+            self.latest._catch_up()
             self.latest._taken_over.changes.woken.clear()
         return self.latest.execute_batch(batch)
 
