@@ -21,7 +21,7 @@ def check_heads(engines: Iterable[PostgresEngine], url: str) -> int:
         for queue, *place in connection.execute(READY):
             ready.setdefault(queue, set()).add(tuple(place))
         for engine in engines:
-            engine._look()
+            engine._catch_up()
             tx = engine.tx
             assert tx.heads is not None
             heads = tx.heads.committed

@@ -216,8 +216,6 @@ class Transaction(Parts):
                 self.connection.changed_in(to)
             if known:
                 self.write_inserts()  # positions are read anew: rows that wait may be the last of their groups
-        elif target == READY and self.lookups.priorities:
-            self.lookups.note_arrived(queue, map(sent_place, messages))
         if source != target or to is not None:
             self.counts.move(queue, source, to or queue, target, count, size)
         if frees_group(source, target, moved=leaves_group or to is not None):

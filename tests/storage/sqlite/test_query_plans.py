@@ -178,7 +178,6 @@ EXPECTED = {
     "ready_sequences": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
     "ready_priorities": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority<?)",
     "ready_positions": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
-    "last_ready": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
     "ready_from": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
     "first_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
     "last_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",

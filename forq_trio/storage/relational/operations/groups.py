@@ -46,12 +46,12 @@ def position_and_group(
 def look_up_groups(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) -> None:
     """Read at once where the last messages are of the groups of these ones, by queue, and the first ready ones.
 
-    Of a queue that gets its first message with a group now, that is read before it joins the rounds, with what the join
-    needs; messages that are sent before it are added then (`_add_arrived`).
+    Of a queue that gets its first message with a group now, that is read when it has joined the rounds; before that
+    where these ones all have groups.
     """
     fifo: dict[str, bool] = {}
     groups: dict[tuple[str, str, int], None] = {}
-    joining: dict[str, dict[tuple[str, str, int], None]] = {}
+    without: set[str] = set()
     for queue, message in messages:
         if queue not in fifo:
             fifo[queue] = tx.rules(queue).order is Order.FIFO
@@ -60,41 +60,22 @@ def look_up_groups(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) 
         key = queue, NO_GROUP if message.group is None else message.group, message.priority
         if queue in tx.grouped:
             groups[key] = None
-        elif message.group is not None or queue in joining:
-            joining.setdefault(queue, {})[key] = None
-    if joining:
-        _look_up_joining(tx, joining)
-        for keys in joining.values():
-            groups |= keys
+        elif message.group is not None:
+            tx.lookups.joining.setdefault(queue, {})[key] = None
+        else:
+            without.add(queue)
+    joining = [
+        queue
+        for queue in tx.lookups.joining.keys() & fifo.keys()
+        if queue not in without and tx.counts.of(queue).total
+    ]
+    for queue, rows in zip(
+        joining, tx.query_each("ready_priorities", [(queue,) for queue in joining]), strict=True
+    ):
+        tx.lookups.priorities[queue] = [priority for (priority,) in rows]
+        groups |= tx.lookups.joining[queue]
     if groups:
         _read_positions(tx, groups, {queue: tx.counts.of(queue).total > 0 for queue in fifo})
-
-
-def _look_up_joining(tx: Transaction, joining: Mapping[str, Mapping[tuple[str, str, int], None]]) -> None:
-    """Read what queues need to join the rounds; what was read before stays, with what has arrived since."""
-    lookups = tx.lookups
-    stored = {queue for queue in joining if tx.counts.of(queue).total}
-    for queue, keys in joining.items():
-        lookups.joining.setdefault(queue, {}).update(keys)
-        if queue not in stored:
-            lookups.priorities.setdefault(queue, [])
-    unknown = [queue for queue in joining if queue not in lookups.priorities]
-    if unknown:
-        tx.write_inserts()
-    for queue, rows in zip(
-        unknown, tx.query_each("ready_priorities", [(queue,) for queue in unknown]), strict=True
-    ):
-        lookups.priorities[queue] = [priority for (priority,) in rows]
-    last = []
-    for queue, keys in joining.items():
-        known = lookups.last_ready.setdefault(queue, {})
-        for _, group_id, priority in keys:
-            if group_id == NO_GROUP and priority not in known:
-                known[priority] = None
-                if priority in lookups.priorities[queue]:
-                    last.append((queue, priority))
-    for (queue, priority), rows in zip(last, tx.query_each("last_ready", last), strict=True):
-        lookups.last_ready[queue][priority] = rows[0] if rows else None
 
 
 def _read_positions(
@@ -125,38 +106,14 @@ def _read_positions(
 
 def _join_rounds(tx: Transaction, queue: str) -> None:
     """Messages without a group join the rounds from now on, behind the last ready message of their priority."""
-    lookups = tx.lookups
     has_messages = tx.counts.of(queue).total > 0 or tx.inserts.has_new(queue)  # those are not counted yet
-    lookups.note_arrived(queue, tx.inserts.places_of_new(queue))
     tx.write_inserts()
-    priorities = lookups.priorities.pop(queue, None)
-    if priorities is not None:
-        priorities = [*{*priorities, *lookups.arrived.get(queue, ())}]
-        _add_arrived(tx, queue)
-    elif has_messages:
-        priorities = [each for (each,) in tx.query("ready_priorities", queue)]
-    tx.run("join_rounds", [(queue, priority) for priority in priorities or ()])
+    if has_messages:
+        known = tx.lookups.priorities.pop(queue, None)
+        priorities = [each for (each,) in tx.query("ready_priorities", queue)] if known is None else known
+        tx.run("join_rounds", [(queue, priority) for priority in priorities])
     tx.grouped.add(queue)
-    _read_positions(tx, lookups.joining.pop(queue, ()), {queue: has_messages})
-
-
-def _add_arrived(tx: Transaction, queue: str) -> None:
-    """Bring what was read of a queue that joins the rounds up to now: new messages, and what the join changes."""
-    lookups = tx.lookups
-    arrived = lookups.arrived.pop(queue, {})
-    last_ready = lookups.last_ready.pop(queue, {})
-    first_known = lookups.first_ready.get(queue, {})
-    for priority in arrived.keys() & first_known.keys():
-        stored, (first, _) = first_known[priority], arrived[priority]
-        first_known[priority] = first if stored is None else min(stored, first)
-    last_known = lookups.last_of_group.get(queue, {})
-    for priority, found in last_ready.items():
-        last, group_id = found or (None, None)
-        if priority in arrived and (last is None or last <= arrived[priority][1]):
-            last, group_id = arrived[priority][1], None
-        if last is not None and group_id is None:
-            of_none = last_known.get((NO_GROUP, priority))
-            last_known[NO_GROUP, priority] = last if of_none is None else max(of_none, last)
+    _read_positions(tx, tx.lookups.joining.pop(queue, ()), {queue: has_messages})
 
 
 def _first_ready(tx: Transaction, queue: str, priority: int) -> int | None:

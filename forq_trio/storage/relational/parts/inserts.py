@@ -5,9 +5,8 @@ leased, by one statement instead of three. Before anything else is read or chang
 (`Transaction.query`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from heapq import nsmallest
-from itertools import takewhile
 from typing import Any
 
 from forq_trio.storage.relational.connection import STATEMENTS
@@ -85,13 +84,6 @@ class Inserts(Part):
     def has_new(self, queue: str) -> bool:
         """True if the latest row that is to be written, of either kind, is of this queue."""
         return any(rows[-1][_QUEUE] == queue for rows in (self.plain, self.others) if rows)
-
-    def places_of_new(self, queue: str) -> Iterator[Place]:
-        """The places of the ready ones among the latest rows of either kind, up to a row of another queue."""
-        for rows in (self.plain, self.others):
-            for row in takewhile(lambda row: row[_QUEUE] == queue, reversed(rows)):
-                if row[_STATUS] == READY:
-                    yield sent_place(row)
 
     def holds_all(self, queue: str, ready: int) -> bool:
         """True if all ready messages of a queue, so many, are yet to be written."""

@@ -1,11 +1,9 @@
 """What a batch has looked up, so that nothing is read twice, and what many commands need is read at once."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.parts.part import Part
-from forq_trio.storage.relational.row import Place
 
 
 class Lookups(Part):
@@ -17,14 +15,8 @@ class Lookups(Part):
         self.first_ready: dict[str, dict[int, int | None]] = {}
         """Positions of the first ready messages, by queue, then by priority."""
         self.joining: dict[str, dict[tuple[str, str, int], None]] = {}
-        """Groups of which messages are sent to queues that are not grouped yet."""
-        self.priorities: dict[str, list[int]] = {}
-        """The priorities of the ready messages of such a queue. They and the positions of its groups are as they were
-        read; `arrived` has what was stored since."""
-        self.arrived: dict[str, dict[int, tuple[int, int]]] = {}
-        """The first and the last position of these ready messages, by priority."""
-        self.last_ready: dict[str, dict[int, tuple[int, str | None] | None]] = {}
-        """Position and group of the last ready message, by priority: it may join the messages without a group."""
+        """Groups whose positions are read once their queue has joined the rounds."""
+        self.priorities: dict[str, list[int]] = {}  # the priorities of the ready messages of such a queue
         self.dedup: dict[tuple[str, str], tuple[str, int] | None] = {}
         """The first messages with deduplication ids, None for none."""
         self.windows: dict[tuple[str, str], tuple[Any, ...]] = {}  # bindings of `save_dedup`, yet to be run
@@ -48,17 +40,7 @@ class Lookups(Part):
             self.last_of_group.pop(queue, None)
             self.first_ready.pop(queue, None)
             self.priorities.pop(queue, None)
-            self.arrived.pop(queue, None)
-            self.last_ready.pop(queue, None)
         return known
-
-    def note_arrived(self, queue: str, places: Iterable[Place]) -> None:
-        """Ready messages were stored at these places of a queue; to note them twice changes nothing."""
-        if queue in self.priorities:
-            arrived = self.arrived.setdefault(queue, {})
-            for negative, position, _ in places:
-                first, last = arrived.get(-negative, (position, position))
-                arrived[-negative] = min(first, position), max(last, position)
 
     def copy(self) -> Any:
         return {name: _copied(value) for name, value in vars(self).items()}

@@ -21,11 +21,6 @@ SELECT priority FROM priorities WHERE priority IS NOT NULL;
 SELECT (SELECT position FROM messages WHERE queue = ?1 AND status = 0 AND priority = ?2 ORDER BY position LIMIT 1),
        (SELECT position FROM messages WHERE queue = ?1 AND status = 0 AND priority = ?2 ORDER BY position DESC LIMIT 1);
 
--- name: last_ready
--- Position and group of the last ready message of a queue and priority: the one that `join_rounds` changes.
-SELECT position, group_id FROM messages WHERE queue = ? AND status = 0 AND priority = ?
-ORDER BY position DESC, seq DESC LIMIT 1;
-
 -- name: ready_from
 -- The first ready message of a queue and priority at or after a position.
 SELECT seq FROM messages WHERE queue = ? AND status = 0 AND priority = ? AND position >= ? ORDER BY position, seq LIMIT 1;
