@@ -99,10 +99,14 @@ def share_of(staging: Staging, name: str) -> KeyShare:
 def shares_of_all(
     stages: Iterable[tuple[str, int, int]], apps: Iterable[tuple[str, int]]
 ) -> dict[str, KeyShare]:
-    """The share of each key, of how many stages and bytes, and of how many apps, it has."""
-    shares = {name: KeyShare(waiting, size) for name, waiting, size in stages}
+    """The share of each key, of rows that say how many stages and bytes, and how many apps, it has."""
+    shares: dict[str, KeyShare] = {}
+    for name, waiting, size in stages:
+        had = shares.get(name, NO_SHARE)
+        shares[name] = KeyShare(had.stages + waiting, had.bytes + size)
     for name, count in apps:
-        shares[name] = replace(shares.get(name, NO_SHARE), apps=count)
+        had = shares.get(name, NO_SHARE)
+        shares[name] = replace(had, apps=had.apps + count)
     shares.pop(UNKNOWN, None)
     return shares
 

@@ -234,9 +234,7 @@ def _lease(
             return deliveries
     # Read for all lengths together: leases of 256 lengths would wait for the database 256 times.
     while rows := select_allowed(tx, limit, count - len(deliveries), terms, scan):
-        for lease_ms, end in zip(
-            [each for each, _ in lengths], accumulate(most for _, most in lengths), strict=True
-        ):
+        for (lease_ms, _), end in zip(lengths, accumulate(most for _, most in lengths), strict=True):
             while rows and len(deliveries) < end:
                 room = end - len(deliveries)
                 deliveries += _deliver_each(tx, limit, rows[:room], lease_ms)
