@@ -48,7 +48,7 @@ def bytes_for_leases(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_res
 
 
 def bytes_to_move_back(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
-    """By how many bytes files may grow for what is put back; 0 or less: not at all."""
+    """By how many bytes files may grow for what is moved back; 0 or less: not at all."""
     return _growth(free_bytes, keep_bytes, keep_bytes // MOVED_BACK_SHARE, log, has_reserve=has_reserve)
 
 

@@ -14,8 +14,6 @@ Rules
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
-from msgspec.structs import replace
-
 from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN, Key
 from forq_trio.model.commands import Publish
@@ -102,24 +100,26 @@ def shares_of_all(
     """The share of each key, of rows that say how many stages and bytes, and how many apps, it has."""
     shares: dict[str, KeyShare] = {}
     for name, waiting, size in stages:
-        had = shares.get(name, NO_SHARE)
-        shares[name] = KeyShare(had.stages + waiting, had.bytes + size)
+        _add(shares, name, stages=waiting, size=size)
     for name, count in apps:
-        had = shares.get(name, NO_SHARE)
-        shares[name] = replace(had, apps=had.apps + count)
-    shares.pop(UNKNOWN, None)
+        _add(shares, name, apps=count)
     return shares
 
 
 def shares_with(
     shares: Mapping[str, KeyShare], name: str, *, stages: int = 0, size: int = 0, apps: int = 0
 ) -> Mapping[str, KeyShare]:
-    """The shares once a key has so many more (below 0: fewer); apps whose key is not known are in none."""
-    if name == UNKNOWN:
-        return shares
+    """The shares once a key has so many more (below 0: fewer)."""
+    after = dict(shares)
+    _add(after, name, stages=stages, size=size, apps=apps)
+    return after
+
+
+def _add(shares: dict[str, KeyShare], name: str, *, stages: int = 0, size: int = 0, apps: int = 0) -> None:
+    """Add to the share of a key; what was made with a key that is not known is in none."""
     had = shares.get(name, NO_SHARE)
     share = KeyShare(had.stages + stages, had.bytes + size, had.apps + apps)
-    after = {**shares, name: share}
     if share == NO_SHARE:
-        del after[name]
-    return after
+        shares.pop(name, None)
+    elif name != UNKNOWN:
+        shares[name] = share

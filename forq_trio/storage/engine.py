@@ -175,9 +175,7 @@ class BatchResult(Struct, gc=False):
     # damaged messages that could not be settled, or not be handed out
     set_aside: Sequence[DamagedMessage] = ()
     logged: Set[str] = frozenset()  # the queues with new lifecycle events
-    own_work: Sequence[
-        Struct
-    ] = ()  # what the batch did without a command that is counted (runs that were due)
+    own_work: Sequence[Struct] = ()  # what it did without a command that is counted: runs that were due
     elsewhere: Sequence[Elsewhere] = ()  # what other processes did since the last batch
     # how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     commit_seconds: float | None = None

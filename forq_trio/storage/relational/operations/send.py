@@ -21,7 +21,7 @@ from forq_trio.storage.relational.operations.dedup import (
 )
 from forq_trio.storage.relational.operations.eviction import evict_for
 from forq_trio.storage.relational.operations.groups import look_up_groups, position_and_group
-from forq_trio.storage.relational.operations.table import operation
+from forq_trio.storage.relational.operations.table import carry_out_each, operation
 from forq_trio.storage.relational.parts.inserts import OWN, PLAIN
 from forq_trio.storage.relational.row import write_attributes
 from forq_trio.storage.relational.statements import check_order
@@ -59,14 +59,8 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
 def produce_many(
     tx: Transaction, commands: Sequence[ProduceMany]
 ) -> list[tuple[Produced, ...] | ForqError | Deferred]:
-    outcomes: list[tuple[Produced, ...] | ForqError | Deferred] = []
     look_up(tx, [(command.queue, message) for command in commands for message in command.messages])
-    for command in commands:
-        if outcomes and tx.waited_out:
-            outcomes.append(DEFERRED)
-            continue
-        stored = send(tx, command.queue, command.messages)
-        outcomes.append(tuple(stored) if isinstance(stored, list) else stored)
+    outcomes = carry_out_each(tx, commands, _send_many, None)
     tx.leave_inserts()
     return outcomes
 
@@ -76,10 +70,7 @@ def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
 ) -> list[tuple[Produced | ForqError, ...] | Deferred]:
     look_up(tx, [each for command in commands for each in command.messages])
-    outcomes: list[tuple[Produced | ForqError, ...] | Deferred] = []
-    for command in commands:
-        is_left = bool(outcomes) and tx.waited_out
-        outcomes.append(DEFERRED if is_left else _send_across(tx, command))
+    outcomes = carry_out_each(tx, commands, _send_across, None)
     tx.leave_inserts()
     return outcomes
 
@@ -89,6 +80,12 @@ def look_up(tx: Transaction, messages: Sequence[tuple[str, NewMessage]]) -> None
     if len(messages) > 1 and tx.connection.is_distant:
         look_up_dedup(tx, messages)
         look_up_groups(tx, messages)
+
+
+def _send_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | ForqError | Deferred:
+    """Store these messages, all or none."""
+    stored = send(tx, command.queue, command.messages)
+    return tuple(stored) if isinstance(stored, list) else stored
 
 
 def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
