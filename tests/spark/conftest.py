@@ -82,6 +82,9 @@ def spark(java, tmp_path_factory) -> Iterator[SparkSession]:
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        # A test that asks a server that has ended would reach whatever has its port now: none of Spark's, to which a
+        # request is a length of 1.2 GB.
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.ui.enabled": "false",
     }
     python = tmp_path_factory.mktemp("python") / "python"
