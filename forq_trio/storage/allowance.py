@@ -1,17 +1,18 @@
-"""How much the steps of a batch may do: messages, and bytes of their content.
+"""Bounds how many messages, and how many bytes of content, each step of a batch may process.
 
-Every step of a batch that its commands do not bound has an allowance. A step stops once its allowance is used up, and
-the next batch continues; the last item, which is not split, may overdraw it. So no request and no setting makes a batch
-long, however much is stored, and both engines stop at the same message. No batch makes more than COMMIT_CHANGES_MAX
-changes of messages.
+A step whose length does not follow from the batch's commands has an allowance. It stops once its allowance is used up,
+and the next batch continues. The last item is never split, so it may exceed the allowance. No request and no setting
+can therefore make a batch long, however much is stored, and all engines stop at the same message. No batch makes more
+than COMMIT_CHANGES_MAX changes of messages.
 
-- The steps: due messages, evictions, failed messages, held messages that become ready, messages that claims hand out,
-  those that they hold, move or delete, those that the settling and moving commands of one kind name, those that leases
-  of consumers get, those that they settle, and stages that publications name.
-- A command that did not run has the outcome DEFERRED, and so has a claim or a lease that got nothing although messages
-  are ready. A settlement by receipts stops at any of them, as do offers that replace contents; `Deferred.done` then
-  has the outcomes of those before.
-- Queues with claims come by name, and begin with the first one that the batch before came to with an allowance used up.
+- There are steps for due messages, evictions, failed messages, held messages that become ready, messages that claims
+  deliver, messages that claims hold, move or delete, messages named by settling and moving commands (a step for each
+  kind of command), messages that consumers lease, messages that they settle, and stages that publications name.
+- A command that did not run has the outcome DEFERRED. So has a claim or a lease that got nothing although messages
+  are ready. A settlement by receipts may stop at any receipt, and a series of offers that replace contents at any
+  offer; `Deferred.done` then has the outcomes of those before.
+- Claims are served queue by queue, sorted by name, starting with the queue at which the previous batch ran out of an
+  allowance.
 """
 
 from collections.abc import Sequence
@@ -23,8 +24,8 @@ from forq_trio.model import limits
 class Step:
     """The steps of a batch that have an allowance; each kind of settling or moving command has one, too.
 
-    EVICT is renewed for each kind of command that sends, so that none of them starves another. No enumeration: hashing
-    its members takes longer.
+    EVICT starts afresh for each kind of command that sends, so that none of them starves another. These are plain
+    strings because the members of an enumeration take longer to hash.
     """
 
     DUE = "due"
@@ -60,7 +61,7 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.PUBLISH: "PUBLISH_STAGES_MAX",
     Step.RUNS: "RUNS_STEP_MAX",
 }
-"""By step, the limit of its messages (of DROP: pages; of PUBLISH: stages; of RUNS: runs), else COMMIT_MESSAGES_MAX."""
+"""The most messages of each step (DROP: pages; PUBLISH: stages; RUNS: runs). All others: COMMIT_MESSAGES_MAX."""
 _BYTES_MAX: dict[object, str] = {
     Step.DUE: "REWRITE_BYTES_MAX",
     Step.EVICT: "STEP_BYTES_MAX",
@@ -78,7 +79,7 @@ _BYTES_MAX: dict[object, str] = {
     Step.PUBLISH: "STEP_BYTES_MAX",
     Step.RUNS: "REWRITE_BYTES_MAX",
 }
-"""By step, the limit of its bytes; of a kind of command REWRITE_BYTES_MAX."""
+"""The most bytes of each step. For a kind of command: REWRITE_BYTES_MAX."""
 _OF_LONG_WORK = frozenset({Step.LEASE, Step.SETTLE_LEASE, Step.RUNS})
 
 
@@ -88,7 +89,7 @@ def _messages_max(step: object) -> int:
 
 
 class Allowance:
-    """What a step may still do; used up when no message is left, or no byte."""
+    """How many messages and bytes a step has left; it is used up once either is gone."""
 
     __slots__ = ("bytes", "messages")
 
@@ -109,9 +110,10 @@ MessageT = TypeVar("MessageT", bound=Any)
 
 
 def within(allowance: Allowance, messages: Sequence[MessageT]) -> Sequence[MessageT]:
-    """The first of these messages, up to the one that uses up the allowance; they are charged. Each has `bytes`.
+    """Charge these messages to the allowance, in order, until it is used up; returns those that were charged.
 
-    A damaged one, whose size is not a number, is charged without it: it fails when it is settled.
+    Each message has `bytes`. A damaged one, whose size is not a number, is charged as 0 bytes; it fails later, when it
+    is settled.
     """
     for index, message in enumerate(messages):
         if allowance.used_up:
@@ -121,7 +123,7 @@ def within(allowance: Allowance, messages: Sequence[MessageT]) -> Sequence[Messa
 
 
 def part(most: int) -> int:
-    """The part of a step of long work that runs when other calls are waiting."""
+    """The size of a step of long work while other calls are waiting. most: its size when none are."""
     return max(most // limits.STEP_SHARE, 1)
 
 
@@ -136,21 +138,21 @@ class Allowances:
         self._by_step: dict[object, Allowance] = {}
 
     def copy(self) -> Self:
-        """The same as they are now, for what is only tried."""
+        """A copy to charge for work that is tried and may be undone."""
         same = type(self)(shared=self.shared)
         same._by_step = {step: Allowance(each.messages, each.bytes) for step, each in self._by_step.items()}
         return same
 
     def step(self, most: int) -> int:
-        """The size of a step of long work; `most`: its size without other calls."""
+        """The size of a step of long work. most: its size when no other calls are waiting."""
         return part(most) if self.shared else most
 
     def renew(self, step: object) -> None:
-        """Begin a step again."""
+        """Give a step its whole allowance again."""
         self._by_step.pop(step, None)
 
     def used_up(self, *steps: object) -> bool:
-        """Whether one of these steps has used up its allowance; False before it began."""
+        """Whether any of these steps has used up its allowance. A step that has not begun has not."""
         for step in steps:
             allowance = self._by_step.get(step)
             if allowance is not None and allowance.used_up:

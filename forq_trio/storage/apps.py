@@ -1,14 +1,14 @@
 """The decisions about apps, which publish versions, for all engines: plain functions over values.
 
 Rules
-- An app belongs to the queues that it writes. There may be several of one name, for different queues.
-- A publication belongs to the apps of its name that wrote one of its queues, with whatever key, and to those that its
-  own key made, for whatever queues. They become one app when it is published.
-- It is refused if an app that wrote one of its queues also wrote one that the key may not write: so a key that may not
-  write all queues of an app can neither use up its versions nor block it. It is refused, too, if another key published
-  this version to only some of its queues: it can neither be published again nor count as published.
-- An app is forgotten when its time is over, one app with each publication. At the bound of a key, or of all keys
-  together, an app that published for one job is forgotten; another app is never forgotten sooner.
+- An app belongs to the queues that it writes. Several apps may have the same name if they write different queues.
+- A publication matches the apps of its name that wrote one of its queues, whichever key they used, and the apps of
+  its name that its own key made, whichever queues they wrote. Publishing merges all of them into one app.
+- It is refused if an app that wrote one of its queues also wrote a queue that the key may not write. So a key that
+  may not write all queues of an app can neither use up its versions nor block it. It is also refused if another key
+  published this version to only some of its queues: it can neither be published again nor count as published.
+- Each publication forgets at most one app whose time is over. When a key, or all keys together, have as many apps as
+  they may, an app that published for one job is forgotten early; any other app keeps its full time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ class Full(Enum):
 
 
 def matching_apps(known: Mapping[int, PublishedVersion], command: Publish) -> Sequence[int] | AppInUse:
-    """Which of the apps of a name, by number, a publication belongs to; none for a new app."""
+    """The numbers of the apps that a publication matches; none for a new app. known: the apps of its name."""
     key, queues = command.key, {stage.queue for stage in command.stages}
     matching = []
     for number, app in known.items():
@@ -48,7 +48,7 @@ def matching_apps(known: Mapping[int, PublishedVersion], command: Publish) -> Se
 
 
 def _wrote(app: PublishedVersion, key: Key, queue: str) -> bool:
-    """Whether an app wrote this queue. Where only a glob of its queues is stored, it counts if the key covers it."""
+    """Whether an app wrote this queue. If only a glob is stored for it, that counts if the key covers the glob."""
     return queue in app.queues or any(
         key.covers(each) and Key(queues=each).covers(queue) for each in app.queues if _is_glob(each)
     )
@@ -59,7 +59,7 @@ def _is_glob(queue: str) -> bool:
 
 
 def app_after(matching: Sequence[PublishedVersion], command: Publish, now_ms: int) -> PublishedVersion:
-    """The app once this is published, with the queues of all matching apps behind the new ones."""
+    """The app after this publication: its own queues first, then those of all matching apps."""
     written = [stage.queue for stage in command.stages]
     before = [queue for app in matching for queue in app.queues if not _is_glob(queue)]
     queues = tuple(dict.fromkeys([*written, *before]))[: limits.APP_QUEUES_MAX]
@@ -67,7 +67,7 @@ def app_after(matching: Sequence[PublishedVersion], command: Publish, now_ms: in
 
 
 def full_of_apps(staging: Staging, matching: Sequence[PublishedVersion], key: Key) -> Full | None:
-    """Whether the key, or all keys together, have too many apps for one more; it replaces those that match."""
+    """Which bound leaves no space for one more app; None if there is space. The new app replaces the matching ones."""
     own = sum([app.made_by == key.name for app in matching])
     if share_of(staging, key.name).apps - own >= limits.APPS_A_KEY_MAX:
         return Full.KEY
@@ -90,14 +90,14 @@ def is_forgettable(published_at: int, now_ms: int, *, once: bool, full: bool) ->
 
 
 def share_of(staging: Staging, name: str) -> KeyShare:
-    """What a key has of stages and apps."""
+    """How many stages, staged bytes and apps a key has."""
     return staging.shares.get(name, NO_SHARE)
 
 
 def shares_of_all(
     stages: Iterable[tuple[str, int, int]], apps: Iterable[tuple[str, int]]
 ) -> dict[str, KeyShare]:
-    """The share of each key, of rows that say how many stages and bytes, and how many apps, it has."""
+    """Add up the share of each key. stages: rows of key, stages, bytes. apps: rows of key, apps."""
     shares: dict[str, KeyShare] = {}
     for name, waiting, size in stages:
         _add(shares, name, stages=waiting, size=size)
@@ -109,14 +109,14 @@ def shares_of_all(
 def shares_with(
     shares: Mapping[str, KeyShare], name: str, *, stages: int = 0, size: int = 0, apps: int = 0
 ) -> Mapping[str, KeyShare]:
-    """The shares once a key has so many more (below 0: fewer)."""
+    """The shares after adding to those of one key; negative numbers take away."""
     after = dict(shares)
     _add(after, name, stages=stages, size=size, apps=apps)
     return after
 
 
 def _add(shares: dict[str, KeyShare], name: str, *, stages: int = 0, size: int = 0, apps: int = 0) -> None:
-    """Add to the share of a key; what was made with a key that is not known is in none."""
+    """Add to the share of a key. What an unknown key made counts in no share."""
     had = shares.get(name, NO_SHARE)
     share = KeyShare(had.stages + stages, had.bytes + size, had.apps + apps)
     if share == NO_SHARE:

@@ -1,4 +1,4 @@
-"""Queues that are bound to tables of applications: what all engines refuse to them."""
+"""What every engine refuses for queues that are bound to a table of an application."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -13,7 +13,7 @@ from forq_trio.model.setting_checks import invalid_setting
 def check_table(
     queue: str, table: QueueTable | None, messages: int, settings: Mapping[str, QueueSettings]
 ) -> ForqError | None:
-    """Why a queue cannot be bound to a table, or (None) unbound. settings: those of all queues that have any."""
+    """Why a queue cannot be bound to this table (None: be unbound). settings: of all queues that have any."""
     own = settings.get(queue, QueueSettings())
     if table is None:
         return QueueNotBound() if own.table is None else None
@@ -32,7 +32,7 @@ def check_table(
 
 
 def check_settings_of_table(settings: QueueSettings) -> InvalidSetting | None:
-    """InvalidSetting for one that cannot hold for a queue that is bound to a table."""
+    """InvalidSetting if one of these settings has no meaning for a queue that is bound to a table."""
     if settings.table is None:
         return None
     others = [name for name in SETTINGS if name not in OF_TABLES and getattr(settings, name) is not None]
@@ -43,14 +43,14 @@ def check_settings_of_table(settings: QueueSettings) -> InvalidSetting | None:
 
 
 def check_unbound(settings: QueueSettings | None) -> QueueBound | None:
-    """QueueBound for a queue whose messages are in a table: it takes no others."""
+    """QueueBound if the queue's messages are in a table, because it takes no others."""
     return None if settings is None or settings.table is None else QueueBound()
 
 
 def check_all_unbound(
     queues: Iterable[str | None], settings_of: Callable[[str], QueueSettings | None]
 ) -> QueueBound | None:
-    """`check_unbound` for several queues; None among them stands for none."""
+    """`check_unbound` for several queues; each None is skipped."""
     for queue in queues:
         if queue and (bound := check_unbound(settings_of(queue))):
             return bound

@@ -1,28 +1,28 @@
 """The decisions about consumers and their leases, for all engines: plain functions over values.
 
 Rules
-- Leases are numbered one by one. The next one can be made once the open one is settled; or ahead, once it is complete.
-  So a consumer has at most two whose messages are leased, and they are settled in their order.
-- A lease grows page by page until it is complete; then it never changes. A read needs only its pages, and gives the
-  same each time. A lease is complete when it is full, or when no more messages are ready; one that is made ahead only
-  when it is full, so a later call can add messages that are ready by then.
-- A number and the time when its lease was made name a lease also on a server that was restored from a backup, and on
-  another one. That is the time of its last page, because a backup may have a lease that is not complete, which gets
-  other messages on each server. Who acknowledges or reads by both is refused where it is another lease. A lease also
-  has the time of the one before it, so that this is known of one whose pages are dropped, while anything behind it is
-  to be read.
-- A message is still the lease's while it has the receipt of its page. Settling it otherwise (by id, by a
-  purge) fences the lease, which then leaves that message alone.
-- A step makes or settles as many pages as its allowance permits. A settlement keeps the mode it started with, also
-  when another caller continues it after a kill.
-- Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX, until the
-  consumer is idle. When the pages of all consumers, or of those that one key made, reach their bound in bytes, pages
-  of acknowledged leases of these are evicted, first those of the consumer that has been idle for longest. All other
+- Leases are numbered one by one. The next one can be made once the open one is settled, or made ahead once the open
+  one is complete. So a consumer has at most two unsettled leases, and settles them in order.
+- A lease grows page by page until it is complete; after that it never changes. A read needs only the lease's pages,
+  so it returns the same messages each time. A lease is complete when it is full, or when no more messages are ready.
+  A lease made ahead is complete only when it is full, so a later call can still add messages.
+- The number of a lease and the time when it was made identify it, even on a server that was restored from a backup,
+  or on another server. The time is that of its last page: a backup may contain an incomplete lease, which then gets
+  different messages on each server. A caller who gives both is refused if they belong to different leases. Each lease
+  also stores the time of the one before it, so the check still works for a lease whose pages are dropped, for as
+  long as a later one can be read.
+- A message belongs to a lease while it has the receipt of the lease's page. Settling it in another way (by id, by a
+  purge) takes it out of the lease, which then leaves that message alone.
+- A step makes or settles as many pages as its allowance permits. A settlement stays in the mode in which it started,
+  even when another caller continues it after the process was killed.
+- The pages of acknowledged leases (the newest CONSUMER_LEASES_KEPT_MAX, within CONSUMER_KEPT_BYTES_MAX) stay until
+  the consumer is idle. When the pages of all consumers, or of those that one key made, reach their bound in bytes,
+  pages of acknowledged leases are evicted, beginning with the consumer that has been idle for longest. All other
   pages are dropped, a few in each step.
 - No generation of a name is used twice: a new consumer begins above all generations of forgotten consumers. No lease
-  number is used twice either: it begins above the last one of its name, and what that one had not acknowledged counts
-  as given back. The numbers of CONSUMER_NUMBERS_MAX names are stored; a name without them begins above the highest of
-  all others, and counts as one that acknowledged none.
+  number is used twice either: a new consumer begins above the last number of its name, and the leases that were not
+  acknowledged under that name count as given back. The numbers of CONSUMER_NUMBERS_MAX names are stored. A name whose
+  numbers are not stored begins above the highest number dropped, and counts as having acknowledged nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +46,7 @@ from forq_trio.model.messages import RECEIPT_TOKEN_BITS
 
 
 class PageLine(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A message as a line of a page: wire/export.py's ExportedMessage, with the attributes as they are stored."""
+    """A message as one line of a page: the ExportedMessage of wire/export.py, with its attributes as stored."""
 
     id: str
     queue: str
@@ -69,20 +69,20 @@ def first_lines(body: bytes, size: int) -> bytes:
 
 
 def line_bytes(line: PageLine) -> int:
-    """The bytes of a line: what a step is charged for a message. In JSON a message may be six times as long."""
+    """How many bytes a step is charged for a message: those of its line. JSON may make it six times as long."""
     return len(encode_lines([line]))
 
 
 def page_token() -> int:
-    """The token of the receipts of a page's messages."""
+    """A new random token for the receipts of one page."""
     return randbits(RECEIPT_TOKEN_BITS)
 
 
 class ForgottenNumbers(NamedTuple):
-    """The highest lease number of a consumer that was forgotten, and the highest of those that were acknowledged."""
+    """The lease numbers that a forgotten consumer had reached."""
 
-    leased: int
-    acknowledged: int
+    leased: int  # the highest one
+    acknowledged: int  # the highest one that was acknowledged
 
 
 def opened(
@@ -92,9 +92,9 @@ def opened(
     now_ms: int,
     numbers_of: Callable[[str], ForgottenNumbers | None],
 ) -> PipelineConsumer:
-    """The consumer that is opened. Raises TooManyConsumers.
+    """The consumer once it is opened, under a new generation. Raises TooManyConsumers.
 
-    numbers_of: those of a consumer that was forgotten, by its key; None where none are stored.
+    numbers_of: the numbers of a forgotten consumer by its `consumer_key`; None if they are not stored.
     """
     key = consumer_key(command.queue, command.name)
     found = known.get(key)
@@ -125,7 +125,7 @@ def opened(
 def consumer_of(
     known: Mapping[str, PipelineConsumer], queue: str, name: str, generation: int | None
 ) -> PipelineConsumer:
-    """The consumer, if it is of this generation (None: any). Raises ConsumerNotFound or ConsumerFenced."""
+    """The consumer, provided it is in this generation (None: in any). Raises ConsumerNotFound or ConsumerFenced."""
     found = known.get(consumer_key(queue, name))
     if found is None:
         raise ConsumerNotFound
@@ -137,7 +137,7 @@ def consumer_of(
 def lease_to_fill(
     known: Mapping[str, PipelineConsumer], command: LeaseMessages, now_ms: int
 ) -> NumberedLease | None:
-    """The lease that gets a page, None where it is complete. Raises what LeaseMessages fails with."""
+    """The lease that gets the next page; None if it is complete. Raises the errors of LeaseMessages."""
     consumer = consumer_of(known, command.queue, command.name, command.generation)
     number, lease = command.number, consumer.open
     readable = consumer.readable(number)
@@ -155,12 +155,12 @@ def lease_to_fill(
 
 
 def with_forgotten(totals: ConsumerTotals, consumer: PipelineConsumer) -> ConsumerTotals:
-    """The totals once this consumer is forgotten."""
+    """The totals after this consumer is forgotten."""
     return replace(totals, forgotten_generation=max(totals.forgotten_generation, consumer.generation))
 
 
 def without_numbers(totals: ConsumerTotals, dropped: Iterable[int]) -> ConsumerTotals:
-    """The totals once these lease numbers of forgotten consumers are no longer stored."""
+    """The totals after these lease numbers of forgotten consumers are deleted."""
     return replace(totals, forgotten_number=max(totals.forgotten_number, *dropped, 0))
 
 
@@ -179,8 +179,9 @@ def filling(consumer: PipelineConsumer, number: int) -> bool:
 def sharing_full_bound(
     known: Mapping[str, PipelineConsumer], totals: ConsumerTotals, made_by: str
 ) -> list[PipelineConsumer]:
-    """The consumers that share a bound in bytes which their pages have reached, and which holds for a consumer that
-    this key made: all, or the key's own; none where there is room.
+    """The consumers that together have reached a bound on the bytes of pages; none if the key's consumers have space.
+
+    That is all consumers for the common bound, else those that this key made.
     """
     if totals.pages_bytes >= limits.CONSUMER_PAGES_BYTES_MAX:
         return list(known.values())
@@ -192,7 +193,7 @@ def sharing_full_bound(
 
 
 def evicting(sharing: Iterable[PipelineConsumer]) -> PipelineConsumer | None:
-    """Which of these has to drop pages for another's lease, with a lease to drop; None where none can."""
+    """The consumer that has to drop pages to make space, with the lease to drop; None if no page can be dropped."""
     with_pages = [each for each in sharing if each.kept or each.dropping]
     if not with_pages:
         return None
@@ -210,10 +211,10 @@ def with_page(
     size: int,
     now_ms: int,
 ) -> PipelineConsumer:
-    """The consumer after a step that leased so many messages; 0: no more were ready, which completes the lease unless
-    it is made ahead.
+    """The consumer after a step that added a page of so many messages to this lease.
 
-    Where no lease is made, the time of use is stored only now and then, so that a waiting consumer writes little.
+    messages: 0 if no more were ready, which completes the lease unless it is made ahead. If there is no lease to store,
+    the time of use is stored only every CONSUMER_USE_SAVE_MS, so that a waiting consumer writes little.
     """
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
@@ -240,7 +241,7 @@ def lease_to_settle(
 ) -> PipelineConsumer | None:
     """The consumer with the mode in which its open lease is settled; None if there is nothing to do.
 
-    Raises what SettleLease fails with.
+    Raises the errors of SettleLease.
     """
     consumer = consumer_of(known, command.queue, command.name, command.generation)
     lease = consumer.open
@@ -263,7 +264,7 @@ def lease_to_settle(
 
 
 def _may_release(consumer: PipelineConsumer, command: SettleLease, now_ms: int) -> bool:
-    """True if the lease is open and, to EXPIRE it, its consumer is idle for too long or a settlement has begun."""
+    """Whether the lease is open. To EXPIRE it, a settlement must have begun, or its consumer be idle for too long."""
     if consumer.open is None or consumer.open.number != command.number:
         return False
     return (
@@ -296,7 +297,7 @@ def after_settled_page(consumer: PipelineConsumer) -> PipelineConsumer:
 
 
 def _trimmed(consumer: PipelineConsumer) -> PipelineConsumer:
-    """The consumer with at most as many acknowledged leases as are kept."""
+    """The consumer with only as many acknowledged leases as may stay; the older ones are to be dropped."""
     kept: list[NumberedLease] = []
     size = 0
     for lease in reversed(consumer.kept):
@@ -309,12 +310,12 @@ def _trimmed(consumer: PipelineConsumer) -> PipelineConsumer:
 
 
 def without_kept(consumer: PipelineConsumer) -> PipelineConsumer:
-    """The consumer without acknowledged leases."""
+    """The consumer with all its acknowledged leases to be dropped."""
     return replace(consumer, kept=(), dropping=consumer.dropping + consumer.kept)
 
 
 def to_forget(known: Mapping[str, PipelineConsumer], command: ForgetConsumer) -> PipelineConsumer | None:
-    """The consumer that is being forgotten, None if there is none. Raises ConsumerFenced."""
+    """The consumer to forget, with its leases to be dropped; None if there is none. Raises ConsumerFenced."""
     found = known.get(consumer_key(command.queue, command.name))
     if found is None:
         return None
@@ -324,7 +325,7 @@ def to_forget(known: Mapping[str, PipelineConsumer], command: ForgetConsumer) ->
 
 
 def dropped(consumer: PipelineConsumer, pages_max: int) -> tuple[PipelineConsumer, list[tuple[int, int]]]:
-    """The consumer after up to so many pages are dropped, and these, as (lease number, page)."""
+    """The consumer after dropping up to `pages_max` pages, and the dropped pages as (lease number, page)."""
     pages: list[tuple[int, int]] = []
     left = list(consumer.dropping)
     while left and len(pages) < pages_max:
@@ -338,9 +339,9 @@ def dropped(consumer: PipelineConsumer, pages_max: int) -> tuple[PipelineConsume
 
 
 def pages_within(first: int, rows: Iterable[tuple[int, bytes]]) -> list[bytes]:
-    """The lines of page `first` and those that follow it without a gap, as many as one read returns.
+    """The lines of page `first` and of the pages that follow it without a gap, as many as one read returns.
 
-    rows: page and lines, by page. A page is missing where it was dropped meanwhile.
+    rows: (page, lines), in order of pages. A gap is a page that was dropped in the meantime.
     """
     pages: list[bytes] = []
     size = 0

@@ -1,11 +1,11 @@
 """The interface of all storage engines: plain synchronous functions that wait for nothing but I/O.
 
-Each rule stands where it is kept, and holds for every engine; the conformance suite checks them on each. Below
-storage/, and there mostly in relational/operations/:
+Each rule is written down beside the code that follows it. It holds for every engine, and the conformance suite checks
+it on each. Paths are below storage/, those of operations/ below storage/relational/:
 
     one transaction for a batch, what a failure leaves     `Engine.execute_batch` and `Engine.commit`, below
     the order within a batch                               relational/run_batch.py
-    how much a batch does, and what the next one goes on with   allowance.py
+    how much a batch does before the next one continues    allowance.py
     changes of a message, each noted once                  transitions.py
     lifecycle events                                       relational/parts/events.py
     time: due messages, failed ones, damaged ones          operations/due.py
@@ -49,7 +49,7 @@ from forq_trio.storage.write_ahead_log import WriteAheadLog
 class EngineSettings(Defaults, frozen=True, gc=False):
     """The server-wide defaults of rules."""
 
-    history: bool = False  # keep finished messages
+    history: bool = False  # store finished messages
     events: bool = False  # lifecycle events
 
 
@@ -68,14 +68,14 @@ class Batch(Struct, frozen=True, gc=False):
     # the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine
     # serves only those of queues in which a message became ready
     receivers: Mapping[str, Sequence[Receiver]] = {}
-    # it also stores what no command sends (stages, runs, what applications sent); not while sends are refused
-    # or calls go first
+    # whether the batch also stores messages that no command sends (of stages, of schedules, of applications);
+    # False while sends are refused or callers go first
     moves_staged: bool = True
-    shared: bool = False  # long steps are cut
-    # kinds of commands for which the disk is too full; one that has to do the same first fails with
-    # StorageFull
+    shared: bool = False  # other calls are waiting, so long steps are shortened
+    # the kinds of commands that the disk is too full for; a command that would first have to run one of them fails
+    # with StorageFull
     refused: Set[type[Command[Any]]] = frozenset()
-    # the queues with parked receivers of which another process told that it woke them
+    # the queues with parked receivers in which another process made messages ready
     told: Set[str] = frozenset()
 
 
@@ -115,10 +115,10 @@ EVENT_KINDS = (
 
 
 class Deferred(Struct, frozen=True, gc=False):
-    """The outcome of a command that is to run again in the next batch, because an allowance of this one was used up.
+    """The outcome of a command that has to run again in the next batch, because an allowance of this one was used up.
 
-    It did not run, or it is a claim that got nothing. done: the outcomes of its first parts (`Traits.parts`), where it
-    has some; it is to run again with the others.
+    Either it did not run, or it is a claim that got nothing. done: the outcomes of its first parts, for a command that
+    has parts (`Traits.parts`); only the remaining ones run again.
     """
 
     done: tuple[Any, ...] = ()
@@ -128,7 +128,7 @@ DEFERRED: Final = Deferred()
 
 
 class DamagedMessage(NamedTuple):
-    """A damaged message that could not be settled or handed out: it stays as it is until it is tried again."""
+    """A damaged message that could not be settled or delivered: it stays unchanged until it is tried again."""
 
     queue: str
     sequence: int
@@ -146,7 +146,7 @@ until its ack, where the ack came within the lease."""
 class Elsewhere(Struct, gc=False):
     """What batches of other processes did."""
 
-    woken: Set[str]  # this and the next: as of BatchResult
+    woken: Set[str]  # this and the next: as in BatchResult
     logged: Set[str]
     tokens: bool  # they changed access tokens
 
@@ -163,36 +163,36 @@ class BatchResult(Struct, gc=False):
     outcomes: list[Any]
     # the deliveries of parked receivers, as (id of the receiver, deliveries), in no particular order
     served: list[tuple[int, tuple[Delivery, ...]]]
-    # the next due time, or an earlier one: then the next batch finds nothing due and corrects it. None when
-    # no message will ever be due.
+    # the next due time, or an earlier one: then the next batch finds nothing due and corrects it. None if no
+    # message has a due time.
     next_due_ms: int | None
     events: list[Event]
-    failed_queued: bool = False  # there are new failed messages that this batch left for a sweep
-    # the queues in which a message became ready (or that were resumed), also if it was claimed at once
+    failed_queued: bool = False  # this batch left new failed messages to a sweep
+    # the queues in which a message became ready, even if it was claimed at once, and those that were resumed
     woken: Set[str] = frozenset()
-    # milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked
+    # milliseconds, by (kind of DURATION_KINDS, queue), one for each message that was claimed or acked
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
-    # damaged messages that could not be settled, or not be handed out
+    # damaged messages that could not be settled or delivered
     set_aside: Sequence[DamagedMessage] = ()
     logged: Set[str] = frozenset()  # the queues with new lifecycle events
-    own_work: Sequence[Struct] = ()  # what it did without a command that is counted: runs that were due
+    own_work: Sequence[Struct] = ()  # what it did without a command, for metrics: runs that were due
     elsewhere: Sequence[Elsewhere] = ()  # what other processes did since the last batch
     # how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     commit_seconds: float | None = None
-    # messages that applications sent in transactions of their own, and that were refused for good
+    # how many messages that applications sent in their own transactions were refused for good
     sent_set_aside: int = 0
-    # how long the batch waited until no other process ran one; None where it did not have to ask
+    # how long the batch waited for the batches of other processes to end; None where no others can run
     gate_seconds: float | None = None
-    # how old the oldest batch of another process was that was taken over; None where there was none
+    # the age of the oldest batch of another process that this one took over; None if there was none
     lag_seconds: float | None = None
 
 
 class Snapshot(Protocol):
     """What the engine knows without a query, as of the last commit.
 
-    It is not a copy: the next commit, which may run in a thread, changes it. `queue_names`, `settings`, `tokens`,
-    `sessions`, `redrives` and `consumers` are replaced then and can be walked through; of `counts` look one up, or copy
-    it whole with `dict`.
+    It is not a copy: the next commit, which may run in a thread, changes it. That commit replaces `queue_names`,
+    `settings`, `tokens`, `sessions`, `redrives` and `consumers`, so they are safe to iterate over. It changes `counts`
+    in place: look up one queue, or copy it whole with `dict`.
     """
 
     @property
@@ -231,12 +231,12 @@ class Snapshot(Protocol):
         ...
 
     def rate_full_at(self, queue: str) -> int:
-        """When the bucket of the queue's own rate has all its tokens again (epoch ms); 0 if it has none, or all."""
+        """When the bucket of the queue's own rate is full again (epoch ms); 0 if it is full now, or there is none."""
         ...
 
     @property
     def staging(self) -> Staging:
-        """What is staged in all."""
+        """How much is staged, in all and by key."""
         ...
 
     @property
@@ -246,11 +246,11 @@ class Snapshot(Protocol):
 
     @property
     def logs(self) -> Mapping[LogName, Log]:
-        """What is kept of the two logs."""
+        """The extent of each of the two logs: lifecycle events, and the history."""
         ...
 
     def history_of(self, queue: str | None) -> HistoryCounts:
-        """How much is kept of the history of a queue; None: of all."""
+        """How much history a queue has; None: all queues together."""
         ...
 
     @property
@@ -273,47 +273,47 @@ class Listener(Protocol):
 
     @property
     def socket(self) -> int:
-        """Becomes readable when there is something to hear."""
+        """The descriptor of a socket that becomes readable when there is something to hear."""
         ...
 
     @property
     def catch_up_seconds(self) -> float:
-        """How often to look for what was not heard."""
+        """How often to look for changes of which no notice arrived, in seconds."""
         ...
 
     def on_notice(self, call: Callable[[], None]) -> None:
-        """Have `call` called, from any thread, when there is something to `tell` that its batch could not."""
+        """Register `call`, which is called from any thread when a batch left something for `tell`."""
         ...
 
     def tell(self, *, awaited: bool) -> None:
-        """Tell what there is, without waiting; the rest when `socket` is readable. Raises StorageUnavailable.
+        """Send the notices that wait, without blocking; the rest when `socket` is readable. Raises StorageUnavailable.
 
-        awaited: somebody waits for messages, so applications are to tell of those that they send.
+        awaited: a receiver waits for messages, so applications are asked to notify of those that they send.
         """
         ...
 
     @property
     def rest_seconds(self) -> float:
-        """Seconds until a look is needed, because a notice may not be sent; inf: no look beside the usual ones."""
+        """Seconds until the database must be looked at because a notice may have been left out; inf: no extra look."""
         ...
 
     def looked(self) -> None:
-        """This process looks for messages now."""
+        """Record that this process looks for messages now."""
         ...
 
     def heard(self) -> Set[str] | None:
-        """The queues that others woke since the last call; None where it may be any. Raises StorageUnavailable."""
+        """The queues that others woke since the last call; None: it may be any queue. Raises StorageUnavailable."""
         ...
 
     def meet(self, report: ProcessReport) -> Sequence[HeardProcess]:
-        """Say that this process is there; returns all that are or were lately, this one among them.
+        """Report that this process runs; returns all processes that run or ran lately, this one included.
 
         Blocks. Raises StorageUnavailable.
         """
         ...
 
     def close(self) -> None:
-        """Hear no more, and be forgotten by the others. Blocks."""
+        """Stop listening, and have the other processes forget this one. Blocks."""
         ...
 
 
@@ -326,28 +326,30 @@ class Engine(Protocol):
 
     @property
     def listen(self) -> Callable[[], Listener] | None:
-        """Opens a Listener, in any thread; raises StorageUnavailable. None where no other process uses the database.
+        """A function that opens a Listener, in any thread; it raises StorageUnavailable. None: no other process can use
+        the database.
 
-        Where there is one, the database is behind a network: a whole batch runs in a thread.
+        An engine with a Listener has its database behind a network, so its batches run in a thread.
         """
         ...
 
     @property
     def tables_urls(self) -> tuple[str, str] | None:
-        """The URL of the database where applications have tables to which queues may be bound, and the one at which to
-        listen; None without any."""
+        """The URL of the database with the tables that queues may be bound to, and the URL to listen at; None if there
+        is no such database."""
         ...
 
     @property
     def check_texts(self) -> Callable[[Struct], None] | None:
-        """Raises the CallerError of a message or offer with text that the database cannot store. None: it stores any.
+        """A check that raises a CallerError for a message or offer with text that the database cannot store. None: it
+        stores any text.
 
-        Who has many to send asks for each: the engine refuses a command with such a text whole.
+        The engine refuses a whole command for one such text, so callers with many messages check each first.
         """
         ...
 
     def clock(self) -> Clock:
-        """The clock by which messages are due: that of the database, where it has one."""
+        """The clock that decides when messages are due: that of the database server, if there is one."""
         ...
 
     @property
@@ -363,39 +365,41 @@ class Engine(Protocol):
     def execute_batch(self, batch: Batch) -> BatchResult:
         """Run all commands of a batch inside one transaction, which is opened and left open.
 
-        A command that fails alone (its outcome is an exception) leaves the others untouched. The only time is the
-        batch's. Raises StorageUnavailable (StorageFull: the disk is full): the transaction is rolled back, nothing of
-        it is or will be on disk, and the engine is as before the batch.
+        A command may fail alone: its outcome is then an exception, and the others are not affected. All commands have
+        the time of the batch. Raises StorageUnavailable (StorageFull: the disk is full): then the transaction is rolled
+        back, nothing of it is or will be on disk, and the engine is as it was before the batch.
         """
         ...
 
     def commit(self) -> bool:
-        """Make the batch durable: before that, no command of it may be answered. False: there was nothing to commit.
+        """Make the batch durable; none of its commands may be answered before. False: there was nothing to commit.
 
-        Raises StorageUnavailable as `execute_batch` does. After any other error what is on disk is unknown, and the
-        engine must not be used again, except after OutcomeLost.
+        Raises StorageUnavailable as `execute_batch` does. Any other error means that nobody knows what is on disk. The
+        engine must not be used again then, except after OutcomeLost.
         """
         ...
 
     def snapshot(self) -> Snapshot: ...
 
     def facts(self) -> EngineFacts:
-        """A few system calls and no query: safe in any thread, and quick enough for the event loop."""
+        """The size of the database and its disk. Needs a few system calls and no query: safe in any thread, and quick
+        enough for the event loop."""
         ...
 
     def copy_to(self, path: str, on_step: Callable[[int, int], None]) -> int:
         """Write a backup to a new file, beside the writer, in any thread; returns its size in bytes.
 
-        It holds what was committed when it began, is checked and on disk before it gets its name, and is one file.
-        on_step: called every now and then with (pages done, pages in all); what it raises comes out, and no file is
-        left. Until all pages are done the log cannot be emptied. Raises StorageOpenError, StorageUnavailable.
+        The backup is one file with everything that was committed when it began. It gets its name only once it is
+        checked and on disk. on_step: called now and then with (pages done, pages in all); an exception that it raises
+        is passed on, and no file is left. The log cannot be emptied until all pages are done. Raises StorageOpenError,
+        StorageUnavailable.
         """
         ...
 
     def open_reader(self) -> Reader:
-        """Raises StorageUnavailable or StorageOpenError."""
+        """Open a read-only connection. Raises StorageUnavailable or StorageOpenError."""
         ...
 
     def close(self) -> None:
-        """Move the log into the database, where there is one, and close. Nothing may be called afterwards."""
+        """Move the log, if there is one, into the database, and close. Nothing may be called afterwards."""
         ...

@@ -1,9 +1,9 @@
 """The decisions about the two logs, for all engines: which event a change has, and what a step of a trim removes.
 
-Lifecycle events: one for each change of a message that has a kind, stored in the order of commits.
-Both engines derive them from `transition` and from nothing else. Ids are 1, 2, 3 … without a gap: a batch that is
-rolled back used none. The newest event is never removed, so that no id is used twice. An event has the size of the
-content, not the content.
+Lifecycle events: one for each change of a message that has a kind, stored in the order of commits. All engines derive
+them from `transition` and from nothing else. Ids are 1, 2, 3 … without a gap, because a batch that is rolled back uses
+none. The newest event is never removed, so that no id is used twice. An event contains the size of the content, not
+the content.
 
 The history of a queue is shortened only at its old end: by retention, oldest first whatever the queue, and by a
 purge of the queue's own history. Ids are never used twice.
@@ -47,9 +47,9 @@ _KIND_OF: Mapping[str, EventKind] = {
 }
 """By change; PROMOTED, HELD_BACK and UNHELD have none."""
 _KIND_ENDED: Mapping[str, EventKind] = {"expired": "expired", "cancelled": "cancelled"}
-"""By the reason of a clean-up: of those that have a kind of their own."""
+"""The kinds of clean-ups that have one of their own, by reason."""
 _OUTCOMES: dict[str, Outcome] = {"expired": "expired", "deleted_by_user": "deleted", "cancelled": "cancelled"}
-"""By the reason of a clean-up; the others are discarded."""
+"""How messages ended, by the reason of their clean-up; all others were discarded."""
 DISCARDED_BY_CONSUMER = "consumer"
 """The reason of a clean-up of messages that their consumer discarded."""
 TIMED = frozenset((ACKED, NACKED, RELEASED, SHORTENED, STALE_RECOVERED))
@@ -59,9 +59,9 @@ _ROW_BYTES = 128
 
 
 def kind_and_reason(change: str, reason: str, nack_reason: str | None) -> tuple[EventKind, str | None] | None:
-    """The kind of the event of a change, and its reason; None for a change without one.
+    """The kind and the reason of the lifecycle event for a change; None for a change without one.
 
-    reason: of the counted event, "" for none. nack_reason: what the consumer said of a nack.
+    reason: of the counted event, "" for none. nack_reason: the reason that the consumer gave with a nack.
     """
     kind = _KIND_OF.get(change)
     if kind is None:
@@ -74,12 +74,12 @@ def kind_and_reason(change: str, reason: str, nack_reason: str | None) -> tuple[
 
 
 def event_bytes(queue: str, reason: str | None, target: str | None) -> int:
-    """About how many bytes an event takes in a file, with its index."""
+    """The approximate bytes of an event in the database, with its index entry."""
     return _ROW_BYTES + len(queue) + (len(reason) if reason else 0) + (len(target) if target else 0)
 
 
 def outcome_of(change: str, event_reason: str) -> tuple[Outcome, str | None]:
-    """How a removed message ended, and why it was discarded. change: ACKED or CLEANED_UP."""
+    """How a removed message ended, and the reason if it was discarded. change: ACKED or CLEANED_UP."""
     if change == ACKED:
         return "acked", None
     outcome = _OUTCOMES.get(event_reason, "discarded")
@@ -87,7 +87,7 @@ def outcome_of(change: str, event_reason: str) -> tuple[Outcome, str | None]:
 
 
 class Kept(Protocol):
-    """The limits of a step."""
+    """A finished message, as the steps of retention see it."""
 
     @property
     def bytes(self) -> int: ...
@@ -99,7 +99,7 @@ KeptT = TypeVar("KeptT", bound=Kept)
 
 
 def one_step(kept: Sequence[KeptT], steps: int = 1) -> Sequence[KeptT]:
-    """The first of these messages, as many as so many steps remove; at least one if there is one."""
+    """The messages that so many steps may remove: the first ones of `kept`, at least one if there is one."""
     first, size = kept[: steps * limits.HISTORY_STEP_MESSAGES], 0
     for index, message in enumerate(first):
         if size >= steps * limits.HISTORY_STEP_BYTES:
@@ -111,9 +111,9 @@ def one_step(kept: Sequence[KeptT], steps: int = 1) -> Sequence[KeptT]:
 def outlived(
     kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int, now_ms: int
 ) -> Sequence[KeptT]:
-    """The first of these messages that retention removes: too old, or too many bytes with the later ones.
+    """The messages that retention removes: those that are too old, or too many bytes together with all later ones.
 
-    kept: the oldest messages, oldest first. size: the bytes of all that are kept.
+    kept: the oldest finished messages, oldest first. size: the bytes of the whole history.
     """
     believable = believable_until(finished_before, now_ms)
     for index, message in enumerate(kept):
@@ -124,7 +124,7 @@ def outlived(
 
 
 def end_of_page(last: int, following: int | None, until: int) -> int:
-    """The `next` of a page of the history: its last id, or (where nothing follows up to there) that of its span.
+    """The `next` of a page of the history: its last id, or `until` if no message follows up to there.
 
     following: the id of the message after the page, None for none.
     """
@@ -132,14 +132,15 @@ def end_of_page(last: int, following: int | None, until: int) -> int:
 
 
 def believable_until(before_ms: int, now_ms: int) -> int:
-    """The latest date that retention by age believes: as far ahead as it keeps what is behind, or a day.
+    """The latest date that retention by age believes: as far in the future as its limit is in the past, at least a day.
 
-    While a clock was far ahead, entries got dates that would keep all later ones from being removed by age.
+    Entries that were written while a clock was far ahead have a date in the future. If it were believed, they would
+    keep all later entries from being removed by age.
     """
     return max(now_ms, before_ms) + max(now_ms - before_ms, limits.DAY_MS)
 
 
 def retention_steps(kept_bytes: int, bytes_max: int) -> int:
-    """How many steps one command that trims events or the history takes: more, the further the bound is passed."""
+    """How many steps a command that trims events or the history takes; the further above the bound, the more."""
     excess = max(0, kept_bytes - bytes_max)
     return min(1 + excess * limits.RETENTION_SLACK_SHARE // max(1, bytes_max), limits.RETENTION_STEPS_MAX)

@@ -1,11 +1,11 @@
 """Schema migrations for every SQL engine: numbered files, applied in order, never changed, never undone.
 
-A file `0027_labels.sql` is version 27. A database records the migrations that were applied to it with the SHA-256 of
-their texts, so that a program refuses a database of another version before it changes anything. The engine executes
-migrations; this module says which ones are missing.
+A file `0027_labels.sql` is version 27. A database records which migrations were applied to it, with the SHA-256 of
+their texts, so that a program refuses a database of another version before it changes anything. This module says which
+migrations are missing; the engine executes them.
 
-The first file is the baseline: all tables of the first release. Until then there were steps, numbered from 1; the
-baseline has the number of the last one, and names its checksum (`-- same as:`), because both lead to the same tables.
+The first file is the baseline, with all tables of the first release. It replaced the earlier migrations, numbered from
+1. It has the number of the last of them and names its checksum (`-- same as:`), because both lead to the same tables.
 """
 
 import hashlib
@@ -29,7 +29,10 @@ class Applied(NamedTuple):
 
 
 class Migrated(NamedTuple):
-    """name: of the database, without a password. before, now: the versions of its schema; 0 for none of ours."""
+    """The result of bringing a schema up to date.
+
+    name: of the database, without a password. before, now: the versions of its schema; 0 if it had none of ours.
+    """
 
     name: str
     before: int
@@ -49,19 +52,19 @@ class Migration(NamedTuple):
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
     def is_same_as(self, applied: Applied) -> bool:
-        """Whether a database that has had `applied` has had this one."""
+        """Whether a database to which `applied` was applied has the tables of this migration."""
         return applied.checksum in (self.checksum, *_SAME_AS.findall(self.sql))
 
 
 def version_of(applied: Sequence[Applied]) -> int:
-    """The version of a database that has had these migrations; 0 for none."""
+    """The version of a database to which these migrations were applied; 0 for none."""
     return applied[-1].version if applied else 0
 
 
 def load(package: str) -> tuple[Migration, ...]:
     """The migrations in the folder `migrations` of a package, in order.
 
-    Raises ValueError when a file is misnamed or a version is left out: a mistake in the program.
+    Raises ValueError for a misnamed file or a missing version: a mistake in the program.
     """
     found = []
     for file in files(package).joinpath("migrations").iterdir():
@@ -76,10 +79,10 @@ def load(package: str) -> tuple[Migration, ...]:
 
 
 def pending(path: str, known: Sequence[Migration], applied: Sequence[Applied]) -> Sequence[Migration]:
-    """The known migrations that were not applied to the database at `path`, in order.
+    """The known migrations that are still to be applied to the database at `path`, in order.
 
-    Raises StorageOpenError unless those that were applied are the first of the known ones, unchanged; what was applied
-    before the baseline is in it.
+    Raises StorageOpenError unless the applied ones are the first of the known ones, unchanged. Migrations from before
+    the baseline are part of it.
     """
     baseline, latest, found = known[0].version, known[-1].version, version_of(applied)
     if 0 < found < baseline:

@@ -1,13 +1,14 @@
-"""Moves all that a database has into an empty one of the other engine, for `forq move`. Nobody may use them meanwhile.
+"""Moves everything in a database into an empty database of the other engine, for `forq move`. Nobody else may use
+either of them in the meantime.
 
-1. The target is marked: until the mark is gone, no server opens it.
-2. The rows of each table are copied in the order of its key, in pages. A page and its position are one commit,
-   so a move that was interrupted, at whatever point, goes on behind the last page.
-3. Both are read from their beginnings, and compared: the rows of each table are counted and hashed on both sides.
-4. What numbers rows goes on behind the highest ones, and the mark is removed, in one commit.
+1. The target is marked. Until the mark is gone, no server opens it.
+2. The rows of each table are copied in the order of its key, in pages. A page and its position are one commit, so an
+   interrupted move continues after the last page, whenever it was interrupted.
+3. Both databases are read from the beginning and compared: the rows of each table are counted and hashed on both sides.
+4. The counters that number rows are set to continue after the highest row, and the mark is removed, in one commit.
 
-Which tables and columns there are is what both schemas say: both must have the same, but for those of NOT_MOVED. So a
-table of a later migration is moved, too, or the move is refused before anything is written.
+Tables and columns are read from both schemas, which must be the same except for NOT_MOVED. So a table of a later
+migration is moved, too, or the move is refused before anything is written.
 """
 
 import hashlib
@@ -34,8 +35,10 @@ Row = tuple[Any, ...]
 
 
 class Table(NamedTuple):
-    """columns: those that are stored, in the order in which rows have them. key: those that order its rows; none for a
-    table of one row. blobs: the places of the columns of bytes.
+    """A table to move.
+
+    columns: the stored ones, in the order of a row's values. key: the columns that order its rows; none for a table of
+    one row. blobs: the indexes of the columns that hold bytes.
     """
 
     name: str
@@ -47,7 +50,7 @@ class Table(NamedTuple):
         return tuple(row[self.columns.index(column)] for column in self.key)
 
     def stored(self, row: Row) -> Row:
-        """A row as both engines have it: SQLite takes text for bytes, too."""
+        """A row as both engines have it: text in a column of bytes, which SQLite permits, becomes bytes."""
         if not any(isinstance(row[place], str) for place in self.blobs):
             return row
         return tuple(
@@ -61,20 +64,20 @@ class Position(msgspec.Struct, frozen=True):
 
     source: str  # the name of the database
     table: str
-    # the key of the last row of `table` that is copied, None for none; all tables before it are
+    # the key of the last copied row of `table`, None for none; all tables before it are copied whole
     behind: Row | None = None
 
 
 class Side(Protocol):
-    """One of the two databases, locked: nobody else has it open, and none can write to it before `close`.
+    """One of the two databases, locked: nobody else has it open, and nobody can write to it until `close`.
 
-    name: without a password. Its methods raise MoveFailed.
+    name: of the database, without a password. All methods raise MoveFailed.
     """
 
     name: str
 
     def left(self) -> Sequence[str]:
-        """Sentences about what stays here. Raises StorageOpenError for messages that would be lost."""
+        """Sentences about what is not moved. Raises StorageOpenError if messages would be lost."""
         ...
 
     def unstorable(self, table: Table) -> Sequence[Row]:
@@ -82,13 +85,13 @@ class Side(Protocol):
         ...
 
     def rows(self, table: Table, behind: Row | None = None) -> Iterator[Row]:
-        """The rows behind a key, in the order of keys; a few at a time."""
+        """The rows whose keys come after `behind` (None: all), in the order of keys, a few at a time."""
         ...
 
     def has_rows(self, table: Table) -> bool: ...
 
     def begin_move(self, position: Position, tables: Sequence[Table]) -> None:
-        """Mark this target, and empty its tables of one row."""
+        """Mark this target as half filled, and empty those of its tables that always have one row."""
         ...
 
     def position(self) -> Position | None:
@@ -100,7 +103,7 @@ class Side(Protocol):
         ...
 
     def end_move(self, tables: Sequence[Table]) -> None:
-        """Number on behind the highest rows, and remove the mark, in one commit."""
+        """Let numbering continue after the highest rows, and remove the mark, in one commit."""
         ...
 
     def close(self) -> None: ...
@@ -111,14 +114,14 @@ class MoveFailed(ForqError):
 
 
 def half_filled_by_move(name: str) -> StorageOpenError:
-    """Why nothing but a move opens a target that is not whole."""
+    """The error of everything but a move for a target that an interrupted move has filled in part."""
     return StorageOpenError(
         f"{name} is half filled: `forq move` was interrupted; run it again, or empty it to begin anew"
     )
 
 
 class MovedTable(NamedTuple):
-    """digest: SHA-256 of the rows, in hex; it is the same on both sides."""
+    """A table that was moved. digest: SHA-256 of its rows, in hex, the same on both sides."""
 
     name: str
     rows: int
@@ -126,7 +129,7 @@ class MovedTable(NamedTuple):
 
 
 class MoveReport(NamedTuple):
-    """source, target: the names of the databases. left: sentences about what stays in the source."""
+    """The result of a move. source, target: the names of the databases. left: sentences about what was not moved."""
 
     source: str
     target: str
@@ -135,11 +138,11 @@ class MoveReport(NamedTuple):
 
 
 Progress = Callable[[str, str, int], None]
-"""Is told what is done: "copying" or "comparing", a table, and how many rows of it so far."""
+"""Called with the step ("copying" or "comparing"), the table, and how many of its rows are done."""
 
 
 def tables_of(tables: Sequence[Table], other: Mapping[str, set[str]]) -> list[Table]:
-    """The tables to move: those of SQLite, which PostgreSQL has, with the same columns. Raises StorageOpenError."""
+    """The tables to move: those of SQLite. StorageOpenError unless PostgreSQL has the same ones and columns."""
     moved = [table for table in tables if table.name not in NOT_MOVED]
     here = {table.name: set(table.columns) for table in moved}
     there = {name: columns for name, columns in other.items() if name not in NOT_MOVED}
@@ -150,9 +153,9 @@ def tables_of(tables: Sequence[Table], other: Mapping[str, set[str]]) -> list[Ta
 
 
 def move(source: Side, target: Side, tables: Sequence[Table], progress: Progress) -> list[MovedTable]:
-    """Move all rows, or go on where a move was interrupted; returns what is there then.
+    """Move all rows, or continue an interrupted move; returns the tables as they are in the end.
 
-    Raises StorageOpenError before anything was changed, MoveFailed later; what `progress` raises comes out.
+    Raises StorageOpenError while nothing was changed, MoveFailed later. Exceptions of `progress` are passed on.
     """
     source.left()
     position = target.position()

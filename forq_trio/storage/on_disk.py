@@ -1,7 +1,7 @@
-"""What brings a file to the disk, and gives it space there, on each system.
+"""Syncs files to the disk and reserves space for them, on each operating system.
 
-macOS has neither fdatasync nor posix_fallocate, and its fsync leaves what was written in the cache of the drive itself,
-which a power cut empties. F_FULLFSYNC does not; SQLite is told to use it where it syncs (`PRAGMA fullfsync`).
+macOS has neither fdatasync nor posix_fallocate. Its fsync leaves data in the cache of the drive, which a power cut
+empties; F_FULLFSYNC empties that cache first. SQLite is told to use it as well (`PRAGMA fullfsync`).
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from forq_trio.model.limits import MIB
 
 
 def sync_data(descriptor: int) -> None:
-    """Wait until a file's content is on the disk, and its length."""
+    """Wait until the content of a file and its length are on the disk. Raises OSError."""
     if hasattr(os, "fdatasync"):
         os.fdatasync(descriptor)
     else:
@@ -20,7 +20,7 @@ def sync_data(descriptor: int) -> None:
 
 
 def sync_all(descriptor: int) -> None:
-    """Wait until a file is on the disk, or the names in a directory."""
+    """Wait until a file with all its metadata, or the names in a directory, are on the disk. Raises OSError."""
     if hasattr(fcntl, "F_FULLFSYNC"):
         with suppress(OSError):  # some file systems have only fsync, which reports what else is wrong
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
@@ -29,7 +29,7 @@ def sync_all(descriptor: int) -> None:
 
 
 def allocate(descriptor: int, begin: int, size: int) -> None:
-    """Give a file `size` more bytes from `begin` on, its end, so that a later write finds space. Raises OSError."""
+    """Append `size` bytes to a file that is `begin` bytes long, so that later writes find space. Raises OSError."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, begin, size)
         return

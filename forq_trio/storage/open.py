@@ -28,9 +28,9 @@ def open_engine(
     """Open the engine of `sqlite:///<path>` (three slashes, then the path: a fourth makes it absolute), of `memory:` or
     of `postgresql://<user>@<host>/<database>`.
 
-    `memory:` is a temporary database: it is removed when it is closed, or when the next one is opened after its process
-    was killed, and ignores `durability`. others: refused unless it is PostgreSQL. Blocks on the disk. Raises
-    StorageOpenError, with one sentence that says why.
+    `memory:` is a temporary database, which ignores `durability`. It is removed when it is closed, or, if its process
+    was killed, when the next one is opened. others: only for PostgreSQL, refused for the rest. Blocks on the disk.
+    Raises StorageOpenError, with one sentence that says why.
     """
     if others != NO_OTHER_URLS and not url.startswith(POSTGRES_PREFIXES):
         raise StorageOpenError("a URL to listen at, or of a replica, is for a database of PostgreSQL")
@@ -46,7 +46,7 @@ def open_engine(
 
 
 def migrate(url: str) -> Migrated:
-    """Bring the schema of a database up to date, and make it in PostgreSQL. Blocks. Raises StorageOpenError."""
+    """Bring the schema of a database up to date, or create it in PostgreSQL. Blocks. Raises StorageOpenError."""
     if url.startswith(SQLITE_PREFIX):
         from forq_trio.storage.sqlite.files.open import migrate_file
 
@@ -57,10 +57,10 @@ def migrate(url: str) -> Migrated:
 
 
 def move(source: str, target: str, progress: Progress) -> MoveReport:
-    """Move all that a database has into an empty one of the other engine (storage/move.py).
+    """Move everything in a database into an empty database of the other engine (storage/move.py).
 
-    A URL is `sqlite:<path>`, or as of `open_engine`. Blocks. Raises StorageOpenError where nothing was changed,
-    MoveFailed later; what `progress` raises comes out.
+    A URL is `sqlite:<path>`, or has a form that `open_engine` takes. Blocks. Raises StorageOpenError while nothing was
+    changed, MoveFailed later. Exceptions of `progress` are passed on.
     """
     with opened_for_move(source, target) as (here, there, tables):
         return MoveReport(here.name, there.name, move_all(here, there, tables, progress), here.left())
@@ -97,7 +97,7 @@ def _postgres_side(url: str, *, target: bool) -> "PgSide":
 
 @contextmanager
 def _postgres(url: str) -> Iterator[None]:
-    """Import in the body what opens this URL. Raises StorageOpenError."""
+    """Import in the body what PostgreSQL needs. Raises StorageOpenError if that is missing, or for another URL."""
     if not url.startswith(POSTGRES_PREFIXES):
         raise StorageOpenError(
             f"{shown(url)!r} is not a database URL; use sqlite:///<path>, memory: or postgresql://…"

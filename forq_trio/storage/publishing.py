@@ -19,9 +19,9 @@ read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
 
 
 def admitted(messages: Sequence[NewMessage], name: Callable[[str], ForqError | None]) -> list[NewMessage]:
-    """Messages that enter their queue; those without their dead-letter queue for which that would be one too many.
+    """The messages as they enter their queue. A message loses its own dead-letter queue if that cannot be created.
 
-    name: makes a queue known, or says why not.
+    name: makes a queue known, or returns the reason why not.
     """
     found = []
     for message in messages:
@@ -33,13 +33,13 @@ def admitted(messages: Sequence[NewMessage], name: Callable[[str], ForqError | N
 
 
 class PublishStep:
-    """How much one batch moves into queues, or removes: parts up to these bounds, and at least one.
+    """How many staged parts one batch moves into queues or removes: as many as fit the bounds, at least one.
 
-    is_full: a part was found that does not belong to it.
+    is_full: a part did not fit.
     """
 
     def __init__(self, *, shared: bool = False) -> None:
-        """shared: others are served beside it."""
+        """shared: other calls are waiting, so the step is shorter."""
         share = part if shared else int
         self._messages_max = share(limits.PUBLISH_STEP_MESSAGES_MAX)
         self._bytes_max = share(limits.PUBLISH_STEP_BYTES_MAX)
@@ -48,7 +48,7 @@ class PublishStep:
         self.is_full = False
 
     def takes(self, messages: int, size: int) -> bool:
-        """Whether the next part belongs to the step. Each part counts as one message more than it has."""
+        """Whether the step takes the next part. A part counts as one message more than it has."""
         is_first = self._messages == 0
         self._messages += messages + 1
         self._bytes += size
@@ -58,12 +58,12 @@ class PublishStep:
 
 
 def stored_bytes(command: StagePage) -> int:
-    """The bytes of a page as it is stored."""
+    """The bytes that a page takes in the database."""
     return sum(len(part.body) for part in command.parts)
 
 
 def check_staging(staging: Staging, command: StagePage, made_by: str, *, is_new: bool) -> StagingFull | None:
-    """StagingFull if one more page would be too much. made_by: the key of its stage; is_new: it begins one."""
+    """StagingFull if this page is too much. made_by: the key that made its stage; is_new: the page begins the stage."""
     size, share = stored_bytes(command), share_of(staging, made_by)
     advice = "publish or discard some first"
     if is_new and share.stages >= limits.STAGES_A_KEY_MAX:
@@ -78,7 +78,7 @@ def check_staging(staging: Staging, command: StagePage, made_by: str, *, is_new:
 
 
 def missing(stage: Stage, pages: int) -> StageMissing:
-    """The error for a stage that has so many pages."""
+    """The error for a stage that does not have the pages that were named. pages: how many it has."""
     has = "is not there" if pages == 0 else f"has other pages ({pages})"
     return StageMissing(
         f"stage {stage.stage} of queue {stage.queue} {has}; {stage.pages} were named, from 0; nothing was published"
@@ -86,9 +86,9 @@ def missing(stage: Stage, pages: int) -> StageMissing:
 
 
 def check_space(counts: QueueCounts, on_the_way: Space, new: Space, rules: QueueRules) -> QueueFull | None:
-    """QueueFull if a queue does not take so many messages. on_the_way: those that are on their way to it.
+    """QueueFull if a queue has no space for these messages. on_the_way: published to it, not in it yet.
 
-    A queue that evicts takes as much as an empty one: later sends evict, the publication does not.
+    A queue that evicts takes as much as if it were empty. The publication itself evicts nothing, but later sends do.
     """
     stored = Space(
         counts.total + on_the_way.messages + new.messages, counts.bytes + on_the_way.bytes + new.bytes

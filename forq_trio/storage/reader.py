@@ -1,4 +1,4 @@
-"""How the stored messages are read: the interface of the read-only connections of all storage engines."""
+"""The interface of the read-only connections of all storage engines."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -26,7 +26,7 @@ from forq_trio.model.set_aside import SetAside
 
 
 class ReadAfter(Exception):
-    """A read would miss messages unless a command has run before: run it, then read again."""
+    """A read would miss messages unless a command has run first: run that command, then read again."""
 
     def __init__(self, command: Command[None]) -> None:
         super().__init__(command)
@@ -36,12 +36,12 @@ class ReadAfter(Exception):
 class Reader(Protocol):
     """A read-only connection, used by one thread at a time. Every method sees one committed state.
 
-    A page has at most `limit` messages, and fewer if they have more than BROWSE_PAGE_BYTES_MAX together, but at least
+    A page has at most `limit` messages. It has fewer if more would exceed BROWSE_PAGE_BYTES_MAX together, but at least
     one if there is one. A read of leased messages may raise ReadAfter.
     """
 
     def database(self) -> DatabaseReading | None:
-        """What the database's server says of itself; None where it is no server."""
+        """What the database server reports about itself; None if the database is a file."""
         ...
 
     def queues(self) -> dict[str, QueueCounts]:
@@ -49,7 +49,7 @@ class Reader(Protocol):
         ...
 
     def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
-        """The counts of one queue, zeros where nobody used it; and when its oldest ready message was received."""
+        """The counts of one queue (zeros if nobody used it), and when its oldest ready message was received."""
         ...
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
@@ -63,13 +63,13 @@ class Reader(Protocol):
     ) -> tuple[list[MessageInfo], tuple[str, str] | None]:
         """Pending messages whose keys begin with `prefix`, by kind and key; and the `after` of the next page.
 
-        kind: None for all. after: kind and key of the last message of the page before, None for the first page. A page
-        looks at KINDS_LOOKED_AT_MAX kinds at most, so it may have fewer messages although there are more.
+        kind: None for all. after: kind and key of the last message of the previous page, None for the first page. A
+        page looks at no more than KINDS_LOOKED_AT_MAX kinds, so it may have few messages although more follow.
         """
         ...
 
     def count_keys(self, queue: str, most: int) -> dict[str, int]:
-        """How many pending messages with a key a queue has, by kind; the first `most` by kind and key are counted."""
+        """How many pending messages with a key a queue has, by kind. Counts the first `most`, by kind and key."""
         ...
 
     def peek(self, queue: str, limit: int) -> list[MessageInfo]:
@@ -77,11 +77,11 @@ class Reader(Protocol):
         ...
 
     def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
-        """Messages newest first, those with a sequence below `before_sequence` (None: from the newest)."""
+        """Messages with a sequence number below `before_sequence` (None: all), newest first."""
         ...
 
     def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
-        """Random ready messages, none twice."""
+        """Random ready messages, none of them twice."""
         ...
 
     def search(
@@ -100,7 +100,7 @@ class Reader(Protocol):
     def find_messages(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> FoundRows:
-        """`search`, with rows: the same messages, however long they are."""
+        """The messages that `search` finds, but as rows and whatever their size."""
         ...
 
     def count_messages(
@@ -114,16 +114,16 @@ class Reader(Protocol):
         ...
 
     def error_texts(self, queue: str, wanted: MessageFilter, scan_max: int, limit: int) -> ErrorTexts:
-        """The errors like `wanted.error_like` in the newest `scan_max` messages, of `wanted.reason` if given."""
+        """The errors like `wanted.error_like` in the newest `scan_max` messages, only of `wanted.reason` if given."""
         ...
 
     def log_lines(
         self, log: LogName, after: int, until: int | None, limit: int, queue: str | None
     ) -> LogLines:
-        """At most `limit` lines of a log, of `queue` (None: all), behind `after`, up to `until` (None: the newest).
+        """At most `limit` lines of a log, with ids above `after` and up to `until` (None: the newest).
 
-        A page ends at EVENT_LINES_BYTES_MAX or about BROWSE_PAGE_BYTES_MAX, but has at least one line if there is one.
-        Of events it looks at EVENTS_SCAN_MAX at most.
+        queue: None for all. A page of events ends at EVENT_LINES_BYTES_MAX and looks at no more than EVENTS_SCAN_MAX
+        events; a page of the history ends at about BROWSE_PAGE_BYTES_MAX. It has at least one line if there is one.
         """
         ...
 
@@ -132,11 +132,11 @@ class Reader(Protocol):
         ...
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
-        """The queue of each of these messages; those that do not exist are left out."""
+        """The queue of each of these messages, by sequence number; messages that do not exist are left out."""
         ...
 
     def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
-        """Messages by sequence, those above `after` up to `until`, as lines of JSON."""
+        """Messages with sequence numbers above `after` and up to `until`, in that order, as lines of JSON."""
         ...
 
     def export_bounds(self, queue: str, count: int) -> ExportBounds:
@@ -148,7 +148,7 @@ class Reader(Protocol):
         ...
 
     def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
-        """Apps in the order in which they published last, with their numbers: those above `after`."""
+        """Apps with a number above `after`, as (number, app), in the order in which they published last."""
         ...
 
     def schedule(self, name: str, runs: int) -> tuple[Schedule, tuple[SavedRun, ...]] | None:
@@ -156,11 +156,11 @@ class Reader(Protocol):
         ...
 
     def schedule_of_queue(self, queue: str) -> str | None:
-        """The name of a schedule whose runs name this queue, None if there is none. Reads all schedules."""
+        """The name of a schedule that names this queue, None if there is none. Reads all schedules."""
         ...
 
     def schedules(self, after: str, limit: int) -> SchedulePage:
-        """At most `limit` schedules by name, those behind `after`; "" for the first ones."""
+        """At most `limit` schedules with names after `after` ("" for the first page), sorted by name."""
         ...
 
     def find_finished(
@@ -172,27 +172,27 @@ class Reader(Protocol):
         limit: int,
         scan_max: int,
     ) -> FinishedPage:
-        """The finished messages that match, newest first, with ids below `before`; reads `scan_max` at most.
+        """The finished messages that match, newest first, with ids below `before`; reads at most `scan_max`.
 
-        The filter means the reason of the history, and the time when a message ended; status and above_sequence mean
-        nothing here.
+        Here the reason of the filter is that of the history, its times are those when messages ended, and `status` and
+        `above_sequence` are ignored.
         """
         ...
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None: ...
 
     def set_aside(self, after: int, limit: int) -> list[SetAside]:
-        """Messages of forq.send that were set aside, by id, those behind `after`; none on a file."""
+        """Messages of forq.send that were set aside, with ids above `after`, in that order; never any in SQLite."""
         ...
 
     def count_set_aside(self) -> tuple[int, int]:
-        """How many there are, and the highest id; 0 for none."""
+        """How many messages are set aside, and the highest id (0 if there are none)."""
         ...
 
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
-        """The lines of these pages of a consumer's lease, in order, as far as they are there.
+        """The lines of up to `count` pages of a consumer's lease from page `first` on, in order, up to the first gap.
 
-        No more than have CONSUMER_READ_BYTES_MAX bytes together, but the first one.
+        Together they have no more than CONSUMER_READ_BYTES_MAX bytes, unless the first page alone has more.
         """
         ...
 

@@ -31,7 +31,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Delivered(Protocol):
-    """What `exhausted` looks at."""
+    """The parts of a message that `exhausted` needs."""
 
     @property
     def queue(self) -> str: ...
@@ -42,19 +42,19 @@ class Delivered(Protocol):
 
 
 def check_queues(unknown: int, known: int) -> Overloaded | None:
-    """Overloaded if so many more queues would be too many."""
+    """Overloaded if `unknown` further queues would be too many. known: how many there are."""
     if unknown and known + unknown > limits.QUEUES_MAX:
         return Overloaded(f"there are {limits.QUEUES_MAX} queues already")
     return None
 
 
 def has_share_of_queues(made_by: str) -> bool:
-    """False for the server's secret, which may make all queues, and where the key is not known."""
+    """Whether this key may make only a share of all queues. Not so for the server's secret, or an unknown key."""
     return made_by not in ("", UNKNOWN)
 
 
 def check_share_of_queues(made_by: str, made: int) -> TooManyQueues | None:
-    """TooManyQueues if the key may not make one more queue. made_by: an access token; made: how many it has made."""
+    """TooManyQueues if the key may not make one more queue. made_by: an access token; made: how many it made."""
     if not has_share_of_queues(made_by) or made < limits.QUEUES_A_TOKEN_MAX:
         return None
     return TooManyQueues(
@@ -63,29 +63,29 @@ def check_share_of_queues(made_by: str, made: int) -> TooManyQueues | None:
 
 
 def shown_bytes(size: int, failures: Sequence[Failure]) -> int:
-    """What a page counts of a message. size: that of the message; failures: its latest ones."""
+    """How many bytes of a page a message takes. size: of the message; failures: its latest ones, shown with it."""
     return size + sum(len(failure.reason or "") for failure in failures)
 
 
 class PageBytes:
-    """Counts the bytes of one page of messages; for `itertools.takewhile`."""
+    """Adds up the bytes of one page of messages; for `itertools.takewhile`."""
 
     def __init__(self) -> None:
         self._bytes = 0
 
     def take(self, message: MessageInfo) -> bool:
-        """Whether the next message belongs to the page: the first one does, the rest up to BROWSE_PAGE_BYTES_MAX."""
+        """Whether the next message fits into the page. The first always does; the bound is BROWSE_PAGE_BYTES_MAX."""
         return self.take_bytes(shown_bytes(message.bytes, message.failures))
 
     def take_bytes(self, size: int) -> bool:
-        """`take`, of a message of so many bytes."""
+        """`take` for a message of so many bytes."""
         is_first = self._bytes == 0
         self._bytes += size
         return is_first or self._bytes <= limits.BROWSE_PAGE_BYTES_MAX
 
 
 class Returned(NamedTuple):
-    """The new status of a message that came back. process_after: when it is due, None keeps the old time."""
+    """The new status of a message that came back. process_after: when it is due (epoch ms); None: unchanged."""
 
     status: Status
     process_after: int | None
@@ -94,15 +94,15 @@ class Returned(NamedTuple):
 def group_position(seq: int, next_round: int | None, last_of_group: int | None) -> int:
     """The position of a new message with a group: the round in which its group is served.
 
-    next_round: the first round that is not served yet, one past the highest position ever claimed of this queue and
-    priority; where that is not known (after a start), the position of the first ready message; None where there is
-    none. last_of_group: the highest position of a stored message of this group, queue and priority, None if there is
+    next_round: the first round that was not served yet: one past the highest position ever claimed of this queue and
+    priority. After a start, when that is not known, it is the position of the first ready message, or None if there is
+    none. last_of_group: the highest position of a stored message of this group, queue and priority; None if there is
     none.
 
-    So a message goes into the round after the last one of its group, but not into a round that is being served, and
-    never behind its own sequence number: every group gets one message a round, however many the others have sent.
-    Between two messages of a group with ready messages, no other group gets more than two: its last of one round and
-    its first of the next.
+    A message goes into the round after the last message of its group, but not into a round that is being served, and
+    never to a position above its own sequence number. So every group gets one message a round, however many messages
+    the other groups have sent. Between two messages of a group, no other group gets more than two: its last of one
+    round and its first of the next.
     """
     start = seq if next_round is None else next_round
     if last_of_group is not None:
@@ -111,10 +111,10 @@ def group_position(seq: int, next_round: int | None, last_of_group: int | None) 
 
 
 def moved_position(seq: int, position: int, order: Order, now_ms: int) -> int:
-    """The position of a message in the queue that it is moved to. order: that queue's.
+    """The position of a message in the queue to which it is moved. order: of that queue.
 
-    In a FIFO queue it keeps its position, but that of another order (negative, or beyond its sequence number) becomes
-    the order of arrival again; in the others it gets the position that it would have if it had been sent there.
+    In a FIFO queue the message keeps its position. A position that comes from another order (negative, or above the
+    sequence number) is replaced by the sequence number. In other queues it gets the position that a send would give it.
     """
     if order is Order.LIFO:
         return -seq
@@ -124,10 +124,10 @@ def moved_position(seq: int, position: int, order: Order, now_ms: int) -> int:
 
 
 def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
-    """The dead-letter queue of a message of `queue` that failed, expired or was evicted; "": it is deleted.
+    """The dead-letter queue of a message of `queue` that failed, expired or was evicted; "" if it is deleted.
 
-    own: the message's own dead-letter queue, None for that of its queue. A message that is in its own dead-letter queue
-    already is deleted.
+    own: the message's own dead-letter queue; None for that of its queue. A message that is already in its own
+    dead-letter queue is deleted.
     """
     if own is None:
         return rules.dead_letter_queue
@@ -135,9 +135,9 @@ def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
 
 
 def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
-    """Raise InvalidSetting if dead letters of `queue`, moved on from one dead-letter queue to the next, go in a circle.
+    """Raise InvalidSetting if dead letters of `queue` would go round in a circle of dead-letter queues.
 
-    target_of: the dead-letter queue of a queue, with the settings that are about to be saved.
+    target_of: the dead-letter queue of a queue, according to the settings that are about to be saved.
     """
     seen = {queue}
     target = target_of(queue)
@@ -149,7 +149,7 @@ def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
 
 
 def message_bytes(content: str, attributes: dict[str, str] | None) -> int:
-    """The size of a message for its queue's bound: the UTF-8 bytes of content, attribute keys and values."""
+    """The size of a message as its queue counts it: the bytes of its content, attribute keys and values in UTF-8."""
     size = len(content) if content.isascii() else len(content.encode())
     if attributes:
         size += sum(len(key.encode()) + len(value.encode()) for key, value in attributes.items())
@@ -157,7 +157,7 @@ def message_bytes(content: str, attributes: dict[str, str] | None) -> int:
 
 
 def failed_again(failures: tuple[Failure, ...], failure: Failure) -> tuple[Failure, ...]:
-    """The failures of a message with one more; only the latest FAILURES_PER_MESSAGE_MAX."""
+    """The failures of a message with one more, of which only the latest FAILURES_PER_MESSAGE_MAX stay."""
     return (*failures, failure)[-limits.FAILURES_PER_MESSAGE_MAX :]
 
 
@@ -169,9 +169,10 @@ def due_time(message: NewMessage, now_ms: int, rules: QueueRules) -> int:
 
 
 def debounced(due_ms: int, first_at: int, max_wait_ms: int | None, now_ms: int) -> tuple[int, int | None]:
-    """When a debounced offer is due, and when further ones are at the latest, None: whenever.
+    """When a debounced offer is due (epoch ms), and the latest time to which further ones may move it (None: any).
 
-    first_at: when the first of them came. It is due now where that was too long ago: it must not have expired already.
+    first_at: when the first of these offers came. If that was more than max_wait_ms ago the message is due now, not at
+    a time in the past, or it might have expired already.
     """
     if max_wait_ms is None:
         return due_ms, None
@@ -192,7 +193,7 @@ def expires_after(process_after: int, ttl_ms: int) -> int:
 def backoff_ms(attempts: int, back_off: BackOff, seq: int) -> int:
     """The delay in ms after the attempt with this number (from 1).
 
-    seq: the message's; the random share of a formula is computed from it, so that every engine computes the same.
+    seq: of the message. The random share of a formula is computed from it, so that all engines get the same result.
     """
     attempts = max(attempts, 1)
     if not isinstance(back_off, ExponentialBackOff):
@@ -201,7 +202,7 @@ def backoff_ms(attempts: int, back_off: BackOff, seq: int) -> int:
 
 
 def _grown_ms(steps: int, back_off: ExponentialBackOff) -> float:
-    """initial x factor^steps, at most max; computed only below that, since a power may be too large for a float."""
+    """initial x factor^steps, at most max. A power that would exceed max is not computed: a float might overflow."""
     initial, longest = back_off.initial_ms, back_off.max_ms
     if steps * log(back_off.factor) >= log(longest / initial):
         return longest
@@ -209,7 +210,7 @@ def _grown_ms(steps: int, back_off: ExponentialBackOff) -> float:
 
 
 def _share(seq: int, attempts: int) -> float:
-    """A number in [0, 1) that looks random and depends on nothing but its arguments (a step of splitmix64)."""
+    """A number in [0, 1) that looks random but depends only on its arguments (one step of splitmix64)."""
     mixed = (seq * 1_000 + attempts) * 0x9E37_79B9_7F4A_7C15 & 0xFFFF_FFFF_FFFF_FFFF
     mixed = (mixed ^ mixed >> 30) * 0xBF58_476D_1CE4_E5B9 & 0xFFFF_FFFF_FFFF_FFFF
     mixed = (mixed ^ mixed >> 27) * 0x94D0_49BB_1331_11EB & 0xFFFF_FFFF_FFFF_FFFF
@@ -222,14 +223,14 @@ def attempts_used_up(attempts: int, max_attempts: int | None, rules: QueueRules)
 
 
 class Space(NamedTuple):
-    """Of messages in a queue, or of what a send needs."""
+    """The space that messages in a queue take, or that a send needs."""
 
     messages: int
     bytes: int
 
 
 def above(stored: Space, rules: QueueRules) -> Space:
-    """By how much `stored` is above the bounds of a queue; 0 or less where it is not, or there is no bound."""
+    """By how much `stored` exceeds the bounds of a queue; 0 or less if it does not, or if there is no bound."""
     return Space(
         0 if rules.max_messages is None else stored.messages - rules.max_messages,
         0 if rules.max_bytes is None else stored.bytes - rules.max_bytes,
@@ -239,14 +240,14 @@ def above(stored: Space, rules: QueueRules) -> Space:
 def may_overflow(over: Space, new: Space, evicted: Space) -> bool:
     """Whether a send is stored although not enough messages could be evicted for it at once.
 
-    over: by how much the queue is above its bounds before. One send may exceed them; from then on, and after its bounds
-    were lowered, a send may not make it grow.
+    over: by how much the queue exceeded its bounds before the send. One send may exceed them. After that, and after the
+    bounds were lowered, no send may make the queue grow.
     """
     return all(excess <= 0 or size <= freed for excess, size, freed in zip(over, new, evicted, strict=True))
 
 
 class Exhausted(NamedTuple):
-    """Where a message goes that was delivered too often ("": it is deleted). reason: of the event."""
+    """The dead-letter queue of a message that was delivered too often ("": it is deleted). reason: of the event."""
 
     target: str
     reason: str
@@ -260,12 +261,12 @@ def exhausted(
     rules: QueueRules,
     takes: Callable[[str, int | None], bool],
 ) -> Exhausted | None:
-    """Where a ready message of a claim goes if it was delivered too often; None: it is delivered.
+    """Where a ready message goes that a claim finds to have been delivered too often; None: it is delivered.
 
-    The bound and the dead-letter queue of the message and its queue come first; then those of the claim's redrive
-    policy, which deletes no message that has a dead-letter queue. own: the message's `dead_letter_target`.
-    default_max_receives: the message's. takes: whether this queue exists or may be made, and has fewer messages than
-    this (None: no bound).
+    The bound and dead-letter queue of the message and its queue come first, then those of the claim's redrive policy.
+    The policy deletes no message that has a dead-letter queue. own: the message's `dead_letter_target`.
+    default_max_receives: of the message. takes: whether a queue exists or may be made, and has fewer messages than a
+    bound (None: no bound).
     """
     if attempts_used_up(message.attempts, message.max_attempts, rules):
         return Exhausted(own, "failed")
@@ -292,7 +293,7 @@ def after_nack(
     *,
     final: bool = False,
 ) -> Returned:
-    """After a nack: failed if final or at the last attempt, else back after delay_ms (None: back-off by attempt)."""
+    """After a nack: failed if it is final or was the last attempt, else due in delay_ms (None: the back-off)."""
     if final or attempts_used_up(attempts, max_attempts, rules):
         return Returned(Status.FAILED, None)
     delay = backoff_ms(attempts, rules.back_off, seq) if delay_ms is None else delay_ms
@@ -305,13 +306,13 @@ def after_lease_end(attempts: int, max_attempts: int | None, now_ms: int, rules:
 
 
 def after_release(delay_ms: int, now_ms: int) -> Returned:
-    """After a release: ready at its position, or after delay_ms. See also `uncounted`."""
+    """After a release: ready at its old position, or due in delay_ms. `uncounted` takes the attempt back."""
     process_after = now_ms + delay_ms
     return Returned(initial_status(process_after, now_ms), process_after)
 
 
 def waited_ms(process_after: int, received_at: int, now_ms: int) -> int:
-    """For how many ms a message could have been claimed before it was; 0 if the clock was set back meanwhile."""
+    """How many ms a message was ready before it was claimed; 0 if the clock was set back in between."""
     return max(now_ms - max(process_after, received_at), 0)
 
 
@@ -349,7 +350,7 @@ def share(available: int, wanted: Sequence[int]) -> list[int]:
 
 
 def beginning_with(queues: Sequence[str], first: str) -> list[str]:
-    """These queues, sorted by name, from `first` on and then those before it."""
+    """These sorted queues from `first` on, followed by those before it."""
     start = bisect_left(queues, first)
     return [*queues[start:], *queues[:start]]
 
@@ -363,20 +364,20 @@ def slices(items: Sequence[ItemT], sizes: Sequence[int]) -> Iterator[Sequence[It
 
 
 def step_refused(task: RedriveTask | None, step: RedriveStep | None) -> RedriveStateConflict | None:
-    """Why a command with this step must not change anything: its walk does not have the task any more."""
+    """Why a command with this step must not change anything: its walk no longer owns the task. None if it does."""
     if step is None or (task is not None and task.state == "running" and task.walker == step.walker):
         return None
     return RedriveStateConflict("the task was stopped, or another walk has taken it over")
 
 
 def _is_behind(step: RedriveStep, task: RedriveTask) -> bool:
-    """A step from before others that are stored: of a walk that says that it is alive while it takes the next one."""
+    """Whether later steps are stored: a walk reports that it is alive while it takes the next step."""
     cursor = task.before_sequence
     return cursor is not None and (step.before_sequence is None or step.before_sequence > cursor)
 
 
 def after_change(task: RedriveTask, change: ChangeRedrive, now_ms: int) -> RedriveTask:
-    """The task once it was changed; as it was where its state does not allow that."""
+    """The task after a change; unchanged if its state does not allow that change."""
     has_task = change.step is not None and step_refused(task, change.step) is None
     is_silent = now_ms - task.walked_at >= limits.REDRIVE_SILENT_MS
     resumes = task.state in ("paused", "failed") or (
@@ -403,10 +404,10 @@ def after_change(task: RedriveTask, change: ChangeRedrive, now_ms: int) -> Redri
 
 
 def redrive_to_forget(tasks: Collection[RedriveTask], started_by: str | None) -> str | TooManyRedrives | None:
-    """The id of the task to remove so that another, by this key, can be stored; None if none has to be.
+    """The id of the task to remove before this key may start another; None if there is space.
 
-    TooManyRedrives if one has to and none has ended, or if the key has as many that have not ended as it may. tasks: in
-    the order in which they were first stored.
+    TooManyRedrives if there is no space and no task has ended, or if the key has as many unfinished tasks as it may.
+    tasks: in the order in which they were first stored.
     """
     if sum([task.started_by == started_by and not task.ended for task in tasks]) >= limits.REDRIVES_A_KEY_MAX:
         return TooManyRedrives(
@@ -419,9 +420,9 @@ def redrive_to_forget(tasks: Collection[RedriveTask], started_by: str | None) ->
 
 
 def lines_within(lines: bytes, size: int, *, at_least: Literal[0, 1] = 1) -> bytes:
-    """The first of these lines, up to this size together, but at least `at_least`.
+    """The first of these lines that fit into `size` bytes together, but no fewer than `at_least`.
 
-    JSON may write a byte as six, so the bytes of messages do not bound those of their lines.
+    JSON may write one byte as six, so a bound on the bytes of messages does not bound those of their lines.
     """
     if len(lines) <= size:
         return lines
@@ -429,6 +430,6 @@ def lines_within(lines: bytes, size: int, *, at_least: Literal[0, 1] = 1) -> byt
 
 
 def number_of_last(lines: bytes, member: str) -> int:
-    """The number that the last of these lines of JSON has as `member`."""
+    """The number in `member` of the last of these lines of JSON."""
     number: int = msgspec.json.decode(lines[lines.rfind(b"\n", 0, -1) + 1 :])[member]
     return number

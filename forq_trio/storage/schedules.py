@@ -1,5 +1,6 @@
-"""Schedules: what engines decide alike. relational/operations/schedules.py says when runs are sent; the times are in
-forq_trio/schedules.
+"""The decisions about schedules, for all engines: which run is sent, and which runs were missed.
+
+The rules for sending runs are in relational/operations/schedules.py; forq_trio/schedules computes the times.
 """
 
 from collections import Counter
@@ -28,9 +29,9 @@ from forq_trio.schedules.times import NominalTimes, jitter_of
 
 
 class StoredSchedule(Struct, frozen=True, gc=False):
-    """A schedule as engines have it.
+    """A schedule as engines store it.
 
-    made_by, paused_by: None for the secret.
+    made_by, paused_by: the name of an access token; None for the server's secret.
     """
 
     name: str
@@ -41,15 +42,15 @@ class StoredSchedule(Struct, frozen=True, gc=False):
     paused_at: int | None = None
     paused_by: str | None = None
     next_run: int | None = None
-    due_at: int | None = None  # when `next_run` is to be sent, which is later by its jitter
-    last_nominal: int | None = None  # of the last run, so that no clock that is set back makes it run again
-    # missed runs up to this nominal time are sent one after the other, and need no further look
+    due_at: int | None = None  # when `next_run` is sent: its time plus the jitter
+    last_nominal: int | None = None  # of the last run, so that it does not run again if the clock is set back
+    # the missed runs up to this nominal time are all sent, one after the other, without a further decision
     catching_up: int | None = None
     last_sequence: int | None = None  # of the last message
-    runs: int = 0  # how many were noted, which numbers them
+    runs: int = 0  # how many runs were recorded; the next one gets this number plus 1
 
     def told(self, last_run: SavedRun | None) -> Schedule:
-        """What callers see of it."""
+        """The schedule as callers see it."""
         new = self.new
         members = {name: getattr(new, name) for name in NewSchedule.__struct_fields__}
         members["paused"] = self.paused_at is not None
@@ -59,11 +60,11 @@ class StoredSchedule(Struct, frozen=True, gc=False):
 class Advance(NamedTuple):
     """What is to be done next for a schedule that is due."""
 
-    missed: SavedRun | None  # the runs that are not sent, as one
-    nominal: int | None  # of the run to carry out, None for none
-    late_ms: int  # how late that is
+    missed: SavedRun | None  # the runs that are not sent, recorded as one
+    nominal: int | None  # the nominal time of the run to send now, None for none
+    late_ms: int  # how late that run is
     after: StoredSchedule  # the schedule afterwards
-    cost: int = 1  # what was looked at, in runs
+    cost: int = 1  # what the step's allowance is charged, in runs
 
 
 @lru_cache(maxsize=limits.RULES_CACHED_MAX)
@@ -72,13 +73,13 @@ def _runs(timing: Timing, made_at: int) -> NominalTimes:
 
 
 def runs_of(stored: StoredSchedule) -> NominalTimes:
-    """The times of a schedule. Raises InvalidCron or InvalidSchedule for one that can no longer be read."""
+    """The times of a schedule. Raises InvalidCron or InvalidSchedule if its timing can no longer be read."""
     timing = stored.new.timing
     return _runs(timing, stored.made_at if timing.every is not None else 0)
 
 
 def saved(before: StoredSchedule | None, command: SaveSchedule, now_ms: int) -> StoredSchedule:
-    """The schedule that a command makes of the one that was there. The next run stays where the timing does."""
+    """The schedule after it is saved. The next run stays the same if the timing does. before: None for a new one."""
     new = command.new
     paused_at, paused_by = (None, None) if before is None else (before.paused_at, before.paused_by)
     if new.paused is False:
@@ -105,7 +106,7 @@ def saved(before: StoredSchedule | None, command: SaveSchedule, now_ms: int) -> 
 
 
 def paused(before: StoredSchedule, by: str | None, now_ms: int, *, pause: bool) -> StoredSchedule:
-    """The schedule paused or resumed; one that is so already does not change."""
+    """The schedule after it is paused or resumed; unchanged if it already was."""
     if pause is (before.paused_at is not None):
         return before
     if pause:
@@ -114,7 +115,7 @@ def paused(before: StoredSchedule, by: str | None, now_ms: int, *, pause: bool) 
 
 
 def _from_now(stored: StoredSchedule, now_ms: int) -> StoredSchedule:
-    """With the first run after now, and after the last one."""
+    """The schedule with its next run: the first one after now and after the last run."""
     runs = runs_of(stored)
     return _with_next(stored, runs, runs.after(max(now_ms, stored.last_nominal or 0)))
 
@@ -134,7 +135,7 @@ def _due_at(stored: StoredSchedule, runs: NominalTimes, nominal: int) -> int:
 
 
 def advance(stored: StoredSchedule, now_ms: int) -> Advance:
-    """What is to be done for a schedule whose `due_at` has come: one run, and those before it that were missed."""
+    """What to do for a schedule whose `due_at` has come: the run to send, and the earlier ones that were missed."""
     nominal, due_at = stored.next_run, stored.due_at
     assert nominal is not None
     assert due_at is not None
@@ -192,8 +193,9 @@ def _run(
 
 
 def in_order(step: Advance, result: SavedRun | None) -> tuple[SavedRun, ...]:
-    """What is noted of a step, whose run became `result`: what was missed comes before it, but behind one that is
-    caught up.
+    """The runs to record for a step, in order. result: what became of its run, None if it had none.
+
+    Missed runs come before the result, except while missed runs are caught up: then they come after it.
     """
     noted = tuple(run for run in (step.missed, result) if run is not None)
     catching_up = step.after.catching_up
@@ -202,8 +204,10 @@ def in_order(step: Advance, result: SavedRun | None) -> tuple[SavedRun, ...]:
 
 
 def is_catching_up(stored: StoredSchedule) -> bool:
-    """Whether its next run is a missed one. Then the note of those that are dropped stays behind what is noted:
-    the runs that are caught up may be ten times as many as are kept, and would push it out.
+    """Whether the next run of a schedule is one that it missed and now catches up.
+
+    In the meantime the record of the runs that were dropped stays the newest one. There may be ten times as many
+    caught-up runs as records that are kept, and they would push it out.
     """
     return (
         stored.catching_up is not None
@@ -217,7 +221,7 @@ def _is_late(due_at: int, now_ms: int) -> bool:
 
 
 def _last_late(stored: StoredSchedule, runs: NominalTimes, nominal: int, now_ms: int) -> int:
-    """The last run that is late; the next one, `nominal`, is."""
+    """The nominal time of the last run that is late by now; the next run, `nominal`, is late."""
     last = runs.latest(now_ms - limits.RUN_GRACE_MS)
     if last is not None and last > nominal and not _is_late(_due_at(stored, runs, last), now_ms):
         last = runs.latest(last - 1)
@@ -225,7 +229,7 @@ def _last_late(stored: StoredSchedule, runs: NominalTimes, nominal: int, now_ms:
 
 
 def _first_of_latest(runs: NominalTimes, nominal: int, last: int) -> int:
-    """The first of the last RUNS_CAUGHT_UP_MAX runs up to `last`, from `nominal` on."""
+    """The first run to catch up: of the runs from `nominal` to `last`, the latest RUNS_CAUGHT_UP_MAX are sent."""
     if len(runs.between(nominal - 1, last, limits.RUNS_CAUGHT_UP_MAX + 1)) <= limits.RUNS_CAUGHT_UP_MAX:
         return nominal
     first = last
@@ -256,7 +260,7 @@ def by_hand(now_ms: int, message: Produced) -> SavedRun:
 
 
 def skipped(nominal: int, now_ms: int, late_ms: int, message_id: str, sequence: int | None) -> SavedRun:
-    """The result of a run for which the message of an earlier one, this one, is still in the queue."""
+    """The result of a run that was skipped because this message, of an earlier run, is still in the queue."""
     return SavedRun(
         nominal=nominal,
         result="skipped",
@@ -274,7 +278,7 @@ def refused(nominal: int, now_ms: int, late_ms: int, error: ForqError) -> SavedR
 
 
 def totals_with(totals: ScheduleTotals, made_by: str | None, count: int) -> ScheduleTotals:
-    """The totals with so many more schedules of a token (None: of the secret)."""
+    """The totals after `count` further schedules of an access token (None: of the server's secret)."""
     made = totals.made
     if made_by is not None:
         more = Counter(made)
@@ -284,7 +288,7 @@ def totals_with(totals: ScheduleTotals, made_by: str | None, count: int) -> Sche
 
 
 def check_share(totals: ScheduleTotals, by: str | None) -> TooManySchedules | None:
-    """The error if there are too many schedules for one more, in all or of this token; None for the secret."""
+    """TooManySchedules if there may be no further one, in all or of this access token. by: None for the secret."""
     if totals.count >= limits.SCHEDULES_MAX:
         return TooManySchedules()
     if by is not None and totals.made.get(by, 0) >= limits.SCHEDULES_A_TOKEN_MAX:

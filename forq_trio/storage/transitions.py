@@ -44,7 +44,7 @@ UPDATED = "updated"
 """An offer, or a new due time, changed a message with a key."""
 
 READY, PROCESSING, FAILED, DELAYED, HELD = map(int, Status)
-"""As numbers: binding, comparing and hashing members of an enumeration takes longer."""
+"""Plain numbers, because members of an enumeration take longer to bind, compare and hash."""
 _STORED = tuple(map(int, Status))
 _HAS_RECEIPT = (PROCESSING, READY, HELD)
 
@@ -78,7 +78,7 @@ TRANSITIONS = frozenset(
 def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
     """True if a change may bring a group below its limit: the message was ready or processing and no longer is.
 
-    A claim does not. moved: the message goes to another queue or group.
+    A claim only leads from one to the other, so it frees nothing. moved: the message goes to another queue or group.
     """
     if source not in (READY, PROCESSING):
         return False

@@ -13,12 +13,12 @@ class CheckpointResult(Struct, frozen=True, gc=False):
 
 
 class LogSpace(Struct, frozen=True, gc=False):
-    """Disk space that a log and its database have already, in bytes."""
+    """The disk space that a log and its database take already, in bytes."""
 
-    used_bytes: int  # what the next commit adds to; 0 when it starts the log over
-    file_bytes: int  # how long the log's file is
-    unmoved_bytes: int  # of the log, what is not in the database yet
-    free_page_bytes: int  # how much of the database file holds nothing, as of the last checkpoint
+    used_bytes: int  # the part of the log that the next commit appends to; 0 if it starts the log over
+    file_bytes: int  # the length of the log's file
+    unmoved_bytes: int  # the part of the log that is not in the database yet
+    free_page_bytes: int  # the free pages of the database file, as of the last checkpoint
 
 
 class WriteAheadLog(Protocol):
@@ -33,7 +33,7 @@ class WriteAheadLog(Protocol):
         ...
 
     def files_problem(self) -> str | None:
-        """Why a file of the database is no longer found by its name, or by two; None if all is well.
+        """Why a file of the database has lost its name, or has a second one; None if all is well.
 
         Only looks at names: safe in any thread, and quick enough for the event loop.
         """
@@ -44,13 +44,14 @@ class WriteAheadLog(Protocol):
         ...
 
     def space(self) -> LogSpace:
-        """A few system calls and no query: safe in any thread, and quick enough for the event loop."""
+        """The disk space of the log: a few system calls, no query, so safe in any thread and quick enough for the
+        event loop."""
         ...
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         """Move the log into the database, on a connection of its own; callable from any thread.
 
-        truncate: also empty the log, and cut it if it is long, unless a reader uses it; no batch may run meanwhile.
+        truncate: also empty the log, and shorten a long file, unless a reader uses it; no batch may run meanwhile.
         Raises StorageUnavailable.
         """
         ...

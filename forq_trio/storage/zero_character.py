@@ -1,4 +1,4 @@
-"""The character U+0000, which PostgreSQL has in no text."""
+"""Finds the character U+0000, which PostgreSQL cannot store in a text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 
 def has_zero(value: Any) -> bool:
-    """Whether a text of these values has it: of a Struct, a tuple or list, or message attributes."""
+    """Whether any text in a Struct, a tuple, a list or message attributes contains it."""
     if value is None or type(value) is int:
         return False
     if isinstance(value, str):

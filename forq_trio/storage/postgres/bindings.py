@@ -1,4 +1,4 @@
-"""Bindings of statements as PostgreSQL reads them: in the text format, arrays in the binary one."""
+"""Encodes the bindings of statements for PostgreSQL: in the text format, but arrays in the binary one."""
 
 from collections.abc import Sequence
 from struct import Struct
@@ -8,7 +8,7 @@ from forq_trio.model.errors import ZeroCharacter
 
 
 def encoded(value: Any) -> bytes:
-    """A binding: bytes as they are, another one in the text format."""
+    """A binding as it is sent: bytes unchanged, all other values in the text format."""
     if isinstance(value, str):
         if "\0" in value:
             raise ZeroCharacter
@@ -19,7 +19,10 @@ def encoded(value: Any) -> bytes:
 
 
 def array(values: Sequence[Any]) -> bytes | str:
-    """An array of numbers or texts: in the binary format, where it says of what it is."""
+    """An array of numbers or texts in the binary format, which includes the type of its elements.
+
+    An array of nothing but NULLs, or of nothing, is in the text format, because its type is not known.
+    """
     kinds = {type(value) for value in values} - {type(None)}
     if not kinds:
         return "{" + ",".join(["NULL"] * len(values)) + "}"
@@ -38,8 +41,8 @@ def _element(value: str) -> bytes:
 
 
 _array = Struct(">5i").pack
-"""How many dimensions; whether there is a NULL; of what it is; how many; from what on they are counted."""
+"""The header of an array: number of dimensions, whether it has NULLs, type and number of its elements, first index."""
 _INT8, _TEXT = 20, 25
-"""The types of elements, by number."""
+"""PostgreSQL's numbers for the types of elements."""
 _length, _number = Struct(">i").pack, Struct(">iq").pack
 _NULL = _length(-1)

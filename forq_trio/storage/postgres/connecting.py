@@ -1,11 +1,12 @@
-"""Connects to PostgreSQL while other threads have the interpreter.
+"""Connects to PostgreSQL without blocking the interpreter for other threads.
 
-libpq's own function that connects and waits keeps the interpreter to itself: with a machine that does not answer, the
-whole process would stand still for `connect_timeout`. So libpq connects without blocking, and this thread waits for the
-socket. Then libpq has no time limit of its own, and each address of a URL is tried for `connect_timeout` seconds here.
-libpq would also look up names of hosts with the interpreter to itself, so it is given their addresses.
+libpq's blocking function to connect holds the interpreter lock: if the other machine does not answer, the whole process
+stands still for `connect_timeout`. So libpq connects without blocking, and this thread waits for the socket. In that
+mode libpq has no time limit, so each address of a URL is tried here for `connect_timeout` seconds. libpq would look up
+host names with the lock held, too, so it is given addresses.
 
-The same is true of the connection over which a statement is cancelled. Only a libpq before 17 has no other way.
+The same holds for the connection over which a statement is cancelled, except that before version 17 libpq can only do
+that blocking.
 """
 
 import select
@@ -18,7 +19,7 @@ from psycopg import capabilities, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 CONNECT_SECONDS = 5
-"""For each host, where the URL sets no other time limit."""
+"""The time limit for each host, unless the URL sets another one."""
 _LISTS = ("host", "hostaddr", "port")
 
 
@@ -27,7 +28,7 @@ class NotConnected(Exception):
 
 
 def connect(conninfo: str) -> pq.abc.PGconn:
-    """A connection to the first host that takes it. Blocks. Raises NotConnected with what the last host said."""
+    """A connection to the first host that accepts one. Blocks. Raises NotConnected with the error of the last host."""
     parts = conninfo_to_dict(conninfo)
     seconds = _seconds(str(parts.get("connect_timeout") or 0))
     problem = ""
@@ -51,7 +52,7 @@ _SILENT = "timeout expired: the server does not answer"
 
 
 def _seconds(timeout: str) -> int:
-    """The time limit; 0 and less, which mean none to libpq, are the usual one. Raises NotConnected."""
+    """The time limit. 0 and less, which libpq takes as no limit, give CONNECT_SECONDS. Raises NotConnected."""
     try:
         seconds = int(timeout)
     except ValueError:
@@ -60,7 +61,7 @@ def _seconds(timeout: str) -> int:
 
 
 def _hosts(parts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The same for one host after the other; lists that do not fit each other are left to libpq, which says so."""
+    """The parameters for each host in turn. Lists of different lengths are left to libpq, which reports the error."""
     lists = {name: str(parts[name]).split(",") for name in _LISTS if parts.get(name)}
     hosts = max(map(len, lists.values()), default=1)
     if any(len(each) not in (1, hosts) for each in lists.values()):
@@ -72,7 +73,7 @@ def _hosts(parts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _addresses(parts: Mapping[str, Any]) -> list[str]:
-    """The same for each address of its host, if it has a name. Raises OSError or UnicodeError for one without."""
+    """The connection string for each address of the host. Raises OSError or UnicodeError for a name without any."""
     host = str(parts.get("host") or "")
     if not host or "," in host or host.startswith(("/", "@")) or parts.get("hostaddr"):
         return [make_conninfo("", **parts)]
@@ -81,7 +82,7 @@ def _addresses(parts: Mapping[str, Any]) -> list[str]:
 
 
 def cancel(connection: pq.abc.PGconn) -> None:
-    """Cancel the statement that runs on a connection, from another thread. Blocks, for CONNECT_SECONDS at the most."""
+    """Cancel the statement that runs on a connection, from another thread. Blocks for at most CONNECT_SECONDS."""
     if not capabilities.has_cancel_safe():
         connection.get_cancel().cancel()
         return
@@ -94,7 +95,7 @@ def cancel(connection: pq.abc.PGconn) -> None:
 def _connected(
     connection: pq.abc.PGconn | pq.abc.PGcancelConn, poll_once: Callable[[], int], seconds: float
 ) -> bool:
-    """Wait until it is connected (or the statement cancelled), has failed, or took so many seconds."""
+    """Whether it is connected (or the statement cancelled) within so many seconds; False if it failed. Blocks."""
     ends_at = monotonic() + seconds
     wanted: int = pq.PollingStatus.WRITING
     while connection.status != pq.ConnStatus.BAD:

@@ -1,13 +1,13 @@
-"""A connection to PostgreSQL in pipeline mode: what returns nothing is sent with the next statement that is waited for.
+"""A connection to PostgreSQL in pipeline mode: a statement without rows is sent along with the next one that has some.
 
-So a batch of many statements waits for the network a few times only. An error of such a statement comes out of the next
-one that is waited for; until then the server has skipped all behind it.
+So a batch of many statements waits for the network only a few times. If such a statement fails, the next one that is
+waited for raises its error; the server has skipped everything in between.
 
-libpq is used without blocking, and this thread waits for the socket: meanwhile other threads have the interpreter.
+libpq is used without blocking, and this thread waits for the socket, so that other threads can run.
 
-Behind a pool of connections (PgBouncer) each transaction may run on another connection of the server. So there each
-transaction begins with our settings, and statements are not prepared under names. Such a pool is known by the number of
-the server's process, if it tells its clients another one than the process itself does; else the URL says so.
+Behind a connection pool (PgBouncer) each transaction may run on a different connection of the server. There each
+transaction begins with our settings, and statements are not prepared under names. A pool is recognised because the
+process id that it tells its clients differs from the one that the server reports; otherwise the URL has to say so.
 """
 
 import json
@@ -45,19 +45,19 @@ from forq_trio.storage.postgres.plans import Plans
 from forq_trio.storage.relational.connection import Rows
 
 PIPELINE_MAX = 512
-"""Statements that are sent without waiting for their results."""
+"""The most statements that are sent without waiting for their results."""
 NOTIFIED_BYTES_MAX = 64 * 1024
-"""Of notifications that nobody has asked for yet: any role may send as many as it likes."""
+"""The most bytes of unread notifications: any role may send as many as it likes."""
 ANSWER_SECONDS_MAX = 15.0
-"""Without a byte for so long, the connection counts as lost: the machine of the database may be gone."""
+"""A connection that sends no byte for so long counts as lost: the machine of the database may be gone."""
 _COMMAND, _TUPLES, _SYNC = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.PIPELINE_SYNC
 _FINE = (_COMMAND, _TUPLES)
 _STARTED = "(started)"
-"""Among the results that are due: of no statement's name."""
+"""Marks a result that is due for a statement of `start`; no statement has this name."""
 
 
 class _Adapters:
-    """What makes Python's values of columns: as SQLite's, numbers of any type are int, and JSON is text."""
+    """Turns columns into the values that SQLite returns: numbers of any type become int, and JSON stays text."""
 
     def __init__(self) -> None:
         self.connection = None
@@ -70,7 +70,7 @@ _ADAPTERS: Any = _Adapters()
 
 
 class _Heard:
-    """What came from the server by itself, or for a statement that nobody waited for, until somebody asks for it."""
+    """What the server sent unasked: notifications, and the answer to a statement of `start`; until it is taken."""
 
     def __init__(self) -> None:
         self.answer: bytes | None = None  # the first value of what `start` sent; None if it failed
@@ -81,14 +81,14 @@ class _Heard:
         self.answer = result.get_value(0, 0) if result.status == _TUPLES else None
 
     def read_from(self, pg: Any) -> None:
-        """Have libpq hold no notification that was read; beyond NOTIFIED_BYTES_MAX they are only counted."""
+        """Take all notifications out of libpq; beyond NOTIFIED_BYTES_MAX they are counted and dropped."""
         while (found := pg.notifies()) is not None:
             self._bytes += len(found.extra)
             if self._bytes <= NOTIFIED_BYTES_MAX:
                 self._payloads.append(found.extra)
 
     def take(self) -> list[str] | None:
-        """The payloads of notifications that have come; None for too many."""
+        """The payloads of the notifications since the last call; None if there were too many."""
         payloads, size = self._payloads, self._bytes
         self._payloads, self._bytes = [], 0
         return None if size > NOTIFIED_BYTES_MAX else [each.decode(errors="replace") for each in payloads]
@@ -101,13 +101,16 @@ class PgConnection:
     is_distant = True
 
     def __init__(self, conninfo: str, settings: Mapping[str, str], *, pooled: bool = False) -> None:
-        """settings: with which each connection begins. pooled: even if it does not look so. Raises DatabaseFailed."""
+        """Connect. settings: of the server's sessions. pooled: behind a pool, even if none is recognised.
+
+        Raises DatabaseFailed.
+        """
         self._conninfo = conninfo
         self._settings = json.dumps(dict(settings)).encode()
         self._is_pool = pooled
         self.plans = Plans()
         self.wrote = False  # the open transaction changed something
-        self.waits = 0  # since the transaction began
+        self.waits = 0  # how often this thread waited for results since the transaction began
         self._open()
 
     def _open(self) -> None:
@@ -122,23 +125,23 @@ class PgConnection:
         self._prepared: set[str] = set()
         self.plans.are_made()
         self._sent: deque[str | list[Any] | None] = deque()
-        """The results that are due, in order: the name of a statement that is prepared, the list for the rows of one
-        that is read ahead, _STARTED for one that nobody waits for, None for another."""
+        """The results that are due, in order: the name of a statement to prepare, the list for the rows of one that is
+        read ahead, _STARTED for one of `start`, None for all others."""
         self._syncs = 0
-        """The parts of what was sent whose results are due: a part ends with a sync, and fails alone."""
+        """How many parts of what was sent still have results due; a part ends with a sync, and fails alone."""
         self._heard = _Heard()
         self._ahead: dict[tuple[Any, ...], list[Any]] = {}
         """The rows of statements that were read ahead, by name and bindings."""
         self._transformer = Transformer(_ADAPTERS)
         self.pooled = self._is_pool or self._started("server_process") != self._pg.backend_pid
-        """Each transaction may run on another connection of the server."""
+        """Whether each transaction may run on a different connection of the server."""
         if self.pooled:
             self._check_pool()
         else:
             self._started("set_settings", self._settings, b"false")
 
     def _check_pool(self) -> None:
-        """Raises DatabaseFailed where each statement, not each transaction, gets another connection."""
+        """Raise DatabaseFailed if the pool gives each statement, not only each transaction, another connection."""
         try:
             self._started("begin")
             self._started("commit")
@@ -146,7 +149,7 @@ class PgConnection:
             raise DatabaseFailed(f"its pool needs pool_mode = transaction or session ({error})") from None
 
     def _started(self, name: str, *values: bytes) -> Any:
-        """Run a statement of the beginning; returns its first value, if it has one. Raises DatabaseFailed."""
+        """Run a statement while the connection is set up; returns its first value, if any. Raises DatabaseFailed."""
         try:
             self._pg.send_query_params(SQL[name].encode(), values)
             self._sent.append(None)
@@ -182,13 +185,13 @@ class PgConnection:
 
     @property
     def busy(self) -> bool:
-        """Whether the result of a statement is due."""
+        """Whether the result of a statement is still due."""
         return self._syncs > 0
 
     def notifications(self) -> list[str] | None:
-        """The payloads of notifications that have come; None for too many. Raises DatabaseFailed.
+        """The payloads of the notifications since the last call; None if there were too many. Raises DatabaseFailed.
 
-        Takes the results of `start`, too.
+        Also reads the result of `start`, if it has arrived.
         """
         try:
             self._pg.consume_input()
@@ -210,14 +213,14 @@ class PgConnection:
         return self._heard.answer
 
     def cancel(self) -> None:
-        """Cancel the statement that runs, as far as that can be done; from another thread. Blocks."""
+        """Try to cancel the running statement, from another thread. Blocks."""
         with suppress(Error):
             cancel(self._pg)
 
     # Statements
 
     def send(self, name: str, *bindings: Any) -> None:
-        """Send a statement, with those that are waited for later."""
+        """Queue a statement; it is sent no later than the next one that is waited for."""
         if not self.pooled and not self._sent and self.plans.are_outdated and not self.in_transaction:
             self.plans.are_made()
             self.send("forget_plans")
@@ -225,7 +228,7 @@ class PgConnection:
         self._put(name, bindings)
 
     def start(self, name: str, *bindings: Any) -> None:
-        """Send a statement, and do not wait for it: `busy` until `notifications` has taken its result, or its error.
+        """Send a statement without waiting for it. `busy` until `notifications` has read its result or error.
 
         Raises DatabaseFailed.
         """
@@ -238,7 +241,7 @@ class PgConnection:
             raise DatabaseFailed(one_line(str(error))) from error
 
     def end_sent(self) -> None:
-        """What was sent up to here succeeds or fails without what follows, and its results come at once.
+        """End a part: what was sent so far succeeds or fails on its own, and its results come at once.
 
         Raises DatabaseFailed.
         """
@@ -270,14 +273,14 @@ class PgConnection:
                 self._ahead = {key: rows for key, rows in self._ahead.items() if adds and key[0] in NAMING}
 
     def begin(self) -> None:
-        """Begin a batch, with the next statement that is waited for."""
+        """Begin the transaction of a batch, along with the next statement that is waited for."""
         self.wrote = False
         self._ahead.clear()
         self.send("begin")
         self.waits = 0
 
     def read_ahead(self, name: str, *bindings: Any) -> None:
-        """Send a statement that `query` runs later: its rows are here then, unless something is changed before."""
+        """Send a statement that `query` will run later; its rows are here by then, unless a change makes them stale."""
         self.send(name, *bindings)
         self._sent[-1] = self._ahead[name, *bindings] = []
 
@@ -288,7 +291,7 @@ class PgConnection:
         if name in BEGINNING:
             self._sent.append(None)
             self._send_settings()
-            self._sent.pop()  # `send` adds it
+            self._sent.pop()  # because `send` has added it already
 
     def _send_settings(self) -> None:
         self._pg.send_query_params(SQL["set_settings"].encode(), [self._settings, b"true"])
@@ -346,7 +349,7 @@ class PgConnection:
         return name not in SILENT
 
     def changed_in(self, queue: str) -> None:
-        """What was read ahead is forgotten by the statement that changes it."""
+        """Nothing to do: the statement that makes a change drops what was read ahead."""
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if (
@@ -377,7 +380,7 @@ class PgConnection:
     def wait(self, at_part: Callable[[], None] | None = None) -> list[Any]:
         """Wait for all results; returns the rows of the last statement. Raises StatementFailed, DatabaseFailed.
 
-        at_part: is called when the results of a part are there, without an error.
+        at_part: called when a part has ended without an error.
         """
         rows: list[Any] = []
         error: Exception | None = None
@@ -388,7 +391,7 @@ class PgConnection:
                     at_part()
                 continue
             due = self._sent.popleft() if self._sent else None
-            if due is _STARTED:  # its answer came with those that are waited for
+            if due is _STARTED:  # its answer arrived together with the results that are waited for
                 self._heard.take_answer(result)
             elif status == _TUPLES:
                 self._transformer.set_pgresult(result)
@@ -405,7 +408,7 @@ class PgConnection:
         return rows
 
     def script(self, statements: str) -> None:
-        """Run statements that have no names: a migration. Raises StatementFailed, DatabaseFailed."""
+        """Run the statements of a migration, which have no names. Raises StatementFailed, DatabaseFailed."""
         self.wait()
         self._pg.exit_pipeline_mode()
         result = self._pg.exec_(statements.encode())
@@ -414,7 +417,7 @@ class PgConnection:
             raise error_of(result)
 
     def drain(self) -> None:
-        """Wait for all results, forget them, and ignore statements that failed for their values."""
+        """Wait for all results and drop them; ignores statements that failed because of a value."""
         self._ahead.clear()
         with suppress(StatementFailed):
             self.wait()
@@ -427,7 +430,7 @@ class PgConnection:
             self.end_sent()
             while True:
                 unsent = pg.flush()
-                yield from self._received()  # also what came while more was sent than the socket took
+                yield from self._received()  # read before sending on: the server stops reading while its answers wait
                 if not self._syncs:
                     return
                 self._poll.modify(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
@@ -440,7 +443,7 @@ class PgConnection:
             raise DatabaseFailed(one_line(str(error))) from error
 
     def _received(self) -> Iterator[pq.abc.PGresult]:
-        """The results that have come; the end of each part is one of them. Raises DatabaseFailed."""
+        """The results that have arrived, among them the end of each part. Raises DatabaseFailed."""
         pg = self._pg
         while self._syncs and not pg.is_busy():
             result = pg.get_result()
@@ -471,7 +474,7 @@ class PgConnection:
 
 
 class _Rows:
-    """Rows that are there already."""
+    """Rows that are in memory already."""
 
     def __init__(self, rows: list[Any]) -> None:
         self._rows = rows
@@ -480,4 +483,4 @@ class _Rows:
         return iter(self._rows)
 
     def close(self) -> None:
-        """Nothing is left to read."""
+        """Nothing to do: no cursor is open."""

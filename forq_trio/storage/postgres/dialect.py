@@ -1,8 +1,8 @@
-"""The named statements in PostgreSQL's dialect: the shared ones, translated, and those that are written anew.
+"""The named statements in PostgreSQL's dialect: the shared ones, translated, and those that have a text of their own.
 
-What can be translated word by word is; every other statement has its own text, of the same name, in `sql/dialect.sql`,
-or in a file of `sql` that is named as the shared file is.
-What a statement does (begins, changes, adds, returns rows) is read from its text, so no list of names says it again.
+A statement that can be translated word by word is. Every other one has its own text, under the same name, in
+`sql/dialect.sql` or in a file of `sql` with the name of the shared file. What a statement does (begins, changes, adds,
+returns rows) is derived from its text, so that no list has to repeat it.
 """
 
 import re
@@ -29,7 +29,7 @@ _WORDS = (
     (re.compile(r"\bAS INTEGER\)"), "AS bigint)"),
     (re.compile(r"\bjson_array\("), "json_build_array("),
     (re.compile(r"\bIS (\$\d+)"), r"IS NOT DISTINCT FROM \1"),
-    # What first names a binding gives it its type.
+    # A binding gets its type where it is first used, and IS NULL alone gives it none.
     (re.compile(r"(WHEN|\() ?(\$\d+) IS NULL( THEN| OR NOT EXISTS)"), r"\1 \2::text IS NULL\3"),
     (re.compile(r"\((\$\d+) IS NULL OR ([^()]*(?:\([^()]*\))?[^()]*)\)"), r"(\2 OR \1 IS NULL)"),
 )
@@ -46,7 +46,7 @@ def translated(statement: str) -> str:
 
 
 UNBOUNDED = frozenset[str]().union(*map(load_unbounded, connection.FILES))
-"""Statements of which only the first rows may be wanted, or as many as have so many bytes: a cursor reads them."""
+"""Statements that a cursor reads, because only the first rows may be wanted, or only up to so many bytes."""
 
 
 ANEW = {
@@ -55,7 +55,7 @@ ANEW = {
     if file == "dialect" or file in connection.FILES
     for name, statement in load(file, _PACKAGE).items()
 }
-"""Those that are written anew."""
+"""The statements that have a text of their own here."""
 
 
 def _in_dialect() -> Mapping[str, str]:
@@ -78,7 +78,7 @@ _MANY = {
 MANY = frozenset(_MANY)
 """Statements that can run once for many tuples of bindings, under their names with MANY_SUFFIX."""
 UPDATES_MANY = frozenset(name for name, statement in _MANY.items() if statement.startswith("UPDATE"))
-"""Those of them that change each row once: the last bindings, which name the rows, have to differ."""
+"""Those of MANY that change each row only once, so their last bindings, which name the rows, have to differ."""
 SQL = {**_in_dialect(), **{name + MANY_SUFFIX: statement for name, statement in _MANY.items()}}
 BEGINNING = frozenset(name for name, statement in SQL.items() if statement.startswith("BEGIN"))
 """Statements that begin a transaction."""
@@ -89,11 +89,11 @@ CHANGING = frozenset(
 )
 """Statements that change something."""
 ADDING = frozenset(name for name in CHANGING if SQL[name].lstrip().startswith("INSERT"))
-"""Those of them that change no message that is there."""
+"""Those of CHANGING that change no message that is already stored."""
 NAMING = frozenset({"find_by_sequence", "find_one_by_sequence"})
-"""Statements that read messages which are named: what others add changes nothing of it."""
+"""Statements that read messages by sequence number: their rows stay the same when others are added."""
 NAMED = connection.NAMED | load_named("connection", _PACKAGE)
-"""Those whose rows depend on one thing that their bindings name."""
+"""Statements whose rows depend on one thing that their bindings name."""
 SILENT = frozenset(name for name in CHANGING if not _GIVES_ROWS.search(SQL[name]))
 """Statements that change something and return no rows: nobody has to wait for them."""
 _CHANGED = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM) +([a-z_]+)")
@@ -102,4 +102,4 @@ WRITTEN_TABLES = {name: frozenset(_CHANGED.findall(statement)) for name, stateme
 """The tables that each statement changes."""
 _ALL_TABLES = frozenset[str]().union(*WRITTEN_TABLES.values())
 NAMED_TABLES = {name: _ALL_TABLES & {*_WORD.findall(statement)} for name, statement in SQL.items()}
-"""The tables that each statement names, of those that any changes."""
+"""The tables that each statement names, as far as any statement changes them."""

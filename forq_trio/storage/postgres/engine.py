@@ -1,18 +1,19 @@
 """The PostgreSQL engine: one queue of several server processes, one batch at a time among all of them.
 
 A batch begins with a lock that all processes share (the gate), so every rule holds as if there were one process. Behind
-the gate the process first takes over what the batches of others changed (shipped.py), then runs its own, and stores
-its changes for them. It all ends with the transaction: a process that dies, or is stopped, gives the gate back.
+the gate the process first takes over what the batches of others changed (shipped.py). Then it runs its own batch and
+stores the changes for the others. The gate opens when the transaction ends, even if the process dies or is stopped.
 
-The gate is not held while the disk is waited for: the batch's COMMIT does not, and a transaction of its own, sent with
-it, does (`flush`). So other processes see a batch before it is durable. But a batch that changed something, or built on
-what another process changed, is answered when a flush behind it has ended. A crash of the database may take back
-batches that nobody was told of; so a cache is read anew after each lost connection.
+Nobody waits for the disk while holding the gate. The COMMIT of a batch does not wait for it; a second transaction, sent
+along with it, does (`flush`). So other processes see a batch before it is durable. But a batch that changed something,
+or that built on changes of another process, is answered only after a flush that came after it. A crash of the database
+may undo batches that were not answered yet, so the cache is loaded again after each lost connection.
 
-What became of a batch whose connection was lost in its COMMIT is looked up: its row in `batches` is there or not.
+If the connection is lost during a COMMIT, the process looks up whether the batch has a row in `batches`.
 
-A process knows the last batch that it took over by its version and by its maker, which names each batch. Where that one
-is not there any more, the database is another one: a replica that took over, or a copy. All tables are read anew then.
+A process identifies the last batch that it took over by its version and its maker, a name that is unique to each batch.
+If that batch is gone, the database is a different one: a replica that took over, or a copy. Then all tables are read
+again.
 """
 
 import time
@@ -57,25 +58,25 @@ from forq_trio.storage.relational.transaction import Transaction
 
 OPERATIONS: Operations = {**operations.OPERATIONS}
 BATCHES_STORED = 1_000
-"""The latest batches, whose changes are stored."""
+"""How many of the latest batches have their changes stored."""
 BATCHES_FORGOTTEN = 100
-"""So many at once are removed."""
+"""How many batches are removed at once."""
 BATCHES_READ_MAX = 200
-"""Batches that are taken over one by one: a process that is further behind reads all tables anew."""
+"""How many batches are taken over one by one; a process that is further behind reads all tables again."""
 HEADS_WHOLE_EVERY = 32
-"""How often a batch ships the heads that it changed whole, for processes that do not know them."""
+"""Every how many batches one ships the heads that it changed as a whole, for processes that do not know them yet."""
 OUTCOME_SECONDS_MAX = 10.0
-"""How long a batch whose COMMIT was cut off is looked for."""
+"""How long to look for a batch whose connection was lost during its COMMIT."""
 
 
 @operation_on_each(Optimize, OPERATIONS)
 def _optimize(_: Transaction, __: Optimize) -> None:
-    """PostgreSQL does it by itself."""
+    """Nothing to do: PostgreSQL keeps its statistics up to date by itself."""
 
 
 @operation_on_each(Compact, OPERATIONS)
 def _compact(_: Transaction, __: Compact) -> Compacted:
-    """It has no pages of ours; who asks for it is refused before."""
+    """Never runs on PostgreSQL: compaction is refused before it becomes a command."""
     return Compacted(0, 0)
 
 
@@ -84,11 +85,11 @@ _SETTLEMENTS = [kind for kind in in_order(OPERATIONS) if kind in SETTLEMENTS]
 
 
 class _Addresses(NamedTuple):
-    """Where the database is, for each use."""
+    """The addresses of the database, for each use."""
 
     database: DatabaseAddress
-    listened: DatabaseAddress  # the same one unless FORQ_DB_LISTEN_URL says another
-    urls: tuple[str, str]  # of both
+    listened: DatabaseAddress  # where to listen: the same one unless FORQ_DB_LISTEN_URL is set
+    urls: tuple[str, str]  # the URLs of both
 
     @classmethod
     def of(cls, url: str, others: OtherUrls) -> Self:
@@ -107,7 +108,7 @@ class PostgresEngine:
     def __init__(
         self, url: str, settings: EngineSettings, durability: str = "full", others: OtherUrls = NO_OTHER_URLS
     ) -> None:
-        """Connect, and if need be create or migrate the schema. Raises StorageOpenError."""
+        """Connect, and create or migrate the schema if needed. Raises StorageOpenError."""
         self.durability = durability
         self._addresses = _Addresses.of(url, others)
         self._replica: Replica | None = None
@@ -121,7 +122,7 @@ class PostgresEngine:
         self._notices = Notices(self._position.process)
         self._sends = ApplicationSends()
         self._unflushed = False  # the state that this process knows may not be durable yet
-        self._is_open = False  # a batch has run that is to be committed
+        self._is_open = False  # a batch has run and is not committed yet
         try:
             self._start(others)
         except DatabaseFailed as error:
@@ -132,17 +133,17 @@ class PostgresEngine:
             raise
 
     def _start(self, others: OtherUrls) -> None:
-        """`_prepare`, a second time if the connection is lost meanwhile. Raises DatabaseFailed."""
+        """Run `_prepare`, and once more if the connection is lost while it runs. Raises DatabaseFailed."""
         try:
             self._prepare(others)
         except DatabaseFailed:
             if not self.connection.lost:
                 raise
-            self._reopen()  # this process may have been stopped for as long as a transaction may be idle
+            self._reopen()  # the server ends idle transactions, and this process may have been stopped for so long
             self._prepare(others)
 
     def _prepare(self, others: OtherUrls) -> None:
-        """Check the other connections and read what the cache has."""
+        """Check the other connections, and fill the cache."""
         ((identity,),) = self.connection.query("identity")
         if others.listen is not None:
             check_listened(self._addresses.listened, identity)
@@ -154,7 +155,7 @@ class PostgresEngine:
         self._taken_over.clear()
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        """See storage/engine.py. First takes over what other processes did."""
+        """See storage/engine.py. First takes over the batches of other processes."""
         try:
             if not (self._is_told(batch) or (batch.commands and self.has_work(batch))):
                 self._catch_up()
@@ -183,7 +184,8 @@ class PostgresEngine:
         return has_work(self.tx, batch)
 
     def _is_told(self, batch: Batch) -> bool:
-        """Whether there is a message for a parked receiver: taken over behind the gate, without the wait of a look."""
+        """Whether another process reported a message for a parked receiver: then the batch goes straight to the gate,
+        and takes over changes there."""
         is_current = self._position.is_known and not self._clock.is_old()
         return is_current and not batch.told.isdisjoint(batch.receivers)
 
@@ -215,7 +217,7 @@ class PostgresEngine:
         return self.connection.wrote
 
     def _commit(self) -> None:
-        """The statements that nobody waited for, COMMIT and flush. If one fails, the batch runs again, isolated."""
+        """Send what is still to be sent, COMMIT and flush. If a statement fails, the batch runs again, isolated."""
         try:
             self._commit_and_flush()
         except StatementFailed:
@@ -232,17 +234,17 @@ class PostgresEngine:
         self.connection.send("commit")
         if self._flushes:
             if not self.connection.pooled:
-                self.connection.end_sent()  # others hear of it while the disk is waited for
+                self.connection.end_sent()  # so that others hear of the batch while this process waits for the disk
             self.connection.send("flush")
         self.connection.wait(self._notices.add_prepared)
 
     @property
     def _flushes(self) -> bool:
-        """Whether what is answered now has to be durable first."""
+        """Whether the answers of this batch have to wait for a flush."""
         return self.durability == "full" and (self.connection.wrote or self._unflushed)
 
     def _was_committed(self) -> bool:
-        """Whether the batch whose COMMIT was cut off is durable. Raises OutcomeLost where that cannot be told."""
+        """Whether a batch is durable whose connection was lost during COMMIT. Raises OutcomeLost if nobody can tell."""
         if not self.connection.wrote:
             return not self._flushes
         ends_at = time.monotonic() + OUTCOME_SECONDS_MAX
@@ -250,7 +252,7 @@ class PostgresEngine:
             try:
                 self._reopen()
                 self.connection.send("begin")
-                self.connection.query("gate")  # the old connection's transaction has ended then
+                self.connection.query("gate")  # once this returns, the old connection's transaction has ended
                 own = self._position.next_version, self._position.own
                 found, forgotten = self.connection.query("find_batch", *own, BATCHES_STORED)[0]
                 self.connection.query("rollback")
@@ -311,14 +313,14 @@ class PostgresEngine:
     # Taking over
 
     def _load(self) -> None:
-        """Fill the cache from the tables, as of the last batch of whatever process."""
+        """Fill the cache from the tables, as of the last batch of any process."""
         self.connection.send("begin")
         self.connection.query("gate")
         self._reload()
         self.connection.query("commit")
 
     def _reload(self) -> None:
-        """Inside a transaction, behind the gate."""
+        """Fill the cache inside an open transaction, behind the gate."""
         position = self._position
         position.is_known = False
         has_run = position.last[0] > 0
@@ -337,7 +339,7 @@ class PostgresEngine:
         self._taken_over.add_all(set(tx.counts.committed))
 
     def _catch_up(self) -> None:
-        """Take over what others did, without waiting for the gate."""
+        """Take over the batches of other processes, without waiting for the gate."""
         self._ensure_connected()
         if self._clock.is_old():
             self._clock.read(self.connection)
@@ -345,13 +347,13 @@ class PostgresEngine:
             self._load()
 
     def _news(self) -> list[BatchRow]:
-        """The last batch that is known, and those of others behind it; notes whether applications sent messages."""
+        """The last known batch and the later ones of others. Also notes whether applications sent messages."""
         rows = self.connection.query("batches_since", self._position.last[0], BATCHES_READ_MAX)
         self._sends.are_there = bool(rows) and rows[-1][0] is None
         return rows[:-1] if self._sends.are_there else rows
 
     def _take_over(self, rows: Sequence[BatchRow]) -> bool:
-        """Adopt the changes of these batches. False where they do not follow: all tables are to be read anew."""
+        """Adopt the changes of these batches. False if they do not follow the last one: read all tables again."""
         position = self._position
         if not position.is_known or len(rows) == BATCHES_READ_MAX:
             return False
@@ -403,7 +405,7 @@ class PostgresEngine:
         return self._news()
 
     def _end_stopped(self) -> bool:
-        """End the connection of a process that has the gate, and was stopped while it was answered."""
+        """End the connection of a process that holds the gate but no longer reads its answers; True if it did."""
         self.roll_back()
         return bool(self.connection.query("end_stopped"))
 
@@ -414,7 +416,7 @@ class PostgresEngine:
         self._sends.move(self.tx)
 
     def write(self) -> None:
-        """Write for the others what this batch changed."""
+        """Store the changes of this batch for the other processes."""
         tx = self.tx
         if not self.connection.wrote and not (
             tx.wakes.next or tx.wakes.committed_next or tx.wakes.claim_first_next
@@ -430,7 +432,7 @@ class PostgresEngine:
         if version % BATCHES_FORGOTTEN == 0:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
-        # Its next request may go to another process.
+        # Others must know a token or session at once: the next request with it may go to another process.
         told = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
         if woken or told:
             self._notices.prepare(version, None if told else woken)

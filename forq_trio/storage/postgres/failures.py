@@ -1,4 +1,4 @@
-"""How statements and the database fail: what SQLSTATE codes mean to us."""
+"""The ways in which statements and the database fail, by SQLSTATE code."""
 
 from psycopg import pq
 
@@ -7,7 +7,7 @@ from forq_trio.model.errors import StorageFull, StorageUnavailable
 _DISK_FULL = "53100"
 LOCK_TIMEOUT = "55P03"
 _OF_A_STATEMENT = ("22", "23")
-"""Classes of errors that are the fault of a value, not of the database: the command fails alone."""
+"""The classes of errors that are caused by a value, not by the database: the command fails alone."""
 
 
 class StatementFailed(Exception):
@@ -23,7 +23,7 @@ class DatabaseFailed(Exception):
 
 
 def unavailable(error: DatabaseFailed) -> StorageUnavailable:
-    """The error for callers when nothing was changed."""
+    """The error for callers after a failure that changed nothing."""
     return (StorageFull if error.sqlstate == _DISK_FULL else StorageUnavailable)(str(error))
 
 
@@ -34,12 +34,12 @@ class Outdated(StorageUnavailable):
 
 
 def one_line(message: str) -> str:
-    """A message of the database without its line ends."""
+    """A message of the database on one line."""
     return " ".join(message.split())
 
 
 def error_of(result: pq.abc.PGresult) -> Exception:
-    """The error of a result that is none of a statement that was carried out."""
+    """The error of a statement that failed, from its result."""
     sqlstate = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
     primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
     message = one_line(primary.decode(errors="replace"))

@@ -11,11 +11,11 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 def first_read(tx: Transaction, batch: Batch, settlements: Sequence[Any]) -> tuple[Any, ...]:
-    """The statement, with its bindings, by which a batch reads its first messages, if nothing is changed before.
+    """The statement and bindings with which a batch will read its first messages; an empty tuple if that is unknown.
 
-    Its first settlements find theirs; a batch of claims reads what is ready, if it is as this process knows it. A batch
-    of which another process told counts on one message more: most are sent one at a time. settlements: their kinds, in
-    the order in which they run. None: an empty tuple.
+    A batch with settlements first reads the messages that they settle. A batch of claims reads ready messages, as many
+    as this process knows of, and one more for each queue in which another process reported some: most are sent one at a
+    time. settlements: their kinds, in the order in which they run.
     """
     kinds = {type(command) for command in batch.commands}
     first = next((kind for kind in settlements if kind in kinds), None)

@@ -1,14 +1,14 @@
-"""Hears of the batches of other processes, and tells them of this process's, on a connection of its own.
+"""Receives the notices of other processes about their batches, and sends ours, on a connection of its own.
 
-Through a pool of connections nothing can be heard: then the writer has to look often instead.
+No notice arrives through a connection pool: then the writer has to look at the database often instead.
 
-PostgreSQL commits transactions that notify one after the other in the whole cluster, each with its wait for the disk
-and for synchronous replicas. So no batch notifies: it would wait for all others, and have the gate meanwhile. What a
-batch has to tell is told right after its COMMIT, in a transaction that waits for no disk; while one is under way, what
-comes is told together by the next one. A notice that is lost costs at most a second: then every process looks.
+PostgreSQL commits transactions that notify one at a time in the whole cluster, and each waits for the disk and for
+synchronous replicas. If batches notified, each would wait for all others while holding the gate. So the notice of a
+batch is sent right after its COMMIT, in a transaction that does not wait for the disk. While one is on its way, further
+notices are gathered for the next. A lost notice costs at most a second, after which every process looks by itself.
 
-The thread that runs the batch sends the notice, and does not wait for its answer: that is read by the event loop, which
-has the connection otherwise. Through the event loop alone a notice would come 0.5 ms later.
+The thread that runs the batch sends the notice without waiting for the answer. The event loop, which uses the
+connection at all other times, reads that. If the event loop sent the notices, they would arrive 0.5 ms later.
 """
 
 from collections.abc import Callable, Sequence, Set
@@ -28,7 +28,7 @@ from forq_trio.storage.postgres.notices import Notices, read_notice
 from forq_trio.storage.postgres.open import DatabaseAddress
 
 SENDERS_NAME = "sent"
-"""The name of a process in the notices of the function forq.send."""
+"""The name that the function forq.send has in its notices, in place of a process."""
 
 
 def check_listened(address: DatabaseAddress, identity: str) -> None:
@@ -45,7 +45,7 @@ def check_listened(address: DatabaseAddress, identity: str) -> None:
 
 
 class PgListener:
-    """See `Listener`. name: of this process, which does not hear itself. known: the last batch that it took over."""
+    """See `Listener`. name: of this process, which ignores its own notices. known: the last batch that it took over."""
 
     def __init__(
         self, address: DatabaseAddress, name: str, notices: Notices, known: Callable[[], int]
@@ -57,7 +57,7 @@ class PgListener:
         self._sent = WakeUps()
         self._asks = False
         self._asks_at = -inf
-        self._in_use = Lock()  # the connection, by the thread that has it
+        self._in_use = Lock()  # held by the thread that uses the connection
         try:
             self._connection = address.connect()
             if not self._connection.pooled:
@@ -90,9 +90,9 @@ class PgListener:
                 raise StorageUnavailable(str(error)) from error
 
     def _tell_at_once(self) -> bool:
-        """Tell the notices from another thread, if the connection is free; True if the event loop need not be woken.
+        """Send the notices from the writer's thread, if the connection is free. False: wake the event loop to do it.
 
-        It is woken anyhow by the answer to what is under way. A connection that fails is left to it.
+        If a statement is on its way, its answer wakes the event loop anyway. Errors are left to the event loop, too.
         """
         if not self._in_use.acquire(blocking=False):
             return False
@@ -113,7 +113,7 @@ class PgListener:
         return notice is not None
 
     def _tell(self, now: float) -> None:
-        """Send one statement, if there is one to send."""
+        """Send the next statement, if there is one to send: notices first, then whether applications are to notify."""
         wanted = self._sent.wanted(now) and not self._connection.pooled
         if self._notify():
             return
@@ -157,7 +157,7 @@ class PgListener:
         return {queue for woken in others for queue in woken}
 
     def _take_answer(self) -> None:
-        """That of `await_sent`, if it is there: before anything else is sent."""
+        """Take the answer to `await_sent`, if it has arrived; the next statement would replace it."""
         if self._asks and not self._connection.busy:
             self._asks = False
             now = monotonic()
@@ -184,7 +184,7 @@ class PgListener:
             self._take_answer()
         processes = []
         for address, heard_at, state in rows:
-            with suppress(msgspec.MsgspecError):  # of a version that says other things
+            with suppress(msgspec.MsgspecError):  # a process of another version may report in another form
                 processes.append(
                     HeardProcess(msgspec.json.decode(state, type=ProcessReport), address, heard_at)
                 )

@@ -1,11 +1,14 @@
-"""The rows of a statement that ran for many tuples of bindings at once (sql/many.sql)."""
+"""Sorts the rows of a statement that ran for many tuples of bindings at once (sql/many.sql)."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
 def by_place(found: Sequence[tuple[Any, ...]], count: int) -> list[list[Any] | None]:
-    """The rows for each of so many tuples of bindings; None where they are left out: a row has its place only."""
+    """The rows for each of `count` tuples of bindings; None where the statement left them out for their size.
+
+    The first column of a row is the place of its tuple. If nothing but the place is set, the rows were left out.
+    """
     each: list[list[Any] | None] = [[] for _ in range(count)]
     for place, *columns in found:
         rows = each[place - 1]

@@ -19,10 +19,10 @@ _SQL = load("move", "forq_trio.storage.relational") | load("move", "forq_trio.st
 
 
 class PgSide:
-    """See `Side`. A second connection holds the gate, in a transaction, so that no other process runs a batch."""
+    """See `Side`. A second connection holds the gate in a transaction, so that no process can run a batch."""
 
     def __init__(self, url: str, *, target: bool) -> None:
-        """Bring the schema up to date; that of a target is made. Raises StorageOpenError."""
+        """Bring the schema up to date, or create it in a target. Raises StorageOpenError."""
         address = DatabaseAddress(url)
         self._address = address
         self.name = address.name
@@ -91,7 +91,7 @@ class PgSide:
         )
 
     def unstorable(self, table: Table) -> Sequence[Row]:
-        """SQLite stores all that PostgreSQL does."""
+        """None: SQLite can store everything that PostgreSQL can."""
         return ()
 
     def rows(self, table: Table, behind: Row | None = None) -> Iterator[Row]:
@@ -150,7 +150,7 @@ class PgSide:
         return cursor.fetchall() if cursor.description else []
 
     def _filled(self, name: str, table: Table, behind: Sequence[Any] = ()) -> sql.Composed:
-        """A statement with the names of a table; texts are ordered by their bytes, as in SQLite."""
+        """A statement with the names of this table filled in; texts are sorted by their bytes, as in SQLite."""
         texts = {column for owner, column, kind, _ in self._columns if owner == table.name and kind == "text"}
         listed = sql.SQL(", ").join
         return sql.SQL(_SQL[name]).format(
@@ -165,7 +165,7 @@ class PgSide:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Ctrl-C may come amid an answer, where nothing can be rolled back: the end of the connection does it."""
+        """A transaction. If Ctrl-C interrupts an answer, no ROLLBACK can be sent: closing the connection does it."""
         with self._told(), self._connection.transaction():
             try:
                 yield

@@ -1,7 +1,7 @@
-"""What batches of a process have to tell the other processes, and the text in which it is told.
+"""The notices about batches for other processes: what is still to be sent, and its text.
 
-A batch is told of right after its COMMIT, by the thread in which it runs: while this one waits for the disk, another
-process wakes up. Only where that cannot be done at once the event loop does it later.
+The thread that runs a batch sends its notice right after the COMMIT, so that another process wakes up while this one
+waits for the disk. If that cannot be done at once, the event loop does it later.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,35 +9,35 @@ from threading import Lock
 from typing import NamedTuple
 
 NOTIFY_BYTES_MAX = 7_000
-"""PostgreSQL takes 8,000."""
+"""The longest notice; PostgreSQL's own limit is 8,000 bytes."""
 
 
 class Notice(NamedTuple):
-    """What one process tells the others of its batches."""
+    """What a process tells the others about its latest batches."""
 
     process: str
     version: int  # of the last of these batches; 0 if it is not known
-    woken: frozenset[str]  # the queues that they woke; empty: any change, all queues are to be looked at
+    woken: frozenset[str]  # the queues in which messages became ready; empty: look at everything
 
     def text(self) -> str:
-        """As it is sent. What is too long tells of all queues."""
+        """The notice as it is sent. If it is too long it names no queue, which means all."""
         sender = f"{self.process}:{self.version}"
         text = " ".join((sender, *sorted(self.woken)))
         return text if len(text) <= NOTIFY_BYTES_MAX else sender
 
 
 def read_notice(text: str) -> Notice:
-    """A notice as it was sent, by whatever version of this program, or by any role of the database."""
+    """Read a notice. It may come from any version of this program, or from any role of the database."""
     sender, *woken = text.split(" ")
-    process, _, version = sender.partition(":")  # `forq.send` tells no version
+    process, _, version = sender.partition(":")  # `forq.send` sends no version
     number = int(version) if version.isascii() and version.isdigit() and len(version) < 20 else 0
     return Notice(process, number, frozenset(woken))
 
 
 class Notices:
-    """What batches of one process have to tell the others. Used from any thread.
+    """The notices of this process that wait to be sent. Used from any thread.
 
-    tell_at_once: is called when there is more; returns False where it could not be told. Then on_notice is called.
+    tell_at_once: called for each new notice, to send it; returns False if it could not. Then on_notice is called.
     """
 
     def __init__(self, process: str) -> None:
@@ -50,25 +50,25 @@ class Notices:
         self._bytes = 0
         self._has_others = False
         self._prepared: tuple[int, Iterable[str] | None] | None = (
-            None  # of the batch that runs; for its thread only
+            None  # of the running batch; used only by its thread
         )
 
     def prepare(self, version: int, woken: Iterable[str] | None) -> None:
-        """What the batch that runs has to tell once it is committed: see `add`."""
+        """Set the notice of the running batch, to be sent once it is committed; see `add`."""
         self._prepared = version, woken
 
     def discard_prepared(self) -> None:
-        """The batch that ran was not committed."""
+        """Drop the notice of the batch that ran: it was not committed."""
         self._prepared = None
 
     def add_prepared(self) -> None:
-        """The batch is committed: tell the others, if they have to know."""
+        """Send the notice of the batch, if it has one, now that it is committed."""
         if self._prepared is not None:
             self.add(*self._prepared)
             self._prepared = None
 
     def add(self, version: int, woken: Iterable[str] | None) -> None:
-        """Of a batch. woken: queues in which messages became ready; None for another change that others have to see."""
+        """Add the notice of a batch. woken: queues in which messages became ready; None for any other change."""
         with self._lock:
             self._version = version
             new = set(woken or ()) - self._woken
@@ -80,12 +80,12 @@ class Notices:
             self.on_notice()
 
     def forget(self, tell_at_once: Callable[[], bool]) -> None:
-        """Do not call this one any more."""
+        """Stop calling this `tell_at_once`."""
         if self.tell_at_once == tell_at_once:
             self.tell_at_once = _cannot
 
     def take(self) -> Notice | None:
-        """What to tell; None: nothing."""
+        """The notice to send now, None for none; after this it no longer waits."""
         with self._lock:
             notice = None
             if self._has_others or self._woken:

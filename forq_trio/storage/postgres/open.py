@@ -23,16 +23,16 @@ from forq_trio.storage.postgres.failures import (
 )
 
 VERSION_MIN = 13
-"""PostgreSQL's major version."""
+"""The oldest supported major version of PostgreSQL."""
 ENCODING = "UTF8"
-"""Of the database: others refuse texts, or, as SQL_ASCII, store whatever bytes they are given."""
+"""The encoding that a database must have. Others refuse some texts, or (SQL_ASCII) store any bytes."""
 KNOWN = load("forq_trio.storage.postgres")
 _NO_RIGHTS = "42501"
 _OF_THE_SCHEMA = ("42", "0A")
-"""Classes of errors of statements that do not fit the tables."""
+"""The classes of errors of statements that do not match the tables."""
 MIGRATION_WAIT_SECONDS_MAX = 600.0
 MIGRATION_PAUSE_SECONDS = 0.5
-"""Between two attempts, so that batches and reads run."""
+"""The pause between two attempts to migrate, in which batches and reads can run."""
 _MISREAD = (
     "the database URL cannot be read: in a name or password write @ as %40, / as %2F, ? as %3F, % as %25"
 )
@@ -50,9 +50,9 @@ SESSION = {
     "bytea_output": "hex",
     "statement_timeout": "5s",
     "lock_timeout": "2200ms",
-    # A commit does not wait for the disk: the statement `flush` does, where an answer depends on it.
+    # A commit does not wait for the disk; if an answer depends on it, the statement `flush` does.
     "synchronous_commit": "off",
-    # A plan goes along an index, whatever the statistics say: the one along which the fewest rows are read.
+    # A plan follows the index along which the fewest rows are read, whatever the statistics say.
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
     "enable_seqscan": "off",
@@ -65,11 +65,11 @@ SESSION = {
     "cpu_index_tuple_cost": "1",
     "effective_cache_size": "1TB",
 }
-"""What each of our connections, or transactions in a pool, begins with, beside what `DatabaseAddress.connect` adds."""
+"""The settings of each of our connections (of each transaction in a pool); `DatabaseAddress.connect` adds some."""
 
 
 class DatabaseAddress:
-    """Where a database is: a URL of libpq, and our option `pooled`. `name` can be shown: it has no password."""
+    """The address of a database: a URL of libpq, and our option `pooled`. `name` is safe to show: no password."""
 
     def __init__(self, url: str) -> None:
         """Raises StorageOpenError for a URL that libpq cannot read."""
@@ -93,7 +93,7 @@ class DatabaseAddress:
         )
 
     def connect(self, *, idle_seconds: int = 2, replica: bool = False) -> PgConnection:
-        """idle_seconds: how long a transaction may wait for its client. replica: also to a server that only reads.
+        """Connect. idle_seconds: how long a transaction may wait for its client. replica: accept a read-only server.
 
         Raises DatabaseFailed.
         """
@@ -102,7 +102,7 @@ class DatabaseAddress:
         return PgConnection(conninfo, SESSION | more, pooled=self._pooled)
 
     def refused(self, error: Exception) -> StorageOpenError:
-        """The error of a server that cannot start."""
+        """The error with which our server refuses to start."""
         reason = str(error)
         if getattr(error, "sqlstate", "") == _NO_RIGHTS:
             reason += "; let the role own the database, or have `forq migrate` run by one that does"
@@ -112,7 +112,7 @@ class DatabaseAddress:
 
 
 def _without(url: str, message: str) -> str:
-    """A message without the URL, which may have a password: before the host, or in a parameter."""
+    """A message without the URL, which may contain a password before the host or in a parameter."""
     message = " ".join(message.split()).replace(url, "the URL")
     address, _, query = url.partition("://")[2].partition("?")
     secret = address.rpartition("@")[0].partition(":")[2]
@@ -123,15 +123,15 @@ def _without(url: str, message: str) -> str:
 
 
 def open_writer(address: DatabaseAddress, *, half_filled: bool = False) -> PgConnection:
-    """The write connection, to a database that is up to date. Raises StorageOpenError.
+    """Open the write connection, after bringing the database up to date. Raises StorageOpenError.
 
-    half_filled: also to one that an interrupted move has filled in part.
+    half_filled: accept a database that an interrupted move has filled in part.
     """
     return _open_writer(address, half_filled=half_filled)[0]
 
 
 def has_schema(address: DatabaseAddress) -> bool:
-    """Whether there is a schema of ours. Raises StorageOpenError."""
+    """Whether the database has our schema. Raises StorageOpenError."""
     try:
         connection = address.connect()
         with closing(connection):
@@ -141,7 +141,7 @@ def has_schema(address: DatabaseAddress) -> bool:
 
 
 def migrate(url: str) -> Migrated:
-    """Make the schema or bring it up to date, and nothing else. Raises StorageOpenError."""
+    """Create the schema or bring it up to date, and nothing else. Raises StorageOpenError."""
     address = DatabaseAddress(url)
     connection, before = _open_writer(address)
     connection.close()
@@ -177,9 +177,10 @@ def _open_writer(address: DatabaseAddress, *, half_filled: bool = False) -> tupl
 
 
 def _migrate(connection: PgConnection, name: str) -> int:
-    """Make the schema or bring it up to date, in one transaction, one process at a time; returns what it was.
+    """Create the schema or bring it up to date, in one transaction; returns the version that it had.
 
-    No batch runs meanwhile. Who holds a lock is waited for shortly, again and again: all others wait as long.
+    One process at a time does this, and no batch runs meanwhile. If somebody holds a lock, each attempt waits only
+    shortly for it and then lets others run, because everybody else waits just as long.
     """
     had = _applied(connection, name) if connection.query("tables") else []
     if had and not pending(name, KNOWN, had):
@@ -200,7 +201,7 @@ def _migrate(connection: PgConnection, name: str) -> int:
 
 
 def _migrate_once(connection: PgConnection, name: str) -> int:
-    """Raises DatabaseFailed with LOCK_TIMEOUT where somebody holds what it needs."""
+    """One attempt. Raises DatabaseFailed with LOCK_TIMEOUT if somebody holds a lock that it needs."""
     connection.send("begin")
     connection.query("take_time")
     if ("migrations",) in connection.query("tables"):
@@ -211,7 +212,7 @@ def _migrate_once(connection: PgConnection, name: str) -> int:
     had = _applied(connection, name) if connection.query("tables") else []
     missing = pending(name, KNOWN, had)
     if missing and not had:
-        if not connection.query("schema"):  # whoever owns it may not be allowed to make it
+        if not connection.query("schema"):  # the role may own the schema without the right to create one
             connection.query("create_schema")
         connection.query("create_migrations")
     for migration in missing:
@@ -223,7 +224,7 @@ def _migrate_once(connection: PgConnection, name: str) -> int:
 
 
 def refusal(connection: PgConnection, error: DatabaseFailed) -> StorageUnavailable:
-    """The error for callers when nothing was changed: it says so where a newer version has changed the tables."""
+    """The error for callers after a failure that changed nothing: Outdated if a newer version migrated the tables."""
     if error.sqlstate[:2] in _OF_THE_SCHEMA:
         try:
             version = version_of([Applied(*row) for row in connection.query("applied")])

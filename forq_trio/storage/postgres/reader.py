@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder(NewMessage).decode
 
 
 class PgReader(SqlReader):
-    """A connection that only reads, to the primary; where there is a replica also one to that."""
+    """A read-only connection to the primary, and another one to the replica if there is one."""
 
     def __init__(self, address: DatabaseAddress, replica: Replica | None = None) -> None:
         self._address = address
@@ -35,7 +35,7 @@ class PgReader(SqlReader):
             raise StorageUnavailable(str(error)) from error
 
     def _chosen(self) -> PgConnection:
-        """The connection of the next read. Raises DatabaseFailed."""
+        """The connection for the next read. Raises DatabaseFailed."""
         if self._replica is not None:
             self._to_replica = self._replica.current(self._to_replica)
             if self._to_replica is not None:
@@ -50,7 +50,7 @@ class PgReader(SqlReader):
         return self._to_primary
 
     def database(self) -> DatabaseReading:
-        """Of the primary, wherever reads go: what is open on a replica keeps no dead rows by itself."""
+        """Always about the primary: a transaction on a replica does not, by itself, keep dead rows there."""
         try:
             connection = self._connection = self._primary()
             (figures,) = connection.query("database_figures")

@@ -1,7 +1,7 @@
-"""A streaming replica that answers reads, once it has all that this process knows: so nobody sees an earlier state.
+"""A streaming replica that answers reads, provided it has caught up with this process: nobody sees an older state.
 
-A read first asks the replica for its last batch, and waits shortly until that one is there which this process knows. A
-replica that cannot be used, or that is behind for longer, is passed over for some seconds: the primary answers.
+A read first asks the replica for its last batch, and waits shortly until that is at least the last one that this
+process knows. If the replica cannot be reached, or stays behind, the primary answers for some seconds instead.
 """
 
 import time
@@ -19,10 +19,10 @@ _LOOK_SECONDS = 0.005
 
 
 class Replica:
-    """What all readers of a process know of the replica. Used from any thread."""
+    """The state of the replica, shared by all readers of a process. Used from any thread."""
 
     def __init__(self, address: DatabaseAddress, identity: str, known: Callable[[], tuple[int, str]]) -> None:
-        """identity: of the database. known: the version and the maker of the last batch that this process has."""
+        """identity: of the database. known: version and maker of the last batch that this process knows."""
         self._address = address
         self._identity = identity
         self._known = known
@@ -34,7 +34,7 @@ class Replica:
         return self._state
 
     def check(self) -> None:
-        """Raises StorageOpenError for another database; a replica that is away may come later."""
+        """Raise StorageOpenError if the address leads to another database. An unreachable replica may come later."""
         try:
             connection = self._connect()
         except DatabaseFailed:
@@ -43,7 +43,7 @@ class Replica:
             self._check(connection)
 
     def current(self, connection: PgConnection | None) -> PgConnection | None:
-        """A connection to the replica, this one if there is one, if it has what this process knows; else None."""
+        """A connection to the replica if it has caught up with this process, else None. connection: to use again."""
         if time.monotonic() >= self._passed_over_until:
             try:
                 if connection is None:
@@ -62,7 +62,7 @@ class Replica:
         return None
 
     def pass_over(self, state: ReplicaState) -> None:
-        """Have the primary answer for a while."""
+        """Let the primary answer for REPLICA_AWAY_SECONDS."""
         self._state = state
         self._passed_over_until = time.monotonic() + limits.REPLICA_AWAY_SECONDS
 

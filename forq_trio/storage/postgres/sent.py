@@ -1,17 +1,19 @@
-"""Messages that applications sent in their own transactions, with the function forq.send: a batch moves them.
+"""Moves messages into their queues that applications sent in their own transactions, with the function forq.send.
 
-A row of `sent` is seen once its transaction has committed. The batch that stores its message removes it, so each
-message enters its queue exactly once. One batch runs at a time, and it moves what it sees in the order of ids: so
-messages of a transaction, and of transactions that follow one another, are in the order of sending. Of transactions
-that overlap, whichever commits first comes first, or both are seen by one batch. None waits for one that is open.
+A row of `sent` is visible once its transaction has committed. The batch that stores its message removes the row, so
+each message enters its queue exactly once. Only one batch runs at a time, and it moves the rows that it sees in the
+order of ids. So messages of one transaction, and of transactions that follow one another, keep the order of sending. Of
+transactions that overlap, the one that commits first comes first, unless one batch sees both. No transaction waits for
+another that is still open.
 
-A message that its queue refuses for now, because it is full, waits where it is, and so do those behind it for the same
-queue. It is tried again once the queue's counts or settings have changed, and every DUE_RETRY_MS.
+If a queue refuses a message for now, because it is full, the message stays in `sent`, and so do later ones for the same
+queue. It is tried again when the queue's counts or settings have changed, and every DUE_RETRY_MS.
 
-Where there are more messages than a page, queues take turns: every second page has equal shares of the next queues, by
-name, which were not in the last one. So who sends very many at once holds up messages for other queues by one batch
-or two, and those of a queue keep their order. A page has, or walks past, at most SENT_QUEUES_MAX queues: it costs the
-same however many names somebody made up, and there is another page at once.
+If there are more messages than fit into a page, queues share the pages: every second page has equal shares of the next
+queues, sorted by name, leaving out those of the previous page. So an application that sends very many messages at once
+delays other queues by no more than a batch or two, and the messages of a queue stay in order. A page contains, or
+skips, at most SENT_QUEUES_MAX queues, so its cost does not grow with the number of queue names, and the next page
+follows at once.
 """
 
 from collections.abc import Iterator
@@ -35,12 +37,13 @@ from forq_trio.storage.relational.operations.send import look_up, send
 from forq_trio.storage.relational.transaction import Transaction
 
 MAKER = "forq.send()"
-"""For whom queues count that it makes: like an access token, whose names have no brackets, it may make only a share."""
+"""The maker of queues that forq.send creates. Like an access token it may make only a share of all queues; no token can
+have this name, because of the brackets."""
 _decode = msgspec.json.Decoder(NewMessage).decode
 
 
 class _State(Struct, frozen=True):
-    """What decides whether a queue is full. refused_at: epoch ms."""
+    """The state of a queue when it refused a message. refused_at: epoch ms."""
 
     counts: QueueCounts
     rules: QueueRules
@@ -48,18 +51,18 @@ class _State(Struct, frozen=True):
 
 
 class FullQueues:
-    """Queues that refused a message: at most SENT_FULL_QUEUES_MAX, so that more of them hold up all messages."""
+    """The queues that refused a message: at most SENT_FULL_QUEUES_MAX, beyond which no message is moved at all."""
 
     def __init__(self) -> None:
         self._states: dict[str, _State] = {}
         self.served: set[str] = set()
-        """Others, which have had their turn: those of the last page, if it was of all queues and more is left."""
+        """The queues of the last page, to be left out of the next, if that page was of all queues and more is left."""
         self.last = ""
-        """Behind this name they are."""
+        """The last queue name that a page of shares reached; the next one begins after it."""
         self.moved_some = False
-        """Whether a page has moved something since the first of the queues."""
+        """Whether any page of shares has moved a message since they began with the first queue."""
         self.set_aside = inf
-        """Messages that were set aside since their number was bounded."""
+        """How many messages were set aside since the last time that their number was cut to its bound."""
 
     def __contains__(self, queue: str) -> bool:
         return queue in self._states
@@ -74,7 +77,7 @@ class FullQueues:
         self._states[queue] = _State(tx.counts.of(queue), tx.rules(queue), tx.now_ms)
 
     def changed(self, tx: Transaction) -> list[str]:
-        """Those that may take a message now."""
+        """The queues that may take a message now."""
         return [
             queue
             for queue, state in self._states.items()
@@ -88,38 +91,37 @@ class FullQueues:
 
 
 class MovedSends(NamedTuple):
-    """more: there are more that may be moved now. set_aside: how many were."""
+    """The result of moving a page. more: further messages may be moved now. set_aside: how many were set aside."""
 
     more: bool = False
     set_aside: int = 0
 
 
 class ApplicationSends:
-    """The messages that applications sent, as an engine sees them."""
+    """The messages that applications sent and that are not in their queues yet."""
 
     def __init__(self) -> None:
         self.are_there = False
-        self.moved = MovedSends()  # by the batch that runs, or ran last
+        self.moved = MovedSends()  # by the current or last batch
         self._full = FullQueues()
 
     def begin(self) -> None:
-        """A batch begins."""
+        """Begin a batch, which has moved nothing yet."""
         self.moved = MovedSends()
 
     def move(self, tx: Transaction) -> None:
-        """Move a page of them, if there are some."""
+        """Move a page of messages, if there are any."""
         self.moved = move_sent(tx, self._full) if self.are_there else MovedSends()
 
     def may_move_more(self, tx: Transaction) -> bool:
-        """A queue that was full may take a message now."""
+        """Whether a queue that was full may take a message now."""
         return bool(self._full.changed(tx))
 
 
 def move_sent(tx: Transaction, full: FullQueues) -> MovedSends:
-    """Move a page of them.
+    """Move a page of messages that applications sent.
 
-    A message that its queue refuses for good is set aside, with the reason; in an isolated batch also one that is
-    damaged.
+    A message that its queue refuses for good is set aside with the reason. In an isolated batch a damaged one is, too.
     """
     full.forget_changed(tx)
     if len(full) >= limits.SENT_FULL_QUEUES_MAX:
@@ -181,7 +183,7 @@ def move_sent(tx: Transaction, full: FullQueues) -> MovedSends:
 def _next_queues(
     tx: Transaction, full: FullQueues, bounds: tuple[int, int]
 ) -> tuple[list[tuple[Any, ...]], bool]:
-    """A page of the next queues, and whether they are the last ones."""
+    """A page with shares of the next queues, and whether these are the last queues."""
     but = array([*full, *full.served])
     rows = tx.query("sent_page_of_queues", *bounds, full.last, limits.SENT_QUEUES_MAX, but)
     (last, number), *page = [(row[1], row[3]) if row[0] is None else row for row in rows]
@@ -191,15 +193,15 @@ def _next_queues(
 
 
 def take_set_aside(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:
-    """Remove messages that were set aside, and send them again if asked; returns which."""
+    """Remove messages that were set aside, and send them again if the command asks for it; returns their ids."""
     taken = tx.query("take_set_aside", array(command.ids), limits.OUTBOX_PAGE_BYTES_MAX, int(command.again))
     if command.again:
-        tx.wakes.next.update(queue for _, queue in taken)  # so the next batch, which moves them, runs at once
+        tx.wakes.next.update(queue for _, queue in taken)  # runs the next batch, which moves them, at once
     return tuple(id for id, _ in taken)
 
 
 def _readable(text: str) -> NewMessage | None:
-    """The message of a row; None for one that is damaged, which fails where it is stored."""
+    """The message of a row; None for a damaged one, which fails later, when it is stored."""
     try:
         return _decode(text)
     except msgspec.MsgspecError:
@@ -209,10 +211,10 @@ def _readable(text: str) -> NewMessage | None:
 def _store(
     tx: Transaction, queue: str, text: str, message: NewMessage | None, newest: int
 ) -> ForqError | Deferred | None:
-    """Store a message; returns why not. message: that of the text, where it was read before."""
+    """Store a message; returns the reason if it is not stored. message: decoded from `text`, None if not done yet."""
     if message is None:
         message = _decode(text)
-    if message.process_after is not None:  # its delay counts from the send: it may have ended
+    if message.process_after is not None:  # set when the application sent it, so it may have passed by now
         message = replace(message, process_after=max(message.process_after, tx.now_ms))
     try:
         check_producible(queue)
@@ -230,7 +232,7 @@ def _store(
 
 
 def _attempt(tx: Transaction, work: "partial[ForqError | Deferred | None]") -> ForqError | Deferred | None:
-    """Run `work` in a savepoint; what it raises is why the message is refused."""
+    """Run `work` in a savepoint; an exception that it raises becomes the reason for refusing the message."""
     outcomes: list[ForqError | Deferred | None] = []
 
     def attempt() -> None:

@@ -1,12 +1,12 @@
-"""What one process's batch changed of its parts, as another process takes it over.
+"""Ships the changes that a batch made to the parts of the engine's memory, so that other processes can take them over.
 
-Every batch stores its changes beside what it did. The next batch of another process first adopts them, in order, as if
-it had run those batches itself: so the parts of all processes are the same, also in what no table has (the rounds of
-groups, freed groups, queues that the next batch wakes, how far claims by attributes have looked).
+Every batch stores these changes along with its own work. The next batch of another process first adopts them, in order,
+as if it had run those batches itself. So the parts are the same in all processes, including what no table contains (the
+rounds of groups, freed groups, queues that the next batch wakes, how far claims by attributes have looked).
 
-A batch ships its time and, by the name of its part, what each part changed. Processes of other versions read it and
-write it: what a part ships changes only by members at the end, with a default. A part that a process does not know is
-one of a later version; it needs nothing of it.
+A batch ships its time and the changes of each part, by the part's name. Processes of different versions exchange them,
+so what a part ships may only grow by members at the end that have a default. A part with an unknown name belongs to a
+later version and can be ignored.
 """
 
 from collections.abc import Sequence, Set
@@ -23,7 +23,7 @@ from forq_trio.storage.relational.parts.parts import Parts
 from forq_trio.storage.relational.transaction import Transaction
 
 StoredBatch = tuple[int | None, str, bytes | None]
-"""Version, who made it, and its changes, if they were asked for; without a version: messages were sent meanwhile."""
+"""Version, maker, and changes, if those were asked for. Without a version it says that applications sent some."""
 
 
 class _Packed(Struct, frozen=True, array_like=True):
@@ -62,7 +62,7 @@ class Shipped(Struct, frozen=True):
     parts: dict[str, Any]  # what each part shipped
 
     def take_over(self, parts: Parts) -> None:
-        """Make these changes. `Transaction.adopt` follows."""
+        """Apply these changes to the parts; the caller adopts them with `Transaction.adopt`."""
         for name, part in parts.by_name().items():
             if name in self.parts:
                 part.take_over(self.parts[name])
@@ -74,7 +74,7 @@ class Shipped(Struct, frozen=True):
 
 
 def pack(tx: Transaction) -> bytes:
-    """What a batch changed, once it has run."""
+    """The changes of a batch that has run, encoded."""
     changes = {}
     for name, part in tx.by_name().items():
         shipped = part.ship()
@@ -84,11 +84,11 @@ def pack(tx: Transaction) -> bytes:
 
 
 _KINDS = {name: kind for name, kind in Parts.kinds().items() if kind is not None}
-"""What each part ships, by its name."""
+"""The type that each part ships, by the name of the part."""
 
 
 def unpack(changes: bytes) -> Shipped:
-    """Raises msgspec.MsgspecError for what another version wrote."""
+    """Decode the changes of a batch. Raises msgspec.MsgspecError if another version wrote them in another form."""
     packed = _decode(changes)
     parts = {
         name: _decoder(_KINDS[name]).decode(each) for name, each in packed.parts.items() if name in _KINDS
@@ -97,7 +97,7 @@ def unpack(changes: bytes) -> Shipped:
 
 
 def heads_after(batches: Sequence[StoredBatch]) -> dict[str, Head]:
-    """The heads as these batches left them: one that was shipped whole, with what was shipped later."""
+    """The heads as these batches left them: those that were shipped whole, with all later changes."""
     heads = Heads()
     for number, _, changes in batches:
         if number is None:
@@ -116,9 +116,11 @@ def heads_after(batches: Sequence[StoredBatch]) -> dict[str, Head]:
 
 
 def take_left(batches: Sequence[StoredBatch], last: int, tx: Transaction) -> None:
-    """Take what the last of these batches left that no table has: the queues that count as woken in the next one, the
-    queue with which claims begin, and the last entry of a stage. Of one that cannot be read: all queues with ready
-    messages count as woken."""
+    """Take over what batch `last` left behind that no table contains.
+
+    That is the queues that the next batch wakes, the queue with which claims begin, and the last entry of a stage. If
+    its changes cannot be read, all queues with ready messages are woken.
+    """
     for number, _, changes in batches:
         if number != last or changes is None:
             continue

@@ -1,6 +1,6 @@
-"""Commands with the character U+0000, which PostgreSQL has in no text: refused before they run.
+"""Refuses commands with the character U+0000, which PostgreSQL cannot store in a text, before they run.
 
-Found out by a statement, it would have the whole batch run again, command by command.
+If only a statement noticed it, the whole batch would have to run again, command by command.
 """
 
 from typing import Any
@@ -17,14 +17,14 @@ _STORES_NO_TEXT = frozenset({Ack, Claim, Release})
 
 
 def check_texts(value: Struct) -> None:
-    """Raise ZeroCharacter, which names the member, if a text of a message or offer has that character."""
+    """Raise ZeroCharacter, which names the member, if any text of a message or offer contains that character."""
     if has_zero(value):
         members = zip(value.__struct_encode_fields__, astuple(value), strict=True)
         raise ZeroCharacter(field=next(name for name, each in members if has_zero(each)))
 
 
 def cannot_be_stored(command: Command[Any]) -> bool:
-    """Whether a text of it has that character."""
+    """Whether any text of this command contains that character."""
     if isinstance(command, StagePage):
         bodies = [part.body for part in command.parts if b"\0" in part.body or rb"\u0000" in part.body]
         return any(map(has_zero, map(read_part, bodies)))

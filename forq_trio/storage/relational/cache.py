@@ -1,4 +1,4 @@
-"""What callers see of the parts, as of the last commit."""
+"""The engine's memory as callers see it: as of the last commit."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,10 +16,10 @@ from forq_trio.storage.relational.parts.parts import Parts
 
 
 class Cache:
-    """The engine's `Snapshot`: reads what each part has committed. A running batch changes nothing in it."""
+    """The engine's `Snapshot`: reads the committed state of each part, which a running batch does not change."""
 
     def __init__(self, parts: Parts) -> None:
-        self.parts = parts  # others once all tables were read anew
+        self.parts = parts  # replaced when all tables are read again
 
     @property
     def counts(self) -> Mapping[str, QueueCounts]:

@@ -1,4 +1,4 @@
-"""What the operations need of an engine's write connection: named statements, run inside the open transaction."""
+"""The interface of an engine's write connection for operations: named statements inside the open transaction."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -8,13 +8,13 @@ from forq_trio.storage.relational.statements import load, load_named, names_of
 
 FILES = [file for file in names_of() if file != "move"]  # which `forq move` completes
 STATEMENTS = {name: statement for file in FILES for name, statement in load(file).items()}
-"""Those that writers and readers run."""
+"""The statements of writers and readers."""
 NAMED = frozenset[str]().union(*map(load_named, FILES))
-"""Those of them whose rows depend on one thing that their bindings name."""
+"""Those of STATEMENTS whose rows depend on one thing that their bindings name."""
 
 
 class Rows(Protocol):
-    """To be closed."""
+    """The rows of a statement, to be closed after use."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
@@ -24,9 +24,9 @@ class Rows(Protocol):
 class WriteConnection(Protocol):
     """The write connection of an engine. Bindings are None, bool, int, str or bytes.
 
-    storage_errors: errors of the database or the disk, not of a command: they fail the whole batch. is_distant: each
-    query waits for a network, so what is known to be needed is asked for at once (`query_each`). waits: how often one
-    waited, since the transaction began.
+    storage_errors: the errors of the database or the disk, not of a command; they fail the whole batch. is_distant:
+    each query waits for a network, so queries that are known to be needed are sent together (`query_each`). waits: how
+    often a query has waited since the transaction began.
     """
 
     is_distant: bool
@@ -42,7 +42,7 @@ class WriteConnection(Protocol):
         ...
 
     def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-        """Run a named statement once for each tuple of bindings and return the rows of each; waits once for all."""
+        """Run a named statement for each tuple of bindings, with one wait for all; returns the rows of each."""
         ...
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -54,21 +54,21 @@ class WriteConnection(Protocol):
         ...
 
     def savepoint(self) -> AbstractContextManager[Any]:
-        """Statements in its body are undone if that raises."""
+        """A context manager: if its body raises, the statements in it are undone."""
         ...
 
     def changed_in(self, queue: str) -> None:
-        """A command about another queue changed this one: what was read of it before is not so any more."""
+        """Note that a command about another queue changed this one, so that earlier reads of it are out of date."""
         ...
 
 
 class DistantConnection(WriteConnection, Protocol):
-    """One behind a network."""
+    """A write connection over a network."""
 
     def query_all(
         self, reads: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
     ) -> list[list[list[Any] | None]]:
-        """`query_each` of several statements; waits once for all. None where there would be too many bytes."""
+        """`query_each` for several statements, with one wait for all. None replaces rows with too many bytes."""
         ...
 
     def names_one_thing(self, name: str) -> bool:
@@ -84,5 +84,5 @@ class DistantConnection(WriteConnection, Protocol):
         ...
 
     def returns_rows(self, name: str) -> bool:
-        """True if somebody has to wait for a statement."""
+        """Whether a statement returns rows, so that its caller has to wait for it."""
         ...

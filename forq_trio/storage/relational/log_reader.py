@@ -1,4 +1,4 @@
-"""Reads of the two logs. The database makes the lines of a page itself: no Python runs for them."""
+"""Reads pages of the two logs. The database itself makes the lines, so no Python runs for each of them."""
 
 from forq_trio.model import limits
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
@@ -21,7 +21,7 @@ def read_page(
 
 
 def _events(query: Query, after: int, until: int | None, limit: int, queue: str | None) -> LogLines:
-    """Slice by slice: of one queue many rows may be looked at for a line."""
+    """A page of events, read in slices: for one queue, many rows may have to be read per line."""
     ((oldest, newest),) = query("event_range")
     first, last = (1, 0) if oldest is None else (oldest, newest)
     start = max(after, first - 1)
@@ -43,7 +43,7 @@ def _events(query: Query, after: int, until: int | None, limit: int, queue: str 
 
 
 def _history(query: Query, after: int, until: int | None, limit: int, queue: str | None) -> LogLines:
-    """One statement, which adds up the bytes of messages: their lines may be longer, and the page is cut then."""
+    """A page of the history, by one statement that bounds the bytes of messages; longer lines are cut off."""
     ((first, last),) = query("history_ends")
     until = last if until is None else min(until, last)
     bounds = (limits.BROWSE_PAGE_BYTES_MAX, limits.HISTORY_LINE_BYTES)
@@ -66,7 +66,7 @@ def find(
     limit: int,
     scan_max: int,
 ) -> FinishedPage:
-    """See `Reader.find_finished`; in a snapshot."""
+    """See `Reader.find_finished`. To be called in a snapshot."""
     start = limits.SEQUENCE_MAX if before is None else before
     bindings = (queue, start, scan_max, limit, outcome, *filter_bindings(wanted))
     matches = [history_id for (history_id,) in query("find_finished", *bindings)]

@@ -1,4 +1,4 @@
-"""What batches do without a command, beside due messages: each kind is declared in the file of its operations."""
+"""The work that batches do without a command, besides due messages. Its operations declare each kind of it."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -9,13 +9,13 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 class OwnWork(NamedTuple):
-    """One kind of it. It stores messages, so it rests while sends are refused or calls go first."""
+    """A kind of work without a command. It stores messages, so it pauses while sends are refused or calls go first."""
 
-    due_at: Callable[[Transaction], int | None]  # when there is something to do; None for never
-    work: Callable[[Transaction], None]  # does it, as far as the allowances go
-    # what the batch did of it, for those who count it
+    due_at: Callable[[Transaction], int | None]  # when there is work (epoch ms); None for never
+    work: Callable[[Transaction], None]  # does as much as the allowances permit
+    # what the batch did, for metrics
     done: Callable[[Transaction], Sequence[Struct]] = lambda tx: ()
 
 
 OWN_WORK: list[OwnWork] = []
-"""All kinds, in the order in which a batch does them: that of their files."""
+"""All kinds, in the order in which a batch does them, which is that of their files."""

@@ -49,7 +49,7 @@ _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 _CHARACTER_BYTES_MAX = 4
 _LEAD_BYTES = limits.PREVIEW_LEAD * _CHARACTER_BYTES_MAX
 _EXCERPT_BYTES = limits.PREVIEW_LENGTH_MAX * _CHARACTER_BYTES_MAX
-"""Bytes of UTF-8 in which the characters before a match, and all of a preview, have space whatever they are."""
+"""The bytes of UTF-8 that are enough for a whole preview, whatever its characters are."""
 
 
 class SqlReader(ABC):
@@ -106,7 +106,7 @@ class SqlReader(ABC):
                             return found, place
                         found.append(message)
                         place = place[0], _key_of(message)
-                place = place[0] + _FIRST_CHARACTER, ""  # the first one behind this kind
+                place = place[0] + _FIRST_CHARACTER, ""  # the first key of the next kind
         return found, place
 
     def count_keys(self, queue: str, most: int) -> dict[str, int]:
@@ -146,7 +146,7 @@ class SqlReader(ABC):
         return MessagePage(rows, str(places[limit - 1]) if len(places) > limit else None)
 
     def _ready_after(self, queue: str, place: ClaimPlace | None, limit: int) -> list[ClaimPlace]:
-        """The next ready messages in claim order; place: that of the one before, None for the first ones."""
+        """The next ready messages in claim order. place: of the previous message, None to begin."""
         if place is None:
             rows = self._query("list_ready_below", queue, _PRIORITY_BEYOND, limit)
         else:
@@ -217,7 +217,7 @@ class SqlReader(ABC):
         return ErrorTexts([(text, count) for text, count, _ in found], found[0][2] if found else 0)
 
     def _message_rows(self, sequences: Sequence[int], text: str | None) -> list[MessageRow]:
-        """These messages as lists show them. text: what was searched for in the content, None for nothing."""
+        """These messages as lists show them. text: the text that was searched for in the content, None for none."""
         late, lead, most = limits.PREVIEW_MATCH_LATE, _LEAD_BYTES, _EXCERPT_BYTES
         return [_message_row(row) for row in self._query("rows", str(sequences), text, late, lead, most)]
 
@@ -342,7 +342,7 @@ class SqlReader(ABC):
         return next((QueueCounts(*row) for row in self._query("queue", queue)), QueueCounts())
 
     def _page(self, name: str, *bindings: Any) -> list[MessageInfo]:
-        """The messages of a statement that one page has; the others are not read."""
+        """The messages of a statement that fit into a page; the others are not read."""
         with closing(self._rows(name, *bindings)) as rows:
             return list(takewhile(PageBytes().take, map(_message, rows)))
 
@@ -371,9 +371,9 @@ def _message_row(row: Sequence[Any]) -> MessageRow:
 
 
 def _preview_of(excerpt: bytes, match_at: int) -> str:
-    """The preview of a message, from an excerpt of its content; its first and last character may be cut.
+    """The preview of a message, from an excerpt of its content whose first and last character may be incomplete.
 
-    match_at: where the match begins in it, at most at _LEAD_BYTES; 0 where the excerpt is the content's beginning.
+    match_at: the byte at which the match begins, at most _LEAD_BYTES; 0 if the excerpt is the beginning of the content.
     """
     if match_at == 0:
         return excerpt.decode(errors="ignore")[: limits.PREVIEW_LENGTH_MAX]
@@ -383,7 +383,7 @@ def _preview_of(excerpt: bytes, match_at: int) -> str:
 
 
 _ROW_GROUP = MessageRow.__struct_fields__.index("group") - 5
-"""Behind id, queue, sequence, status and preview."""
+"""The index of the group in a row, which lacks id, queue, sequence, status and preview."""
 _LISTS: dict[ListedState, str] = {
     "all": "list_all",
     "delayed": "list_delayed",

@@ -1,17 +1,17 @@
-"""Pieces of work whose reads are sent to the database together: each is rehearsed, to learn what it reads.
+"""Rehearses pieces of work to learn what they will read, so that their reads go to the database together.
 
-Behind a network every query is a wait, with the gate held. So where a batch does a piece of work for each of many
-commands, queues or groups, the pieces are tried first: statements that change something are left out, and at a query
-whose rows are not known a piece stops. Those queries are sent together, which is one wait, and the pieces are tried
-again with their rows, until they come to their end. After each try the state is restored. At last the pieces are done
-for good: their rows are known by then. So many pieces wait for the database as often as one does.
+Over a network every query is a wait, with the gate held. So if a batch has a piece of work for each of many commands,
+queues or groups, the pieces are rehearsed first: statements that change something are left out, and a piece stops at a
+query whose rows are not known. Those queries are sent together, with one wait, and the pieces are rehearsed again with
+the rows, until each reaches its end. After each rehearsal the state is restored. Finally the pieces are done for good,
+with all rows at hand. So many pieces wait for the database as often as one piece does.
 
-That is right only where no piece changes what another one reads. `changes` names what each piece changes, as the queue
-or the key that it is about; of pieces with a name in common all but the first wait for themselves. Statements whose
-rows depend on more than such a name (all that their file does not mark: statements.py) are read anew once a piece has
-changed one of their tables, as is everything that a piece has changed itself, and what is read of a queue that a piece
-about another one has changed (`changed_in`), as a message moved there, or a stage of it ended. What a rehearsal gets
-wrong costs a wait, never an answer.
+That is right only if no piece changes what another one reads. `changes` names what each piece changes, for example the
+queue or the key that it is about. If pieces have a name in common, all but the first do their own waiting. A query is
+repeated if a piece has changed its rows: if they depend on more than such a name (statements that their file does not
+mark, see statements.py) and one of their tables was changed; if the piece itself changed them; or if a piece about
+another queue has changed this one (`changed_in`), for example by moving a message there or ending a stage of it. A
+wrong rehearsal costs a wait, never a wrong answer.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -27,9 +27,9 @@ Read = tuple[Any, ...]
 """A statement and its bindings."""
 
 PIECES_MAX = 256
-"""So many are rehearsed together and then done: the rows of all are in memory."""
+"""How many pieces are rehearsed together, because the rows of all of them are in memory."""
 ROUNDS_MAX = 8
-"""After so many waits for all pieces, each piece waits for its own reads."""
+"""After so many common waits, each piece does its own waiting."""
 
 
 class _Unknown(BaseException):
@@ -37,7 +37,7 @@ class _Unknown(BaseException):
 
 
 class _Piece:
-    """rows: what is known of its reads. wrote: the tables that it has changed."""
+    """A piece of work. rows: the known rows of its reads. wrote: the tables that it has changed."""
 
     def __init__(self) -> None:
         self.rows: dict[Read, list[Any]] = {}
@@ -45,11 +45,11 @@ class _Piece:
 
 
 class _Prompter:
-    """The connection while the pieces are done: it answers what is known. See `WriteConnection`.
+    """Takes the place of the connection while pieces run, and answers reads whose rows are known.
 
-    piece: the one that is done now. wrote: the tables that pieces have changed. wanted: in a rehearsal, the reads whose
-    rows are not known yet, with the pieces that want them; None when they are done
-    for good.
+    See `WriteConnection`. piece: the one that runs now. wrote: the tables that pieces have changed. wanted: in a
+    rehearsal, the reads whose rows are not known yet, with the pieces that need them; None when the pieces are done for
+    good.
     """
 
     is_distant = True
@@ -68,7 +68,7 @@ class _Prompter:
         return self.connection.waits
 
     def begin(self, piece: _Piece) -> None:
-        """This piece is done from now on."""
+        """Note which piece runs from now on."""
         self.piece = piece
         self.piece.wrote.clear()
 
@@ -117,12 +117,12 @@ class _Prompter:
         return self.connection.savepoint() if self.wanted is None else nullcontext()
 
     def changed_in(self, queue: str) -> None:
-        """A piece about another queue changed this one."""
+        """Note that a piece about another queue changed this one."""
         for piece in self.pieces if self.wanted is None else ():
             piece.rows = {read: rows for read, rows in piece.rows.items() if read[1:2] != (queue,)}
 
     def fetch(self) -> None:
-        """Read what is wanted, all at once."""
+        """Run all wanted reads with one wait."""
         assert self.wanted is not None
         by_name: dict[str, list[Read]] = {}
         for read in self.wanted:
@@ -145,7 +145,7 @@ def each_rehearsed(
     work: Callable[[ItemT], OutcomeT],
     changes: Callable[[ItemT], Iterable[Hashable]],
 ) -> list[OutcomeT]:
-    """`work` of each of these items, in their order. changes: names of what the work of an item changes."""
+    """The outcomes of `work` on these items, in order. changes: the names of what the work on an item changes."""
     connection: WriteConnection = tx.connection
     if len(items) < 2 or tx.isolated or not connection.is_distant or isinstance(connection, _Prompter):
         return [work(item) for item in items]
@@ -177,7 +177,7 @@ def each_rehearsed(
 def _rehearse(
     tx: Transaction, prompter: _Prompter, pieces: Sequence[tuple[_Piece, ItemT]], work: Callable[[ItemT], Any]
 ) -> None:
-    """Learn what the pieces read, and read it."""
+    """Find out what the pieces will read, and read it."""
     allowances = tx.allowances
     for _ in range(ROUNDS_MAX):
         notes = tx.copy()

@@ -1,4 +1,4 @@
-"""A stored message as the engine reads it, and how its JSON columns are written and read."""
+"""A stored message as the engine reads it, and its JSON columns."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
@@ -40,9 +40,9 @@ ReadyRow = tuple[
     str | None,
     int | None,
 ]
-"""A ready message as a claim reads it: the columns `ready`, each at the place that has its name below.
+"""A ready message as a claim reads it: the columns `ready`, whose indexes have names below.
 
-A plain tuple, as the statement returns it: as an object with members a claim of many messages takes 7 % longer.
+It stays the plain tuple that the statement returns: with an object per message, a claim of many takes 7 % longer.
 """
 READY_COLUMNS: Final = columns("engine", "ready")
 check_order(
@@ -68,14 +68,14 @@ MAX_ATTEMPTS: Final = 14
 
 
 Place = tuple[int, int, int]
-"""The negative of the priority, position and sequence: the smaller one comes first in the claim order."""
+"""(-priority, position, sequence number): the message with the smaller one comes first in the claim order."""
 
 
 class Row(Struct, gc=False):
     """A message to settle or to move: the columns `row`, in order.
 
-    Nobody changes one. It is not frozen because a batch makes thousands, which then takes half as long; a named tuple
-    takes five times as long to make, and to read.
+    Nobody changes one. It is not frozen because a batch makes thousands, and not being frozen halves the time that
+    takes; a named tuple takes five times as long to make, and to read.
     """
 
     seq: int
@@ -108,7 +108,7 @@ class Row(Struct, gc=False):
         return self.status != Status.PROCESSING and self.expires_after <= now_ms
 
     def failures_with(self, at_ms: int, reason: str | None) -> str:
-        """The column `failures` with the present attempt added, which ended at `at_ms`. reason: None for none."""
+        """The column `failures` with the current attempt added, which ended at `at_ms`. reason: None for none."""
         if self.failures is None:
             return _encode([(self.attempts, at_ms, reason)]).decode()
         failures = failed_again(read_failures(self.failures), Failure(self.attempts, at_ms, reason))
@@ -129,7 +129,7 @@ def rows_of(rows: Iterable[tuple[Any, ...]]) -> list[Row]:
 
 
 def clamped(number: int) -> int:
-    """A number that a column can hold: a damaged row may say anything."""
+    """A number within the range of a column; a damaged row may contain any number."""
     return max(-limits.SEQUENCE_MAX, min(number, limits.SEQUENCE_MAX))
 
 
@@ -140,7 +140,7 @@ def read_failures(column: str | None) -> tuple[Failure, ...]:
 
 
 def shown(read: Callable[[str | None], ShownT], column: str | None) -> ShownT:
-    """The value of a JSON column for display; empty if it is damaged, so that the rest can be seen."""
+    """The value of a JSON column for display; empty if it is damaged, so that the rest can still be shown."""
     try:
         return read(column)
     except msgspec.MsgspecError:
@@ -148,7 +148,7 @@ def shown(read: Callable[[str | None], ShownT], column: str | None) -> ShownT:
 
 
 def shown_as(kind: type[InfoT]) -> Callable[[Sequence[Any]], InfoT]:
-    """What makes one of a row, whose columns are its members in order."""
+    """A function that makes a `kind` from a row whose columns are its members, in order."""
     members = kind.__struct_fields__
     attributes, group, failures = map(members.index, ("attributes", "group", "failures"))
     status = members.index("status") if "status" in members else None

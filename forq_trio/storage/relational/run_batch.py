@@ -5,18 +5,18 @@ A batch runs in this order, each kind of command set-wise:
     1. messages that are due (operations/due.py)
     2. what batches do without a command (own_work.py), and messages that applications sent in transactions of their own
        (PostgreSQL only)
-    3. the commands, kind by kind, as `commands.COMMANDS` has them: settings, sends, offers, settlements, moves and
+    3. the commands, kind by kind, in the order of `commands.COMMANDS`: settings, sends, offers, settlements, moves and
        removals, new due times and removals by key, sweeps, tokens and sessions, tasks over dead letters, those of
        features, maintenance
-    4. failed messages, what waited behind a key, held messages that become ready
+    4. failed messages, offers that waited behind a message of their key, held messages that become ready
     5. claims, by name of the queue: parked receivers before the batch's own claims, each in order
 
 If any command raises, the whole transaction is rolled back and the batch runs again with every command in a savepoint
 of its own, so that only the faulty one fails; the usual batch pays nothing for that. Errors of the database itself
 (full, unreadable, locked) fail the batch as a whole.
 
-The counts, the last sequence number and the next due time are in memory, too (parts/parts.py): where there is no other
-process, a claim on a queue without ready messages, or a batch without work, runs no SQL.
+The counts, the last sequence number and the next due time are also in memory (parts/parts.py). So if no other process
+uses the database, a claim on a queue without ready messages, or a batch without work, runs no SQL.
 """
 
 from collections.abc import Sequence
@@ -42,36 +42,36 @@ Served = list[tuple[int, tuple[Delivery, ...]]]
 
 
 class BatchDatabase(Protocol):
-    """What `run_batch` asks of an engine. Each of these functions may raise one of the connection's storage errors."""
+    """What `run_batch` needs of an engine. Each of these functions may raise one of the connection's storage errors."""
 
     ids: MessageIds
     operations: Operations
 
     @property
     def tx(self) -> Transaction:
-        """With the parts of the engine's memory."""
+        """The transaction, with the parts of the engine's memory."""
         ...
 
     @property
     def connection(self) -> WriteConnection:
-        """The only one that writes."""
+        """The only connection that writes."""
         ...
 
     @property
     def order(self) -> Sequence[type[Command[Any]]]:
-        """The order of the kinds of commands."""
+        """The kinds of commands, in the order in which they run."""
         ...
 
     def has_work(self, batch: Batch) -> bool:
-        """False where a batch would change and find nothing."""
+        """False if a batch would neither change nor find anything."""
         ...
 
     def begin(self, batch: Batch, *, isolated: bool) -> None:
-        """Open a transaction; afterwards nobody else writes, and `tx` is as of the last commit of anybody."""
+        """Open a transaction. From then on nobody else writes, and `tx` is as of the last commit of any process."""
         ...
 
     def refusals(self, commands: Sequence[Command[Any]]) -> list[ForqError | None]:
-        """Why the database cannot store what these commands have; None for one that it can."""
+        """For each command the reason why the database cannot store its values; None if it can."""
         ...
 
     def move_sent(self) -> None:
@@ -79,7 +79,7 @@ class BatchDatabase(Protocol):
         ...
 
     def write(self) -> None:
-        """Write what is beside the tables of operations: the batch has run, and its commit comes next."""
+        """Write what the operations do not write, after the batch has run and before its commit."""
         ...
 
     def roll_back(self) -> None:
@@ -87,7 +87,7 @@ class BatchDatabase(Protocol):
         ...
 
     def unavailable(self, error: Exception) -> StorageUnavailable:
-        """The error for callers when nothing was changed because of a storage error."""
+        """The error for callers after a storage error that kept anything from being changed."""
         ...
 
 
@@ -116,7 +116,7 @@ def run_batch(database: BatchDatabase, batch: Batch) -> BatchResult:
 
 
 def has_work(tx: Transaction, batch: Batch) -> bool:
-    """True if something is due or left over, or a command of this batch would find something."""
+    """Whether something is due or left over, or a command of this batch would find something to do."""
     if _has_come(tx.due.committed_next_ms, batch.now_ms) or tx.has_more:
         return True
     for command in batch.commands:
@@ -171,7 +171,7 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
         deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
         for index, outcome in zip(claims, deliveries, strict=True):
             outcomes[index] = outcome
-    if tx.leftovers.offers:  # behind messages that claims moved or removed
+    if tx.leftovers.offers:  # offers that waited behind messages that claims moved or removed
         tx.wakes.next.update(queue for queue, _, _ in tx.leftovers.offers)
         store_waiting(tx)
     if tx.rates.limited:
@@ -196,14 +196,14 @@ def run_in_transaction(database: BatchDatabase, batch: Batch, *, isolated: bool)
 
 
 def _find_next_due(tx: Transaction, batch: Batch, work_times: Sequence[int | None]) -> int | None:
-    """The next due time: from the index after due messages were settled, else the cached or an earlier one.
+    """The next due time: read from the index after due messages were settled, else the cached or an earlier one.
 
-    work_times: when own work is due.
+    work_times: when work without a command is due.
     """
     if tx.set_aside.retry_later:
         return tx.now_ms + limits.DUE_RETRY_MS
     times = [due.next_due(tx)] if tx.due.settled else [tx.due.committed_next_ms, tx.due.first_ms]
-    if tx.unfinished():  # not instead of an earlier one, which would be forgotten if the clock is set back
+    if tx.unfinished():  # does not replace an earlier time, which would be lost if the clock is set back
         times.append(tx.now_ms)
     for at in work_times:
         rests = not batch.moves_staged and _has_come(at, tx.now_ms)
@@ -220,7 +220,7 @@ def _run_together(tx: Transaction, operation: Operation, commands: Sequence[Any]
 
 
 def _run_isolated(tx: Transaction, operation: Operation, commands: Sequence[Any]) -> Sequence[Any]:
-    """Run each command alone; one that raises is undone and its error is its outcome."""
+    """Run each command alone. A command that raises is undone, and its exception is its outcome."""
     outcomes: list[Any] = []
     for command in commands:
         done: list[Any] = []
@@ -232,7 +232,7 @@ def _run_isolated(tx: Transaction, operation: Operation, commands: Sequence[Any]
 
 
 def _unhold(tx: Transaction) -> None:
-    """Run `unhold`; in an isolated batch an error is reported as set aside, and tried again later."""
+    """Run `unhold`. In an isolated batch an error is reported as set aside, and the work is tried again later."""
     groups = tx.freed.take(limits.DUE_BATCH_MAX)
     if not groups and not tx.grouped.queues_unholding():
         return
@@ -248,7 +248,7 @@ def _unhold(tx: Transaction) -> None:
 def _claim_isolated(
     tx: Transaction, claims: Sequence[Claim], receivers: Receivers
 ) -> tuple[list[Any], Served]:
-    """Run `claim` queue by queue, and one claim at a time where that fails. Receivers whose queue fails stay parked."""
+    """Run `claim` queue by queue, and one by one if that fails. Receivers of a queue that fails stay parked."""
     outcomes: list[Any] = [()] * len(claims)
     served: Served = []
 

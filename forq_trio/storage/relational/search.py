@@ -1,7 +1,7 @@
-"""Searches: one statement decides which messages match, and how far the search got.
+"""Searches: one statement finds the messages that match, and how far the search got.
 
-It reads from the newest message down to the end of the page or of the scan; no Python runs for a message that does not
-match.
+It reads from the newest message down until the page is full or the scan ends. No Python runs for a message that does
+not match.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from forq_trio.storage.relational.statements import Query
 
 
 class Span(NamedTuple):
-    """The messages that a search may look at: the newest `scan_max` of those between two sequences, both excluded."""
+    """The messages that a search may read: the newest `scan_max` between two sequence numbers, both excluded."""
 
     before: int
     above: int
@@ -53,7 +53,7 @@ def count_matching(query: Query, queue: str, wanted: MessageFilter, span: Span) 
 
 
 def filter_bindings(wanted: MessageFilter) -> tuple[Any, ...]:
-    """What a filter asks of stored and of finished messages, as the statements take it."""
+    """The conditions of a filter, on stored or finished messages, as bindings of the statements."""
     return (
         wanted.reason,
         wanted.since,
@@ -66,12 +66,12 @@ def filter_bindings(wanted: MessageFilter) -> tuple[Any, ...]:
 
 
 def end_of_page(matches: Sequence[int], limit: int, span: Span) -> int:
-    """The sequence above which a search read all messages of its span: a full page ends with its last message."""
+    """The sequence number above which a search has read its whole span: the last match if the page is full."""
     return matches[-1] - 1 if len(matches) == limit else span.above
 
 
 def look_back(query: Query, queue: str, span: Span, end: int) -> Looked:
-    """How far a search got that read the messages of its span above the sequence `end`."""
+    """How far a search got that has read the messages of its span above the sequence number `end`."""
     ((searched, last),) = query("scanned", queue, span.before, end, span.scan_max)
     total = sum(QueueCounts(*row).total for row in query("queue", queue))
     if last is None:

@@ -7,13 +7,12 @@ A file is a list of statements, each opened by `-- name: x` and one line with it
     SELECT 1;
 
 A third line `-- rows of: one thing` marks a statement whose rows depend on one thing that its bindings name: a queue, a
-group, a key, a message, and so on (rehearsal.py). `-- rows: the first may be enough` marks one that may have more rows
-than are wanted: they are read one by one.
+group, a key, a message, and so on (rehearsal.py). `-- rows: the first may be enough` marks a statement that may have
+more rows than are wanted, so they are read one by one.
 
-A list of columns, or a condition, that several statements of a file have is opened by `-- columns: x` or
-`-- condition: x` instead, and they name it $x.
-Comments before the first name are about the whole file. A file that breaks these rules is a programming
-error, refused when it is loaded, which is when the module that uses it is imported.
+A list of columns, or a condition, that several statements of a file share begins with `-- columns: x` or
+`-- condition: x` instead, and those statements use it as $x. Comments before the first name are about the whole file. A
+file that breaks these rules is a mistake in the program, and importing the module that uses it fails.
 """
 
 import re
@@ -36,7 +35,7 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 def load(name: str, package: str = __package__) -> dict[str, str]:
     """The statements of a package's `sql/<name>.sql` by name, without name line, description and closing semicolon.
 
-    Raises FileNotFoundError for a file that is not there and ValueError for one that breaks the rules above.
+    Raises FileNotFoundError for a missing file and ValueError for one that breaks the rules above.
     """
     try:
         return parse(_text(name, package))
@@ -65,7 +64,7 @@ def _marked(mark: str, name: str, package: str) -> frozenset[str]:
 
 
 def parse(text: str) -> dict[str, str]:
-    """The statements of a text, by name. Raises ValueError, naming the one that breaks the rules."""
+    """The statements of a text, by name. Raises ValueError, which names the statement that breaks the rules."""
     note, found = _split(text)
     if any(line.strip() and not line.startswith("--") for line in note.splitlines()):
         raise ValueError("SQL before the first name")
@@ -96,7 +95,7 @@ def parse(text: str) -> dict[str, str]:
 def columns(name: str, part: str, package: str = __package__) -> tuple[str, ...]:
     """The names of the columns `-- columns: <part>` of a package's `sql/<name>.sql`, in their order.
 
-    A column that is no plain name is one `AS` its name.
+    An expression among them has its name after `AS`.
     """
     found = {each: text for _, each, text in _split(_text(name, package))[1]}
     _, _, listed = found[part].lstrip("\n").partition("\n")
@@ -106,7 +105,7 @@ def columns(name: str, part: str, package: str = __package__) -> tuple[str, ...]
 def bound_columns(insert: str) -> tuple[str, ...]:
     """The columns that the bindings of an INSERT of one row fill, in the order of the bindings.
 
-    Where one fills several columns, it is that of the first.
+    A binding that fills several columns is listed with the first of them.
     """
     named, values = _INSERT.fullmatch(insert).groups()  # type: ignore[union-attr]
     bound: dict[int, str] = {}
@@ -117,7 +116,7 @@ def bound_columns(insert: str) -> tuple[str, ...]:
 
 
 def check_order(found: Sequence[str], names: str) -> None:
-    """Raise ValueError if these columns are not those that the calling module takes apart, or puts together."""
+    """Raise ValueError if these columns are not those that the calling module reads or writes, in its order."""
     if list(found) != names.split():
         raise ValueError(f"the columns are {' '.join(found)}, the code has {names}")
 
@@ -128,7 +127,7 @@ def _text(name: str, package: str) -> str:
 
 
 def _split(text: str) -> tuple[str, list[tuple[str, str, str]]]:
-    """What stands before the first name; then of each: its kind, its name, and the text up to the next one."""
+    """The text before the first name, and for each named item its kind, its name, and the text up to the next one."""
     note, *found = _NAME.split(text)
     return note, list(zip(found[::3], found[1::3], found[2::3], strict=True))
 

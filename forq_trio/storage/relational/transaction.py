@@ -1,8 +1,8 @@
-"""The batch that runs: its connection, its time, and the parts of the engine's memory.
+"""The running batch: its connection, its time, and the parts of the engine's memory.
 
-The operations are functions over a Transaction. They run statements, ask and change the parts (parts/parts.py lists
-them), and note every change of a message by `transition`, from which counts, events, wake-ups, due times and freed
-groups follow. A commit adopts what a batch changed in the parts, a rollback discards it.
+The operations are functions over a Transaction. They run statements, read and change the parts (listed in
+parts/parts.py), and note every change of a message with `transition`, from which counts, events, wake-ups, due times
+and freed groups follow. A commit adopts the changes of a batch to the parts, a rollback discards them.
 """
 
 from collections.abc import Callable, Sequence, Set
@@ -27,14 +27,14 @@ _COUNTED = frozenset(EVENT_KINDS)
 
 
 class Transaction(Parts):
-    """One for the life of the parts: `begin` starts the next batch."""
+    """One object that lives as long as the parts; `begin` starts each batch."""
 
     connection: WriteConnection
     ids: MessageIds
-    now_ms: int  # epoch ms, the same for all of the batch
+    now_ms: int  # epoch ms, the same for the whole batch
     isolated: bool  # each command and each due message runs in a savepoint of its own (`attempt`)
     refused: Set[type[Command[Any]]]  # see Batch
-    allowances: Allowances  # what the steps of the batch may still do
+    allowances: Allowances  # how much the steps of the batch may still do
 
     def begin(
         self,
@@ -46,7 +46,7 @@ class Transaction(Parts):
         shared: bool = False,
         refused: Set[type[Command[Any]]] = frozenset(),
     ) -> None:
-        """A batch begins; nothing of an earlier one is left. shared, refused: see Batch."""
+        """Begin a batch, with nothing left of an earlier one. shared, refused: see Batch."""
         self.connection = connection
         self.ids = ids
         self.now_ms = self.set_aside.at_ms = now_ms
@@ -65,16 +65,16 @@ class Transaction(Parts):
         return self.connection.query(name, *bindings)
 
     def begin_step(self) -> None:
-        """A step begins, which may wait for the database WAITS_OF_A_STEP_MAX times."""
+        """Begin a step, which may wait for the database WAITS_OF_A_STEP_MAX times."""
         self._waits_before = self.connection.waits
 
     @property
     def waited_out(self) -> bool:
-        """True if the step has waited as often as it may: the next batch does the rest, and others come in between."""
+        """Whether the step has waited as often as it may: the next batch does the rest, and others run in between."""
         return self.connection.waits - self._waits_before >= limits.WAITS_OF_A_STEP_MAX
 
     def query_each(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-        """Run a named statement once for each tuple of bindings and return the rows of each; waits once for all."""
+        """Run a named statement for each tuple of bindings, with one wait for all; returns the rows of each."""
         if not rows:
             return []
         if self.inserts.waiting:
@@ -82,7 +82,7 @@ class Transaction(Parts):
         return self.connection.query_each(name, rows)
 
     def query_without_inserts(self, name: str, *bindings: Any) -> list[Any]:
-        """`query`, for messages that were claimed or read before: others may wait to be written."""
+        """`query` for messages that were claimed or read before, so that new messages need not be written first."""
         return self.connection.query(name, *bindings)
 
     def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -95,12 +95,12 @@ class Transaction(Parts):
     def query_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> list[Any]:
         """Return the rows of the statement `name`, without messages that are set aside.
 
-        If there are any, it runs `name_but` instead, which takes their sequences as the binding before `limit`.
+        If any are, `name_but` runs instead, which takes their sequence numbers as the binding before `limit`.
         """
         return list(self.rows_but_set_aside(name, name_but, *bindings, limit=limit))
 
     def rows_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> Rows:
-        """`query_but_set_aside`, for rows that are read one by one."""
+        """`query_but_set_aside` for rows that are read one by one."""
         aside = self.set_aside.sequences()
         if self.inserts.waiting:
             self.write_inserts()
@@ -116,20 +116,20 @@ class Transaction(Parts):
             self.query_without_inserts("delete_messages", str(seqs))
 
     def write_inserts(self) -> None:
-        """Write the rows of sent messages that are not written yet."""
+        """Write the rows of new messages that are not written yet."""
         self.inserts.write(self.connection.run)
 
     def leave_inserts(self) -> None:
-        """Have them written when something needs them: perhaps they are claimed before."""
+        """Leave the rows of new messages unwritten until something needs them: they may be claimed first."""
         if self.isolated:
             self.write_inserts()
         else:
             self.inserts.let_wait()
 
     def attempt(self, work: Callable[[], None]) -> Exception | None:
-        """Run `work` in a savepoint; what it raises is returned, and then nothing of it is left.
+        """Run `work` in a savepoint. If it raises, everything it did is undone and the exception is returned.
 
-        Errors of the database itself are raised: they are no fault of the work.
+        Errors of the database itself are raised, because the work did not cause them.
         """
         copies = self.copy()
         try:
@@ -143,11 +143,11 @@ class Transaction(Parts):
         return None
 
     def copy(self) -> Any:
-        """What `restore` needs to undo the changes (not the statements) made after this."""
+        """A copy of the state with which `restore` can undo later changes (but not statements)."""
         return [part.copy() for part in self._all]
 
     def restore(self, copied: Any) -> None:
-        """Take back what was changed after this copy was made. It is used up."""
+        """Undo what was changed since this copy was made. A copy can be restored only once."""
         for part, each in zip(self._all, copied, strict=True):
             part.restore(each)
 
@@ -158,20 +158,20 @@ class Transaction(Parts):
         return self.settings.rules(queue)
 
     def admit(self, *queues: str) -> ForqError | None:
-        """Why there may be no messages in these queues: they would be too many, or one of them takes none."""
+        """Why these queues cannot get messages: there would be too many queues, or one of them takes none."""
         return check_all_unbound(queues, self.settings.of) or self.counts.admit(*queues)
 
     def check_takes_messages(self, *queues: str | None) -> ForqError | None:
-        """Why one of these queues takes no messages, however many queues there are; None stands for no queue."""
+        """Why one of these queues takes no messages, apart from the number of queues; each None is skipped."""
         return check_all_unbound(queues, self.settings.of)
 
     def admit_settings(self, queue: str) -> Overloaded | None:
-        """Overloaded if too many queues have settings for one more."""
+        """Overloaded if so many queues have settings that one more may not."""
         more = self.settings.more_with(queue)
         return check_queues(more, self.settings.total()) if more else None
 
     def name(self, queue: str, made_by: str) -> ForqError | None:
-        """Make a queue known that a key wants to use; the error if there are too many, in all or of the key."""
+        """Make a queue known that a key uses; returns the error if there are too many, in all or of this key."""
         if self.counts.exists(queue):
             return None
         refusal = self.admit(queue) or check_share_of_queues(made_by, self.counts.made_by(made_by))
@@ -201,10 +201,10 @@ class Transaction(Parts):
         """Note that `messages` of `queue` go from one status to another. Every change of a message is noted here.
 
         change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
-        messages: see `EventLog.note`; each has `group_id` where it may free its group's limit.
-        size: the bytes of all of them, where they come, go or move. due_ms: the earliest due time of them. to: the
-        queue they move to, None for the same. leaves_group: they have another group now, or none. reason: for the event
-        that is counted. nack_reason: the consumer's own reason.
+        messages: see `EventLog.note`; each has `group_id` if the change may free its group's limit.
+        size: the bytes of all of them together, if they are new, removed or moved. due_ms: their earliest due time.
+        to: the queue they move to, None for the same. leaves_group: they have another group now, or none. reason: of
+        the counted event. nack_reason: the reason that the consumer gave.
         """
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         count = len(messages)
@@ -215,7 +215,7 @@ class Transaction(Parts):
                 known |= self.lookups.forget_positions(to)
                 self.connection.changed_in(to)
             if known:
-                self.write_inserts()  # positions are read anew: rows that wait may be the last of their groups
+                self.write_inserts()  # positions are read again: unwritten rows may be the last of groups
         if source != target or to is not None:
             self.counts.move(queue, source, to or queue, target, count, size)
         if frees_group(source, target, moved=leaves_group or to is not None):
@@ -254,7 +254,7 @@ class Transaction(Parts):
             self.heads.join(to, places)
 
     def _free(self, queue: str, source: int | None, messages: Sequence[Row]) -> None:
-        """The queue, and the groups of these messages, may be below their limits again."""
+        """Note that the queue, and the groups of these messages, may be below their limits again."""
         rules = self.rules(queue)
         if rules.in_flight_max is not None and source == PROCESSING:
             self.wakes.woken.add(queue)
@@ -264,11 +264,11 @@ class Transaction(Parts):
     # The end of the batch
 
     def unfinished(self) -> bool:
-        """True if the next batch has something to do at once."""
+        """Whether the next batch has something to do at once."""
         return bool(self.wakes.next or self.freed or self.grouped.queues_unholding())
 
     def save(self) -> None:
-        """Write the events of this batch, and the changed counts of queues with the last sequence number."""
+        """Write the events of this batch, the changed counts of queues, and the last sequence number."""
         if self.inserts.waiting:
             self.write_inserts()
         self.events.write(self.run)
@@ -300,11 +300,11 @@ class Transaction(Parts):
             self.run("save_maker", [(made_by, queue) for queue, made_by in counts.new_makers.items()])
 
     def adopt(self) -> None:
-        """The batch was committed."""
+        """Adopt the changes of the batch: it was committed."""
         for part in self._all:
             part.adopt()
 
     def discard(self) -> None:
-        """The batch was rolled back."""
+        """Discard the changes of the batch: it was rolled back."""
         for part in self._all:
             part.discard()

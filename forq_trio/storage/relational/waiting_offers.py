@@ -1,4 +1,4 @@
-"""What waits behind the message in process of a key, as it is stored in the row of the key."""
+"""The offer that waits behind a message in process, as it is stored in the row of its key."""
 
 import msgspec
 from msgspec import Struct

@@ -1,4 +1,4 @@
-"""Gives free pages at the end of the file back, and moves pages from there into free ones: SQLite's incremental vacuum.
+"""Shrinks the file with SQLite's incremental vacuum: moves pages from its end into free ones, and drops the end.
 
 The file becomes shorter with the checkpoint that moves the commit into it.
 """
@@ -21,7 +21,10 @@ STEP_SECONDS = 0.002
 
 @operation_on_each(Compact, OPERATIONS)
 def compact(tx: Transaction, command: Compact) -> Compacted:
-    """SQLite gives a row for each page. A long list of free pages makes pages slow to find, so time is a bound, too."""
+    """Give free pages back until a bound is reached; SQLite returns a row for each.
+
+    Time is a bound, too, because pages are slow to find in a long list of free ones.
+    """
     ((before,),) = tx.query("count_free_pages")
     ends_at = perf_counter() + STEP_SECONDS
     with closing(tx.connection.rows("give_pages_back")) as pages:

@@ -40,4 +40,4 @@ class SqliteConnection:
         return self.database
 
     def changed_in(self, queue: str) -> None:
-        """Nothing is kept."""
+        """Nothing to do: no rows are cached here."""

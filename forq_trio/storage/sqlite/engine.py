@@ -31,7 +31,7 @@ def _optimize(tx: Transaction, _: Optimize) -> None:
 
 @operation_on_each(TakeSetAside, OPERATIONS)
 def _take_set_aside(_: Transaction, __: TakeSetAside) -> tuple[int, ...]:
-    """There are none: applications cannot send in a file of ours."""
+    """There are none: applications can send in their own transactions only with PostgreSQL."""
     return ()
 
 
@@ -48,7 +48,7 @@ class SqliteEngine:
         durability: str = "full",
         on_closed: Callable[[], None] = lambda: None,
     ) -> None:
-        """Open, and if need be create or migrate, the file. Raises StorageOpenError.
+        """Open the file, after creating or migrating it if needed. Raises StorageOpenError.
 
         on_closed: called when the engine has been closed.
         """
@@ -59,7 +59,7 @@ class SqliteEngine:
         self.ids = MessageIds()
         self.tx = Transaction.new(settings, heads=False)
         self._cache = Cache(self.tx)
-        self._is_open = False  # a batch has run that is to be committed
+        self._is_open = False  # a batch has run and is not committed yet
         try:
             with refusing(path):
                 self.tx.load(self.connection.query, path)
@@ -115,7 +115,7 @@ class SqliteEngine:
         return SqliteReader(self._database.real_path)
 
     def _check_files(self) -> None:
-        """Raise StorageLost where a connection that is opened now would read something else."""
+        """Raise StorageLost if a new connection would open a different file, or find a different log."""
         problem = self.log.files_problem()
         if problem is not None:
             raise StorageLost(problem)
@@ -137,17 +137,17 @@ class SqliteEngine:
         self._is_open = True
 
     def refusals(self, commands: Sequence[Command[Any]]) -> list[ForqError | None]:
-        """SQLite stores all that a command can have."""
+        """None: SQLite can store everything that a command can contain."""
         return [None] * len(commands)
 
     def move_sent(self) -> None:
-        """Applications cannot send in a file of ours."""
+        """Nothing to do: applications can send in their own transactions only with PostgreSQL."""
 
     def write(self) -> None:
-        """All is in the tables."""
+        """Nothing to do: everything is in the tables."""
 
     def roll_back(self) -> None:
-        """SQLite may have done it by itself."""
+        """Roll back, unless SQLite has already done so."""
         self._is_open = False
         self.tx.discard()
         if not self._database.connection.get_autocommit():

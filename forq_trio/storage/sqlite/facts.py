@@ -30,7 +30,7 @@ def facts_of(database: LockedFile, log: SqliteLog, durability: str) -> EngineFac
 
 
 def _disk(directory: str) -> tuple[int | None, int | None]:
-    """Free bytes for users other than root, and all; None where the directory is gone."""
+    """The free bytes for users other than root, and the total; (None, None) if the directory is gone."""
     try:
         disk = os.statvfs(directory)
     except OSError:

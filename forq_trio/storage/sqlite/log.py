@@ -1,13 +1,14 @@
 """The write-ahead log of a database file: how long it is, and its checkpoints on a connection of their own.
 
-SQLite syncs the database only in a checkpoint that reaches the end of the log; one beside commits hardly ever does.
-What it has copied stays in the system's memory, and the one that does reach the end, while the writer is paused, would
-wait until all of it is on disk. So each checkpoint beside commits is followed by a sync of our own. It is not needed
-for correctness; it makes SQLite's own sync short. It brings the pages to the disk little by little (write_back.py):
-commits beside it wait for the same disk. Not the few that are left while the writer is paused: that is quicker at once.
+SQLite syncs the database only in a checkpoint that reaches the end of the log. A checkpoint that runs beside commits
+hardly ever does, so the pages that it copied stay in the system's memory. The checkpoint that does reach the end, while
+the writer is paused, would then wait until all of them are on disk. So each checkpoint beside commits is followed by a
+sync of our own. It is not needed for correctness, but it makes SQLite's own sync short. It brings the pages to the disk
+little by little (write_back.py), because commits wait for the same disk. While the writer is paused, the few pages that
+are left are synced at once, which is quicker.
 
-A log that starts over is written over. That is quicker than adding pages to a file: its length need not be synced.
-So an idle one keeps its length, unless a long read has made it very long.
+A log that starts over overwrites its old content. That is quicker than appending to a file, whose new length has to be
+synced as well. So an idle log keeps its length, unless a long read has made it very long.
 """
 
 import os
@@ -33,7 +34,7 @@ _FRAME_HEADER_BYTES = 24
 
 
 def free_pages(descriptor: int) -> tuple[int, int]:
-    """The size of a page of a database file, and the bytes of its free pages: as of the last checkpoint."""
+    """The size of a page of a database file, and the bytes of its free pages as of the last checkpoint."""
     header = os.pread(descriptor, _HEADER_BYTES, 0)
     page_bytes = int.from_bytes(header[_PAGE_SIZE]) or limits.LOG_PAGE_BYTES
     return page_bytes, int.from_bytes(header[_FREE_PAGES]) * page_bytes
@@ -43,7 +44,7 @@ class SqliteLog:
     """The `WriteAheadLog` of one file. `checkpoint` may be called from any thread."""
 
     def __init__(self, database: LockedFile) -> None:
-        """The hook of the database's write connection reports after each commit how long the log is."""
+        """Install a hook on the database's write connection that reports the length of the log after each commit."""
         self.reserve_path = database.reserve_path
         self.files_problem = database.names.problem
         self._pages = self._copied = 0
@@ -51,7 +52,7 @@ class SqliteLog:
         self._lock = Lock()
         self._database = database
         self._connection = open_checkpointer(database.real_path)
-        # A checkpoint that empties the log fails at once while a reader uses it: the writer is paused meanwhile.
+        # A checkpoint that empties the log must fail at once while a reader uses it, because the writer is paused.
         self._connection.set_busy_timeout(0)
         database.connection.set_wal_hook(self._note_pages)
 
@@ -59,7 +60,7 @@ class SqliteLog:
         return self._pages
 
     def space(self) -> LogSpace:
-        """See engine.py. A log of which all is in the database starts over with the next commit, if nobody reads it."""
+        """See engine.py. Once the whole log is in the database, the next commit starts it over, if nobody reads it."""
         page_bytes, free_page_bytes = free_pages(self._database.descriptor)
         frame_bytes = page_bytes + _FRAME_HEADER_BYTES
         unmoved = max(0, self._pages - self._copied)
@@ -75,7 +76,7 @@ class SqliteLog:
         )
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
-        """See engine.py. Waits for a checkpoint that runs already, not for readers. Raises StorageUnavailable."""
+        """See engine.py. Waits for a running checkpoint, but not for readers. Raises StorageUnavailable."""
         with self._lock:
             try:
                 result = self._truncate() if truncate else None
@@ -86,7 +87,7 @@ class SqliteLog:
                 raise unsynced(error) from error
 
     def _truncate(self) -> CheckpointResult | None:
-        """Empty the log, and cut it if it is long; None if a reader uses it."""
+        """Empty the log, and shorten its file if it is long; None if a reader uses it."""
         try:
             self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE if self._is_long() else apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.BusyError:
@@ -102,10 +103,10 @@ class SqliteLog:
             return True
 
     def _copy(self) -> CheckpointResult:
-        """Copy what can be copied beside commits and readers, and sync it."""
+        """Copy as much as commits and readers permit, and sync it."""
         starts, before = self._starts, self._copied
         result = self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
-        # A commit during or after the checkpoint may have started the log over: then nothing of the new one is moved.
+        # A commit during or after the checkpoint may have started the log over; then none of the new log is copied.
         self._copied = result.copied_pages if starts == self._starts else 0
         if result.copied_pages < before:
             before = 0
@@ -118,7 +119,7 @@ class SqliteLog:
         return CheckpointResult(*self._connection.wal_checkpoint(mode=mode))
 
     def close(self) -> None:
-        """Wait for a checkpoint that runs, and close the connection."""
+        """Wait for a running checkpoint, and close the connection."""
         with self._lock:
             self._connection.close()
 

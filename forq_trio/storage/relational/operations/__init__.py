@@ -1,6 +1,6 @@
-"""What engines on SQL do for each kind of command: one operation a file, functions over a Transaction.
+"""What engines on SQL do for each kind of command: one operation a file, as functions over a Transaction.
 
-Every file here is imported, so that its operations are in the table.
+Every file of this folder is imported here, so that its operations are in the table.
 """
 
 from importlib import import_module

@@ -29,7 +29,7 @@ def read_app(row: Any) -> tuple[int, PublishedVersion]:
 
 
 def matching_apps(tx: Transaction, command: Publish) -> Apps | ForqError:
-    """The apps that a publication belongs to, or why it is refused."""
+    """The apps that a publication matches, or the error with which it is refused."""
     known = dict(map(read_app, tx.query("find_apps", command.app)))
     matching = rules.matching_apps(known, command)
     if isinstance(matching, ForqError):
@@ -46,7 +46,7 @@ def _is_there(apps: Apps, command: Publish) -> bool:
 
 
 def note_version(tx: Transaction, command: Publish, matching: Apps) -> None:
-    """An app published a version: it replaces the matching ones, and one that is forgotten where there are too many."""
+    """Note that an app published a version. It replaces the matching apps, and one more if there are too many."""
     for number, app in matching.items():
         _forget(tx, number, app.made_by)
     forgotten = _to_forget(tx, command.key, rules.full_of_apps(tx.staging.totals, (), command.key))
@@ -74,7 +74,7 @@ def _to_forget(tx: Transaction, key: Key, full: Full | None) -> tuple[int, str] 
 
 
 def _oldest(tx: Transaction, once: bool) -> list[Any]:
-    """The app of a kind that published longest ago. One that this batch adds is not too old for anything."""
+    """The app that published longest ago. once: for one job, or not. Those that this batch adds are too new."""
     if once not in tx.lookups.oldest_apps:
         tx.lookups.oldest_apps[once] = tx.query("oldest_app", once)
     return tx.lookups.oldest_apps[once]

@@ -1,22 +1,22 @@
 """Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first.
 
 - The order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is its
-  sequence number, in a LIFO queue the negative of it, in a queue by due time when it was due; with a group it is that
-  of `rules.group_position`.
-- Once a message with a group was sent to a FIFO queue the queue is grouped, and sends without one are served as the
-  group NO_GROUP. The last ready message of each priority joins it at that moment, unless it has a group (it was moved
-  here).
-- A message above a limit of its group is held (group_limit.py). One that was delivered too often (`rules.exhausted`) is
-  moved or deleted. The claim goes on behind them.
-- What a claim leaves to the next batch: parts/wakes.py. Where a claim moved or removed a ready message of a group, the
+  sequence number; in a LIFO queue the negative of that; in a queue by due time the time when it was due. With a group
+  it is computed by `rules.group_position`.
+- Once a message with a group was sent to a FIFO queue, the queue is grouped, and messages without a group are served as
+  the group NO_GROUP. At that moment the last ready message of each priority joins NO_GROUP, unless it has a group
+  because it was moved here.
+- A message above a limit of its group is held (group_limit.py). A message that was delivered too often
+  (`rules.exhausted`) is moved or deleted. The claim goes on with the next one.
+- parts/wakes.py says what a claim leaves to the next batch. If a claim moved or removed a ready message of a group, the
   group counts as freed.
 
-Splitting the claim into a SELECT and an UPDATE by key is safe because there is no other writer, and costs half of one
-UPDATE ... RETURNING, which builds two temporary tables. Neither runs where the batch itself sent all that is ready:
-those messages are stored leased (inserts.py).
+Splitting the claim into a SELECT and an UPDATE by key is safe because there is no other writer. It costs half as much
+as one UPDATE ... RETURNING, which builds two temporary tables. If the batch itself sent everything that is ready,
+neither of them runs: those messages are stored leased (inserts.py).
 
-Where not every ready message may be handed out (claim_filter.py), the SELECT is repeated for the messages that are
-still wanted: those that were filtered out are no longer ready then.
+If not every ready message may be delivered (claim_filter.py), the SELECT is repeated for the messages that are still
+wanted. By then those that were filtered out are no longer ready.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ Deliveries = tuple[Delivery, ...]
 Receivers = Mapping[str, Sequence[Receiver]]
 
 _Dealt = tuple[list[tuple[int, Deliveries]], list[tuple[int, Deliveries | Deferred]]]
-"""What the receivers of a queue got, by their ids, and its claims, by their indexes."""
+"""What the receivers of a queue got (by id), and what its claims got (by index)."""
 
 _CLAIM_STEPS = (Step.DELIVER, Step.FILTER, Step.SET_ASIDE)
 
@@ -60,7 +60,7 @@ _CLAIM_STEPS = (Step.DELIVER, Step.FILTER, Step.SET_ASIDE)
 def claim(
     tx: Transaction, claims: Sequence[Claim], receivers: Receivers
 ) -> tuple[list[Deliveries | Deferred], list[tuple[int, Deliveries]]]:
-    """Serve, queue by queue, the receivers that wait where something became ready, then the batch's own claims."""
+    """Serve, queue by queue, the parked receivers of queues with new ready messages, then the batch's own claims."""
     tx.begin_step()
     outcomes: list[Deliveries | Deferred] = [()] * len(claims)
     served: list[tuple[int, Deliveries]] = []
@@ -98,7 +98,7 @@ def _serve(
     waiting = receivers[:ready]
     picks = any(receiver.claim.where for receiver in waiting)
     if picks:
-        waiting = receivers  # what does not match the first ones may match the others
+        waiting = receivers  # a message that does not match the first ones may match the others
     wanted = [*(receiver.claim for receiver in waiting), *(claims[index] for index in mine)]
     shares = _claim_queue(tx, queue, wanted, ready)
     found = [
@@ -121,7 +121,7 @@ def _serve(
 
 
 def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receivers) -> list[str]:
-    """The queues with claims, or with parked receivers and new ready messages, in their order."""
+    """The queues with claims, or with parked receivers and new ready messages, in the order of serving them."""
     queues = {command.queue for command in claims}
     if receivers:
         queues.update(queue for queue in tx.wakes.woken if queue in receivers)
@@ -159,7 +159,7 @@ def _lengths(rules: QueueRules, claims: Sequence[Claim], sizes: Sequence[int]) -
 
 
 def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Claim]) -> list[Deliveries]:
-    """The same, one claim after the other: how many messages each one takes is not known before."""
+    """`_claim_queue` for claims by attributes: one at a time, as nobody knows beforehand how many messages match."""
     queue, rules = limit.queue, limit.rules
     steps = _scan_steps(tx, claims)
     results: list[Deliveries] = []
@@ -174,9 +174,9 @@ def _claim_by_attributes(tx: Transaction, limit: GroupLimit, claims: Sequence[Cl
 
 
 def _scan_steps(tx: Transaction, claims: Sequence[Claim]) -> dict[Where, Allowance]:
-    """What each condition of these claims may look at: equal parts of what is left, nothing once that is used up.
+    """How many messages may be read for each condition of these claims: equal parts of what is left of the allowance.
 
-    The first RECEIVERS_OFFERED_MAX conditions look, which are more than wait for a queue.
+    Only the first RECEIVERS_OFFERED_MAX conditions get a part, which are more than wait for a queue.
     """
     left = tx.allowances.of(Step.SCAN)
     wheres = list(dict.fromkeys(command.where for command in claims if command.where))
@@ -187,9 +187,9 @@ def _scan_steps(tx: Transaction, claims: Sequence[Claim]) -> dict[Where, Allowan
 
 
 def first_ready(tx: Transaction, claims: Sequence[Claim], more: int = 0) -> tuple[Any, ...]:
-    """The statement, with its bindings, by which a batch of these claims reads messages; none where that depends.
+    """The statement and bindings with which a batch of these claims will read messages; () if that is not certain.
 
-    more: so many more messages are ready than are known.
+    more: how many more messages are ready than this process knows of.
     """
     first = claims[0]
     rules, counts = tx.rules(first.queue), tx.counts.committed.get(first.queue)
@@ -216,9 +216,9 @@ def _lease(
     terms: Terms,
     scan: Allowance | None = None,
 ) -> list[Delivery]:
-    """Lease messages of a queue. lengths: of the leases (ms), and how many messages at most get each, in this order.
+    """Lease messages of a queue. lengths: (length of the lease in ms, how many messages at most get it), in order.
 
-    scan: what a claim by attributes may look at.
+    scan: how much a claim by attributes may read.
     """
     deliveries: list[Delivery] = []
     count = sum([most for _, most in lengths])
@@ -232,7 +232,7 @@ def _lease(
             for lease_ms, most in lengths:
                 deliveries += _deliver(tx, limit.queue, rows[len(deliveries) :][:most], lease_ms)
             return deliveries
-    # Read for all lengths together: leases of 256 lengths would wait for the database 256 times.
+    # One read for all lengths together: otherwise leases of 256 lengths would wait for the database 256 times.
     while rows := select_allowed(tx, limit, count - len(deliveries), terms, scan):
         for (lease_ms, _), end in zip(lengths, accumulate(most for _, most in lengths), strict=True):
             while rows and len(deliveries) < end:
@@ -247,7 +247,7 @@ def _lease(
 def _deliver_each(
     tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow], lease_ms: int
 ) -> list[Delivery]:
-    """`_deliver`; in an isolated batch a message that cannot be handed out, to no claim at all, is set aside alone."""
+    """`_deliver`. In an isolated batch a message that cannot be delivered to any claim is set aside alone."""
     if not tx.isolated:
         return _deliver(tx, limit.queue, rows, lease_ms)
     deliveries: list[Delivery] = []
@@ -260,13 +260,13 @@ def _deliver_each(
         if error is None:
             continue
         if tx.attempt(partial(deliver, row, limits.LEASE_MS_DEFAULT)) is None:
-            raise error  # it is the claim; what it did is undone
+            raise error  # the claim is at fault, not the message, and is undone
         limit.set_aside(row, error)
     return deliveries
 
 
 def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: int) -> list[Delivery]:
-    """Lease these ready messages. There may be none: the redrive policy of another claim removed them."""
+    """Lease these ready messages. There may be none if the redrive policy of another claim removed them."""
     if not rows:
         return []
     now_ms = tx.now_ms

@@ -1,6 +1,6 @@
 """The claim filter: random messages, messages below the limit of their group, messages not delivered too often.
 
-`select_allowed` reads some candidates and returns those to hand out. The others are filtered out (held, moved or
+`select_allowed` reads some candidates and returns those to deliver. The others are filtered out (held, moved or
 deleted) and no longer ready, so the next call continues after them.
 """
 
@@ -25,7 +25,7 @@ from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
 
 _LOOK_AHEAD = 100
-"""How many candidates to read after one was filtered out: many may be of its group."""
+"""How many candidates to read after one was filtered out, because many of them may belong to its group."""
 
 attempts_of = itemgetter(ATTEMPTS)
 bytes_of = itemgetter(BYTES)
@@ -36,8 +36,8 @@ class Terms(NamedTuple):
 
     shuffle: bool
     redrive_policy: RedrivePolicy | None
-    step: str = Step.DELIVER  # what is charged for them
-    bytes_of: Callable[[ReadyRow], int] = bytes_of  # with how many bytes, by row
+    step: str = Step.DELIVER  # the step whose allowance is charged for the messages
+    bytes_of: Callable[[ReadyRow], int] = bytes_of  # how many bytes a row is charged
     where: Where = ()
 
     @property
@@ -48,9 +48,9 @@ class Terms(NamedTuple):
 def select_allowed(
     tx: Transaction, limit: GroupLimit, count: int, terms: Terms, scan: Allowance | None = None
 ) -> list[ReadyRow]:
-    """Up to `count` rows to hand out; none when no other can be, or an allowance is used up.
+    """Up to `count` rows to deliver; none if there are no further ones, or an allowance is used up.
 
-    scan: what a claim by attributes may look at.
+    scan: how much a claim by attributes may read.
     """
     delivering, filtering = tx.allowances.of(terms.step), tx.allowances.of(Step.FILTER)
     accepted: list[ReadyRow] = []
@@ -101,7 +101,7 @@ def _candidates(
 
 
 def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:
-    """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
+    """The next messages of a queue in claim order, without those that are set aside, up to about `bytes_max`."""
     if just_sent := tx.inserts.first(queue, count, tx.counts.ready(queue)):
         if tx.heads is not None:
             tx.heads.read(queue, just_sent)
@@ -115,7 +115,7 @@ def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> lis
 
 
 def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> list[ReadyRow]:
-    """The same by the head of the queue. One that cannot be right, since somebody changed the tables, is forgotten."""
+    """`select_ready` by the head of the queue. A wrong head (somebody changed the tables) is forgotten."""
     aside = set(tx.set_aside.sequences())
     found: list[ReadyRow] = []
     first = heads.first(queue, count, aside)
@@ -136,13 +136,13 @@ def _read_behind_head(tx: Transaction, heads: Heads, queue: str, count: int) -> 
 
 
 def behind_head(heads: Heads, queue: str, first: Sequence[int], most: int) -> tuple[Any, ...]:
-    """The statement, with its bindings, that reads these messages of a head and then those behind it."""
+    """The statement and bindings that read these messages of a head, and then those behind its frontier."""
     priority, position, seq = heads.frontier(queue)
     return "select_ready_behind", queue, str(first), -priority, position, seq, most
 
 
 def _up_to(rows: Any, bytes_max: int) -> list[ReadyRow]:
-    """The first rows, up to the one that reaches `bytes_max`: the content of the others is not read."""
+    """The first rows up to and including the one that reaches `bytes_max`; the content of the others is not read."""
     read: list[ReadyRow] = []
     for row in rows:
         read.append(row)
@@ -153,7 +153,7 @@ def _up_to(rows: Any, bytes_max: int) -> list[ReadyRow]:
 
 
 def _may_be_exhausted(attempts: Any, policy: RedrivePolicy | None, rules: QueueRules) -> bool:
-    """False for the usual message, without a look at its own bounds."""
+    """A quick check that is False for most messages, so that their own bounds need not be read."""
     if not isinstance(attempts, int):
         return False
     if attempts_used_up(attempts, None, rules):
@@ -164,9 +164,9 @@ def _may_be_exhausted(attempts: Any, policy: RedrivePolicy | None, rules: QueueR
 def _find_exhausted(
     tx: Transaction, row: ReadyRow, policy: RedrivePolicy | None, rules: QueueRules
 ) -> tuple[Row, Exhausted] | None:
-    """The message and where it goes, if it was delivered too often; None if it may be handed out.
+    """A message that was delivered too often, and where it goes; None if it may be delivered.
 
-    None also for one that is damaged: it fails where it is handed out.
+    A damaged message gives None, too: it fails later, when it is delivered.
     """
     if not _may_be_exhausted(row[ATTEMPTS], policy, rules):
         return None
@@ -181,7 +181,7 @@ def _find_exhausted(
 
 
 def _remove(tx: Transaction, limit: GroupLimit, row: ReadyRow, message: Row, away: Exhausted) -> None:
-    """Move or delete a message that was delivered too often; one for which that fails is set aside."""
+    """Move or delete a message that was delivered too often, or set it aside if that fails."""
     if not tx.isolated:
         _dead_letter(tx, message, away)
         return

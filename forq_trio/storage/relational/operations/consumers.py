@@ -71,10 +71,10 @@ _NOTHING: tuple[Sequence[ReadyRow], bytes] = (), b""
 def _refusing(
     operation: Callable[[Transaction, CommandT], OutcomeT],
 ) -> Callable[[Transaction, CommandT], OutcomeT | ForqError]:
-    """Make the error with which an operation refuses, before it changes anything, its outcome.
+    """Decorate an operation so that an error with which it refuses its command becomes the outcome.
 
-    Below `operation_on_each`: what an operation raises makes the whole batch run again, isolated. Not for other errors,
-    which may come in the middle of a change.
+    To be applied below `operation_on_each`, because an exception would make the whole batch run again, isolated. Only
+    for errors that are raised before anything is changed; all others are passed on.
     """
 
     @wraps(operation)
@@ -103,7 +103,7 @@ def _numbers_of(tx: Transaction, key: str) -> rules.ForgottenNumbers | None:
 @operation_on_each(LeaseMessages, changes=lambda _, command: [command.queue])
 @_refusing
 def lease(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | Deferred:
-    """Pages of a lease, as many as the allowance lets."""
+    """Make pages of a lease, as many as the allowance permits."""
     if tx.allowances.used_up(Step.LEASE):
         return DEFERRED
     consumer = _lease_page(tx, command)
@@ -151,7 +151,7 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | D
 
 
 def _take(tx: Transaction, name: PageName, messages_max: int, token: int) -> tuple[Sequence[ReadyRow], bytes]:
-    """Lease up to so many ready messages in claim order, as the allowance of a step lets; the rows, and their lines."""
+    """Lease ready messages in claim order, as many as the allowance permits; returns their rows and their lines."""
     queue = name.queue
     leasing = tx.allowances.of(Step.LEASE)
     limit = GroupLimit(tx, queue)
@@ -176,7 +176,7 @@ def _take(tx: Transaction, name: PageName, messages_max: int, token: int) -> tup
 
 
 def _mark_leased(tx: Transaction, name: PageName, rows: Sequence[ReadyRow], token: int) -> None:
-    """Note that these ready messages are leased, with this token in their receipts; plain ones move into their page."""
+    """Lease these ready messages, with this token in their receipts; the plain ones move into their page."""
     now_ms, queue = tx.now_ms, name.queue
     lease_until = now_ms + limits.CONSUMER_LEASE_MS
     if not rows:
@@ -193,7 +193,7 @@ def _mark_leased(tx: Transaction, name: PageName, rows: Sequence[ReadyRow], toke
 
 
 def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow]) -> list[Leased]:
-    """The lines of these messages; in an isolated batch one that is damaged is set aside alone."""
+    """The lines of these messages. In an isolated batch a damaged one is set aside alone."""
     if not tx.isolated:
         return [(row, _line(limit.queue, row)) for row in rows]
     leased: list[Leased] = []
@@ -232,13 +232,13 @@ def _line_bytes(queue: str, row: ReadyRow) -> int:
     try:
         return rules.line_bytes(_line(queue, row))
     except (ValueError, TypeError, msgspec.MsgspecError):
-        return 0  # it is damaged, and set aside
+        return 0  # a damaged message, which will be set aside
 
 
 @operation_on_each(SettleLease, changes=lambda _, command: [command.queue])
 @_refusing
 def settle(tx: Transaction, command: SettleLease) -> PipelineConsumer | Deferred:
-    """Settle pages of a lease, as many as the allowance lets."""
+    """Settle pages of a lease, as many as the allowance permits."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
         return DEFERRED
@@ -293,7 +293,7 @@ def _settle(tx: Transaction, consumer: PipelineConsumer, still_leased: Sequence[
 
 
 def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
-    """Give messages back as if they had never been leased."""
+    """Release messages as if they had never been leased."""
     returned = after_release(0, tx.now_ms)
     tx.run(
         "return_message",
@@ -313,7 +313,7 @@ def drop(tx: Transaction, command: DropPages) -> PipelineConsumer | None:
 def forget_all(
     tx: Transaction, commands: Sequence[ForgetConsumer]
 ) -> list[PipelineConsumer | ForqError | Deferred | None]:
-    """Drops the oldest lease numbers once: it reads CONSUMER_NUMBERS_MAX rows to find them."""
+    """Forget consumers, and drop the oldest lease numbers only once, because that reads CONSUMER_NUMBERS_MAX rows."""
     outcomes = carry_out_each(tx, commands, forget, lambda _, command: [command.queue])
     if None in tx.consumers.changed.values():
         dropped = [number for (number,) in tx.query("drop_consumer_numbers", limits.CONSUMER_NUMBERS_MAX)]
@@ -346,7 +346,7 @@ def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
 
 
 def _drop(tx: Transaction, consumer: PipelineConsumer) -> PipelineConsumer:
-    """Delete some pages that are no longer to be read, and store the consumer."""
+    """Delete some pages that nobody may read any more, and store the consumer."""
     allowance = tx.allowances.of(Step.DROP)
     consumer, pages = rules.dropped(consumer, allowance.messages)
     allowance.charge(len(pages), 0)

@@ -43,7 +43,7 @@ def dead_letter_or_delete(
 
 
 def target_of(tx: Transaction, message: Row) -> str:
-    """The dead-letter queue of a message; its own one only if that exists or may be made."""
+    """The dead-letter queue of a message; its own one only if that exists or may be created."""
     own = message.dead_letter_queue
     if own and tx.admit(own) is not None:
         own = None
@@ -55,7 +55,7 @@ def remove(
 ) -> None:
     """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event.
 
-    alone: what waits behind their keys is delivered now; else it is removed with them.
+    alone: True if offers that wait behind their keys become messages now; False if they are removed, too.
     """
     if not messages:
         return
@@ -84,12 +84,12 @@ def remove_for_user(tx: Transaction, messages: Sequence[Row]) -> None:
 
 
 def drop(tx: Transaction, messages: Sequence[Row]) -> None:
-    """`remove_for_user`, with what waits behind their keys."""
+    """`remove_for_user`, including the offers that wait behind their keys."""
     remove(tx, messages, CLEANED_UP, "deleted_by_user", alone=False)
 
 
 def read_all_waiting(tx: Transaction, messages: Sequence[Row]) -> WaitingBehind:
-    """What waits behind the keys of these messages."""
+    """The offers that wait behind the keys of these messages."""
     keyed = [message.seq for message in messages if message.kind is not None]
     rows = tx.query("read_all_waiting", str(keyed)) if keyed else ()
     return {seq: (key, read_waiting(waiting)) for seq, key, waiting in rows}
@@ -98,9 +98,9 @@ def read_all_waiting(tx: Transaction, messages: Sequence[Row]) -> WaitingBehind:
 def without_waiting(
     tx: Transaction, messages: Sequence[Row], *, goes_on: bool = True, waiting: WaitingBehind | None = None
 ) -> Sequence[Row]:
-    """These messages as they are alone: what waits behind their keys becomes messages (`waiting.store_waiting`).
+    """These messages without the offers that wait behind their keys, which become messages (`waiting.store_waiting`).
 
-    goes_on: False if it is removed instead. waiting: what waits behind them, and others, if it was read.
+    goes_on: False if the offers are removed instead. waiting: the offers, if they were read already.
     """
     found = read_all_waiting(tx, messages) if waiting is None else waiting
     if not found:
@@ -118,7 +118,7 @@ def without_waiting(
 
 
 def resized(tx: Transaction, message: Row, size: int) -> Row:
-    """The message with so many bytes more waiting behind it; less than 0: fewer."""
+    """Note that the offer behind a message grew by `size` bytes (below 0: shrank); returns the message."""
     tx.counts.resize(message.queue, size)
     tx.query("resize_message", message.bytes + size, message.seq)
     return replace(message, bytes=message.bytes + size)
@@ -129,7 +129,7 @@ def transfer(
 ) -> tuple[bool, int, int]:
     """Note that a message moves to `target` and is ready there; returns its is_dlq, position and expires_after.
 
-    ttl_ms: how long it lives there; None means the target's. change: MOVED_TO_DLQ or REQUEUED.
+    ttl_ms: its time to live there; None for that of the target. change: MOVED_TO_DLQ or REQUEUED.
     """
     rules = tx.rules(target)
     expires_after = tx.now_ms + (rules.ttl_ms if ttl_ms is None else ttl_ms)
@@ -151,7 +151,7 @@ def transfer(
 def _move(tx: Transaction, message: Row, target: str, event_reason: str, reason: str) -> tuple[object, ...]:
     """Note a move to `target`; returns the bindings of `dead_letter`.
 
-    A message's own dead-letter queue is used once; "" (delete it) stays.
+    The message's own dead-letter queue is used only once, but "" (delete the message) stays.
     """
     now_ms = tx.now_ms
     is_dlq, position, expires_after = transfer(tx, message, target, None, MOVED_TO_DLQ, event_reason)

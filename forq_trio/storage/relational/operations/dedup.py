@@ -1,7 +1,7 @@
-"""Deduplication ids: which message was the first with one, while its window lasts.
+"""Deduplication ids: finds the first message with an id while its window lasts.
 
-What a batch has read or stored of them it keeps in `Transaction.dedup`, so each id is looked up once; those of all
-messages that a kind of command sends are looked up at once, and a send stores its windows at once.
+`Lookups.dedup` has what the batch has read or stored of them, so each id is looked up only once. The ids of all
+messages of a kind of command are looked up together, and a send stores all its windows together.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 def look_up_dedup(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) -> None:
-    """Find the first messages with the deduplication ids of these ones, by queue, at once."""
+    """Look up, all at once, the first messages with the deduplication ids of these. messages: (queue, message)."""
     wanted = {
         (queue, message.deduplication_id): None
         for queue, message in messages
@@ -27,7 +27,7 @@ def look_up_dedup(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) -
 
 
 def find_first(tx: Transaction, queue: str, dedup_id: str) -> tuple[str, int] | None:
-    """Id and sequence of the first message with this id, while its window lasts."""
+    """Id and sequence number of the first message with this deduplication id; None once its window is over."""
     key = queue, dedup_id
     if key not in tx.lookups.dedup:
         found = tx.query("find_dedup", *key, tx.now_ms)
@@ -36,7 +36,7 @@ def find_first(tx: Transaction, queue: str, dedup_id: str) -> tuple[str, int] | 
 
 
 def start_window(tx: Transaction, queue: str, dedup_id: str, first: tuple[str, int], window_ms: int) -> None:
-    """This message is the first with the id from now on; `save_windows` stores it."""
+    """Note that this message is the first with the deduplication id from now on; `save_windows` stores it."""
     key = queue, dedup_id
     tx.lookups.dedup[key] = first if window_ms > 0 else None
     tx.lookups.windows[key] = (*key, *first, tx.now_ms + window_ms)

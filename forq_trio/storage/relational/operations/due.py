@@ -1,11 +1,11 @@
 """Due messages: delays end, leases end, messages expire; messages that failed; and the sweeps.
 
-- The only time is the batch's `now_ms`. A batch first settles what is due by then, at most DUE_BATCH_MAX messages.
-- A damaged message that cannot be settled when it is due, in a sweep or in a purge, or that cannot be handed out, is
-  set aside for SET_ASIDE_RETRY_MS and reported in `BatchResult.set_aside`. All others are settled and handed out.
-- A message that fails goes to its dead-letter queue, or is deleted where it has none, in the batch in which it fails:
-  after the commands, in the order in which they failed, as far as the allowance goes. Those that are left are FAILED
-  until a sweep takes them, for which `BatchResult.failed_queued` asks.
+- The time is always the batch's `now_ms`. A batch first settles what is due by then, at most DUE_BATCH_MAX messages.
+- A damaged message that cannot be settled when it is due, in a sweep or in a purge, or that cannot be delivered, is set
+  aside for SET_ASIDE_RETRY_MS and reported in `BatchResult.set_aside`. All others are settled and delivered.
+- A message that fails goes to its dead-letter queue, or is deleted if it has none, in the batch in which it fails. This
+  happens after the commands, in the order of failing, as far as the allowance permits. The rest stay FAILED until a
+  sweep takes them, which `BatchResult.failed_queued` asks for.
 
 The engine runs `settle_due` at the start of each batch that comes after a due time, and the due timer makes
 one come. The periodic sweeps of contract F13 read the same index again as a safety net.
@@ -31,7 +31,7 @@ from forq_trio.storage.transitions import PROMOTED
 
 
 def settle_due(tx: Transaction) -> None:
-    """Settle due messages, as the allowance lets, in rounds: one that became ready may have expired meanwhile."""
+    """Settle due messages, as the allowance permits, in rounds: one that just became ready may have expired, too."""
     allowance = tx.allowances.of(Step.DUE)
     while not allowance.used_up and (due := _select_due(tx, allowance.messages)):
         settle_each(tx, within(allowance, due), _settle)
@@ -46,7 +46,7 @@ def _select_due(tx: Transaction, limit: int) -> list[Row]:
 
 
 def next_due(tx: Transaction) -> int | None:
-    """The next due time, or when a message that is set aside is tried again; the earlier one, None for neither."""
+    """The next due time, or the time to try a message that is set aside again; the earlier one, None for neither."""
     first = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", tx.due.from_ms(), limit=1)]
     times = first + next_wake(tx)
     if tx.set_aside.sequences():
@@ -71,7 +71,7 @@ def _settle(tx: Transaction, due: Sequence[Row]) -> None:
 
 
 def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
-    """Make messages whose lease ended ready again, their receipts still current; or failed at the last attempt."""
+    """Make messages whose lease ended ready again, with their receipts still current, or failed at the last attempt."""
     rows = []
     for message in due:
         rules = tx.rules(message.queue)
@@ -87,7 +87,7 @@ def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
 
 
 def settle_failed(tx: Transaction) -> None:
-    """Move or delete messages that failed in this batch, as the allowance lets; a sweep takes those that are left."""
+    """Move or delete messages that failed in this batch, as the allowance permits; a sweep takes the rest."""
     if not tx.leftovers.failed:
         return
     found = {row.seq: row for row in rows_of(tx.query("find_by_sequence", str(tx.leftovers.failed)))}

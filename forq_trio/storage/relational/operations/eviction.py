@@ -28,14 +28,14 @@ def evict_for(
     newest: int,
     messages_max: int | None,
 ) -> QueueFull | Deferred | None:
-    """Evict messages until these fit, duplicates not counted; or change nothing and return the error.
+    """Evict messages until these fit, not counting duplicates. Returns the error if they are refused.
 
-    newest: the last sequence given out before this command; later messages are not evicted. messages_max: the
-    bound of this send where the queue has none: it refuses, and never evicts.
+    newest: the last sequence number given out before this command; later messages are not evicted. messages_max: a
+    bound for this send if the queue has none of its own: it refuses, and never evicts.
 
-    A send looks at no more messages than EVICTED_MAX, or as many as it sends, and at no more than STEP_BYTES_MAX bytes.
-    If these are not enough, `rules.may_overflow` decides; so a queue far above its bounds, because they were lowered,
-    shrinks with each send, also with refused ones.
+    A send reads no more messages than EVICTED_MAX (or as many as it sends), and no more than STEP_BYTES_MAX bytes. If
+    evicting those is not enough, `rules.may_overflow` decides. So a queue far above its bounds, because they were
+    lowered, shrinks with each send, even with a refused one.
     """
     unknown = _without_duplicates(tx, queue, messages)
     if not unknown:
@@ -78,7 +78,7 @@ def _without_duplicates(tx: Transaction, queue: str, messages: Sequence[NewMessa
 
 
 class _Victims:
-    """Messages to evict. enough: evicting them makes the space that is missing."""
+    """Messages to evict. enough: whether evicting them frees the missing space."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -91,7 +91,7 @@ class _Victims:
         self.enough = self.space.messages >= missing.messages and self.space.bytes >= missing.bytes
 
     def needed_for(self, missing: Space) -> list[Row]:
-        """The first of them, as many as make this space."""
+        """As many of them as free this space, beginning with the first."""
         needed = _Victims()
         for row in self.rows:
             if max(missing.messages - needed.space.messages, missing.bytes - needed.space.bytes) <= 0:

@@ -1,4 +1,4 @@
-"""Finds messages by what names them, wherever their rows are: what is only in the page of a lease comes back first."""
+"""Finds messages by id or sequence number. Those that are only in the page of a lease are moved back first."""
 
 from collections.abc import Iterable
 from json import dumps
@@ -9,9 +9,9 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list[Row], frozenset[str]]:
-    """The messages of these queues and ids; and the ids of which the next batch will find more.
+    """The messages with these (queue, id), and the ids of those that the next batch has to look for.
 
-    Raises StorageFull while there is no space for those that have to come back.
+    Raises StorageFull while there is no space to move messages back.
     """
     wanted = list(wanted)
     ids = dumps([message_id for _, message_id in wanted])
@@ -21,12 +21,12 @@ def find_by_id(tx: Transaction, wanted: Iterable[tuple[str, str]]) -> tuple[list
 
 
 def find_oldest(tx: Transaction, queue: str, up_to: int, most: int) -> tuple[list[Row], int]:
-    """The oldest messages of a queue up to a sequence, at most so many; and up to where these are all of them."""
+    """At most `most` of the oldest messages of a queue up to a sequence number, and up to where none is missing."""
     all_to = move_first_back(tx, queue, up_to)
     return rows_of(tx.query("select_purged", queue, all_to, most)), all_to
 
 
 def id_in_queue(tx: Transaction, queue: str, sequence: int) -> str | None:
-    """The id of the message with a sequence; None if it is not in this queue any more."""
+    """The id of the message with this sequence number; None if it is no longer in this queue."""
     found = tx.query("id_in_queue", sequence, queue)
     return found[0][0] if found else id_of_moved(tx, queue, sequence)

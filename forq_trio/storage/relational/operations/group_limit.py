@@ -1,16 +1,16 @@
 """A queue's limits on the messages of one group: how many are in process, and its rate.
 
-- A claim that meets a message above a limit sets it to HELD and goes on: the message leaves the claim index, so that no
+- A claim that meets a message above a limit sets it to HELD and goes on. The message leaves the claim index, so no
   later claim meets it again. Held messages become ready in one step (`unhold`), after the commands, before the claims.
-- A group is freed when one of its messages is no longer in process, or is no longer ready without having been claimed
-  (it expired, was moved or removed). Then as many of its held messages become ready, in claim order, as the limit
-  allows beside those in process. A batch looks at DUE_BATCH_MAX groups at most: those first that earlier batches left,
-  then the others by name. A group of which not all could become ready is left to the next one.
-- A group without a token is freed once it has one; in the next batch if it has tokens and is below its limit then.
-  Before a claim hands out a message of a group with a rate, or of one that was left to the next batch, those of the
-  group become ready that are held, come before it, and may be handed out now, too.
-- When a limit was changed or removed, all messages that are held by then become ready, by sequence, queues by name.
-  Those that claims hold again meanwhile stay held.
+- A group is freed when one of its messages is no longer in process, or stops being ready without having been claimed
+  (it expired, was moved or removed). Then held messages of the group become ready, in claim order, as many as the limit
+  permits besides those in process. A batch processes at most DUE_BATCH_MAX groups: first those that earlier batches
+  left, then the others by name. A group with further messages to make ready is left to the next batch.
+- A group without a token is freed as soon as it has one; in the next batch if it already has tokens by then and is
+  below its limit. Before a claim delivers a message of a group with a rate, or of a group that was left to the next
+  batch, held messages of the group that come first and may be delivered by now become ready.
+- When a limit was changed or removed, all messages that are held at that time become ready, in order of sequence
+  numbers, queue by queue by name. Messages that claims hold again in the meantime stay held.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ class GroupLimit:
         return self.admits_all and not self._is_unholding
 
     def admits(self, group_id: str | None) -> bool:
-        """True if one more message of this group may be handed out; it is counted then."""
+        """Whether one more message of this group may be delivered. If so, it is counted."""
         if self.admits_all or not group_id:
             return True
         left = self._left_now(group_id)
@@ -87,7 +87,7 @@ class GroupLimit:
         return left
 
     def look_up(self, rows: Sequence[ReadyRow], count: int) -> None:
-        """Read at once what `admits` and `held_before` need for these rows, of which up to `count` are handed out."""
+        """Read at once what `admits` and `held_before` need for these rows, of which up to `count` are delivered."""
         tx = self._tx
         if self.admits_all or not tx.connection.is_distant:
             return
@@ -105,10 +105,11 @@ class GroupLimit:
                 self._held[group_id] = left, held
 
     def held_before(self, row: ReadyRow, most: int) -> Sequence[HeldRow]:
-        """The messages to hand out before this ready one, at most so many: held ones of its group.
+        """At most `most` held messages of its group that have to be delivered before this ready one.
 
-        A group is freed for its first token: if no claim took it, more tokens have come, and perhaps more messages.
-        Nor do all held messages become ready in the batch in which their group is freed or the limit is changed.
+        There may be some, because a group is freed with its first token: if no claim took that, more tokens have come,
+        and perhaps more messages. And not all held messages become ready in the batch that frees their group or changes
+        the limit.
         """
         group_id = row[GROUP_ID]
         if not group_id or not self._tx.counts.of(self.queue).held:
@@ -126,16 +127,16 @@ class GroupLimit:
         try:
             return [each for each in held[:left] if each.place < place_of(row)]
         except TypeError:
-            return ()  # it is damaged: it fails where it is handed out
+            return ()  # a damaged message, which fails later, when it is delivered
 
     def bring_forward(self, held: Sequence[HeldRow], allowance: Allowance) -> None:
-        """Make the messages that `held_before` found ready, as the allowance lets; the next batch goes on."""
+        """Make the messages that `held_before` found ready, as the allowance permits; the next batch does the rest."""
         self._tx.wakes.next.add(self.queue)
         _make_ready(self._tx, self.queue, held, allowance)
         self._held.clear()
 
     def left(self, group_id: str, most: int) -> int:
-        """How many messages of a group may be handed out now, if it is not more than `most`."""
+        """How many messages of a group may be delivered now, counted up to `most`."""
         group = self.queue, group_id
         if self.in_flight_max is not None:
             known = self._tx.lookups.in_process.pop(group, None)
@@ -144,7 +145,7 @@ class GroupLimit:
         return most if self.rate is None else min(most, tokens(self._tx, group, self.rate))
 
     def set_aside(self, row: ReadyRow, error: Exception) -> None:
-        """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
+        """Set aside a message that was admitted but cannot be delivered; another of its group may take its place."""
         allowance = self._tx.allowances.of(Step.SET_ASIDE)
         allowance.charge(1 if self._tx.set_aside.add(self.queue, row[SEQ], error) else allowance.messages, 0)
         if row[GROUP_ID]:
@@ -160,7 +161,7 @@ class GroupLimit:
         self.note_limited(*(row[GROUP_ID] for row in rows))
 
     def note_limited(self, *group_ids: str | None) -> None:
-        """Messages of these groups may be held for want of a token."""
+        """Note that messages of these groups may be held because a token is missing."""
         if self.rate is not None:
             self._tx.rates.limited.update((self.queue, group_id) for group_id in group_ids if group_id)
 
@@ -172,7 +173,7 @@ def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
 
 
 def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
-    """Read at once how many messages of these groups are processing, and their tokens, where they are limited."""
+    """Read at once how many messages of these groups are processing, and their tokens, if they are limited."""
     rules = {queue: tx.rules(queue) for queue in {queue for queue, _ in groups}}
     counted = [
         (*group, limit) for group in groups if (limit := rules[group[0]].group_in_flight_max) is not None
@@ -185,7 +186,7 @@ def look_up_groups(tx: Transaction, groups: Sequence[Group]) -> None:
 
 
 def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
-    """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
+    """Make held messages ready: of these groups up to their limit, and of queues whose limit was changed."""
     page = limits.DUE_BATCH_MAX + 1
     reads = [(queue, min(tx.rules(queue).group_in_flight_max or page, page)) for queue, _ in groups]
     for part in _parts(tx, groups, reads):
@@ -196,10 +197,11 @@ def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
 
 
 def _parts(tx: Transaction, items: Sequence[ItemT], reads: Sequence[tuple[str, int]]) -> list[list[ItemT]]:
-    """These queues or groups in parts, for which a rehearsal reads at most UNHOLD_READ_MAX held messages, or one's.
+    """Split queues or groups into parts for which a rehearsal reads at most UNHOLD_READ_MAX held messages.
 
-    A batch makes DUE_BATCH_MAX of them ready: without parts it would read as many for each, and each next batch again.
-    reads: of each item, the queue of which it reads held messages, and how many at most.
+    A part has at least one item. A batch makes DUE_BATCH_MAX messages ready; without parts it would read as many for
+    each item, and so would every further batch. reads: for each item the queue of which it reads held messages, and how
+    many at most.
     """
     parts: list[list[ItemT]] = []
     rows: dict[str, int] = {}
@@ -240,7 +242,7 @@ def _unhold_queue(tx: Transaction, queue: str) -> None:
 
 
 def wake_limited(tx: Transaction) -> None:
-    """At the end of a batch: groups with held messages are freed when they have a token, at once if they have one."""
+    """At the end of a batch, have groups with held messages freed when they get a token, or at once if they do."""
     each_rehearsed(tx, sorted(tx.rates.limited), partial(_wake_limited, tx), lambda group: [group])
     expire_buckets(tx)
 
@@ -271,7 +273,7 @@ def _read_held(rows: Sequence[Any]) -> list[HeldRow]:
 def _make_ready(
     tx: Transaction, queue: str, held: Sequence[HeldRow], allowance: Allowance
 ) -> Sequence[HeldRow]:
-    """Make held messages ready, the first ones as far as the allowance lets; returns these."""
+    """Make the first of these held messages ready, as many as the allowance permits; returns those."""
     ready = within(allowance, held)
     if ready:
         tx.run("unhold", [(tx.now_ms, message.seq) for message in ready])

@@ -1,8 +1,8 @@
 """Round-robin between groups: computes the `position` of a message that is sent (rules.group_position).
 
-A queue becomes grouped with its first message that has a group, and then stays so. Until then it costs
-nothing; from then on a send looks up the position of its group's last message, once for each group of a batch; on a
-database over the network those of all groups at once (`look_up_groups`).
+A queue becomes grouped with its first message that has a group, and then stays so. Until then groups cost nothing. From
+then on a send looks up the position of the last message of its group, once for each group of a batch. For a database
+over the network, those of all groups are looked up together (`look_up_groups`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,10 +44,11 @@ def position_and_group(
 
 
 def look_up_groups(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) -> None:
-    """Read at once where the last messages are of the groups of these ones, by queue, and the first ready ones.
+    """Read at once the positions that `position_and_group` needs for these messages. messages: (queue, message).
 
-    Of a queue that gets its first message with a group now, that is read when it has joined the rounds; before that
-    where these ones all have groups.
+    That is, of the last message of each group, and of the first ready message of each priority. For a queue that gets
+    its first message with a group now, they are read here only if all these messages have groups; otherwise after its
+    other messages have joined the rounds.
     """
     fifo: dict[str, bool] = {}
     groups: dict[tuple[str, str, int], None] = {}
@@ -81,7 +82,7 @@ def look_up_groups(tx: Transaction, messages: Iterable[tuple[str, NewMessage]]) 
 def _read_positions(
     tx: Transaction, groups: Iterable[tuple[str, str, int]], has_messages: Mapping[str, bool]
 ) -> None:
-    """Read where the last messages of these groups are, and the first ready ones of their priorities."""
+    """Read the positions of the last messages of these groups, and of the first ready ones of their priorities."""
     last: list[tuple[str, str, int]] = []
     first: dict[Round, None] = {}
     for key in groups:
@@ -105,8 +106,8 @@ def _read_positions(
 
 
 def _join_rounds(tx: Transaction, queue: str) -> None:
-    """Messages without a group join the rounds from now on, behind the last ready message of their priority."""
-    has_messages = tx.counts.of(queue).total > 0 or tx.inserts.has_new(queue)  # those are not counted yet
+    """Make a queue grouped: from now on messages without a group join the rounds, after the last ready message."""
+    has_messages = tx.counts.of(queue).total > 0 or tx.inserts.has_new(queue)  # new ones are not counted yet
     tx.write_inserts()
     if has_messages:
         known = tx.lookups.priorities.pop(queue, None)
@@ -125,7 +126,7 @@ def _first_ready(tx: Transaction, queue: str, priority: int) -> int | None:
 
 
 def _last_of_group(tx: Transaction, queue: str, group_id: str, priority: int) -> int | None:
-    """The highest position of a message of this group, in whatever status."""
+    """The highest position of a message of this group, whatever its status."""
     known = tx.lookups.last_of_group.setdefault(queue, {})
     key = group_id, priority
     if key not in known:

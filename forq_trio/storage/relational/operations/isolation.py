@@ -1,4 +1,4 @@
-"""Work on messages in an isolated batch: one that fails is set aside alone, and the others are done."""
+"""Settles messages one by one in an isolated batch, so that a damaged one is set aside alone."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,7 +10,7 @@ from forq_trio.storage.relational.transaction import Transaction
 def settle_each(
     tx: Transaction, messages: Sequence[Row], settle: Callable[[Transaction, Sequence[Row]], None]
 ) -> int:
-    """Settle these messages; returns how many were. In an isolated batch one that cannot be is set aside alone."""
+    """Settle these messages; returns how many were settled. In an isolated batch a damaged one is set aside alone."""
     if not tx.isolated:
         settle(tx, messages)
         return len(messages)

@@ -1,4 +1,4 @@
-"""The two logs: messages that go for good are copied into the history, and the old end of a log is removed in steps."""
+"""The two logs: copies messages that are removed for good into the history, and trims the old end of each log."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -32,7 +32,7 @@ def keep(tx: Transaction, messages: Sequence[Row], change: str, event_reason: st
 
 @operation_on_each(TrimEvents)
 def trim_events(tx: Transaction, command: TrimEvents) -> Removed:
-    """The newest event stays."""
+    """Remove the oldest events that retention removes; the newest event always stays."""
     log = tx.events.log
     if log.first >= log.last:
         return Removed(0, more=False)
@@ -76,7 +76,7 @@ def purge_history(tx: Transaction, command: PurgeHistory) -> PurgeStep:
 
 
 def _forget(tx: Transaction, removed: Sequence[_Finished], first: int) -> None:
-    """Remove these. first: the first id of the history afterwards, if it has any."""
+    """Remove these messages from the history. first: its first id afterwards, if it has any left."""
     for message in removed:
         tx.history.remove(message.queue, message.bytes)
     tx.query("forget_finished", str([message.id for message in removed]))

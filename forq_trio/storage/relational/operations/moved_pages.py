@@ -1,16 +1,16 @@
-"""Pages whose messages are moved into them, so that a lease writes and removes each plain message once.
+"""Moves plain messages into the page of their lease, so that the lease writes and removes each of them only once.
 
-A message is plain where nothing distinguishes it but its content, attributes, priority and times. A lease removes plain
-messages from the table, and their page is their only copy; what its lines do not say is a list beside it. An
-acknowledgement then removes that list; the lines stay while the lease can be read. All others, and all of queues with
-groups or with a history, are leased in their place, and their lines are copies.
+A message is plain if it has nothing but content, attributes, priority and times. A lease removes plain messages from
+the table, and the page becomes their only copy. What the lines of the page do not contain is in a list beside it. An
+acknowledgement then only has to remove that list; the lines stay while the lease can be read. All other messages, and
+all messages of queues with groups or with a history, stay in the table when they are leased; their lines are copies.
 
-Whoever else needs a moved message has its page moved back first: into the table, as if it had never left it. Only
-find_messages.py, for other operations, and needs.py, for reads, ask for that. For CONSUMER_LOOKED_MS after
-somebody looked at leased messages of a queue, none of it are moved.
+An operation or read that needs a moved message has its page moved back first: into the table, as if it had never left
+it. Only find_messages.py (for operations) and needs.py (for reads) ask for that. After somebody has looked at leased
+messages of a queue, none are moved for CONSUMER_LOOKED_MS.
 
-The moved pages of a queue do not overlap, by sequence or by id: a page that would is not moved. So one seek finds the
-page that may have a message.
+The moved pages of a queue overlap neither by sequence number nor by id: a page that would overlap is not moved. So one
+seek finds the page that may contain a message.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ from forq_trio.storage.transitions import PROCESSING
 
 
 class PageName(NamedTuple):
-    """A page of a lease, by the key of its row."""
+    """The key of a page's row."""
 
     queue: str
     consumer: str
@@ -56,7 +56,7 @@ class PageName(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """What the page of a moved message does not say in its line; attempts: with this one."""
+    """What is stored of a moved message besides its line. attempts: including this one."""
 
     seq: int
     id: str
@@ -71,7 +71,7 @@ class _Moved(NamedTuple):
 
 
 class MovedPage(NamedTuple):
-    """The moved messages of a page; the times when they were leased, and when their leases end."""
+    """The moved messages of a page, with the times when they were leased and when the leases end (epoch ms)."""
 
     name: PageName
     receipt: int
@@ -88,7 +88,7 @@ class MovedPage(NamedTuple):
         return _Rows(self)
 
     def row(self, each: _Moved) -> Row:
-        """A message as the table would have it."""
+        """The row that a message would have in the table."""
         return Row(
             seq=each.seq,
             id=each.id,
@@ -113,7 +113,7 @@ class MovedPage(NamedTuple):
 
 
 class _Rows(Sequence[Row]):
-    """The messages of a page as the table would have them, each made when it is asked for."""
+    """The rows that the messages of a page would have in the table, each made on demand."""
 
     def __init__(self, moved: MovedPage) -> None:
         self._moved = moved
@@ -132,9 +132,10 @@ _read_messages = msgspec.json.Decoder(list[_Moved]).decode
 def move(
     tx: Transaction, name: PageName, receipt: int, lease_until: int, rows: Sequence[ReadyRow]
 ) -> Sequence[ReadyRow]:
-    """Move the plain ones of these ready messages into their page; returns the others.
+    """Move the plain messages among these ready ones into their page; returns the others.
 
-    That is all of them in an isolated batch, with a history or groups, after a look, or out of the order of the pages.
+    None is moved in an isolated batch, in a queue with a history or groups, shortly after somebody looked at leased
+    messages, or if the page would overlap another one.
     """
     queue = name.queue
     if tx.isolated or tx.history.log.enabled or queue in tx.grouped:
@@ -152,7 +153,7 @@ def move(
     if not plain:
         return rows
     size = sum([row[BYTES] for row in plain])
-    moved = [  # as _Moved, which takes longer to make
+    moved = [  # tuples in place of _Moved, which takes longer to make
         (
             row[SEQ],
             row[ID],
@@ -175,19 +176,19 @@ def move(
 
 
 def _remove_plain(tx: Transaction, seqs: Sequence[int]) -> list[tuple[int, int]]:
-    """Remove the plain ones of these ready messages, in order of their sequences; these, and when they expire."""
-    if seqs[-1] - seqs[0] == len(seqs) - 1:  # as a range they are found faster
+    """Remove the plain messages among these from the table; returns their sequence numbers and when they expire."""
+    if seqs[-1] - seqs[0] == len(seqs) - 1:  # a range is found faster
         return tx.query("move_range", seqs[0], seqs[-1])
     return tx.query("move_messages", str(seqs))
 
 
 def moved_page(name: PageName, receipt: int, leased_at: int, lease_until: int, rows: str) -> MovedPage:
-    """The page as it is stored."""
+    """A page from the columns in which it is stored."""
     return MovedPage(name, receipt, leased_at, lease_until, _read_messages(rows))
 
 
 def move_back(tx: Transaction, moved: MovedPage) -> None:
-    """The messages are in the table again, leased as they were."""
+    """Move the messages of a page back into the table, leased as they were."""
     name = moved.name
     ((body,),) = tx.query("page_body", *name)
     lines = {line.sequence: line for line in map(read_line, body.splitlines())}
@@ -221,7 +222,7 @@ def _restored(moved: MovedPage, is_dlq: bool, each: _Moved, line: PageLine) -> t
 
 
 def move_page_back(tx: Transaction, name: PageName) -> None:
-    """The moved messages of a page are in the table again; the MOVE_BACK allowance is charged."""
+    """Move the moved messages of a page back into the table, and charge the MOVE_BACK allowance."""
     ((receipt, _, leased_at, lease_until, rows),) = tx.query("find_leased_page", *name)
     moved = moved_page(name, receipt, leased_at, lease_until, rows)
     tx.allowances.of(Step.MOVE_BACK).charge(len(moved.messages), moved.bytes)
@@ -229,7 +230,7 @@ def move_page_back(tx: Transaction, name: PageName) -> None:
 
 
 def move_named_back(tx: Transaction, name: PageName) -> None:
-    """`move_page_back` for somebody who only looks. Raises StorageFull while there is no space for that."""
+    """`move_page_back` for a read. Raises StorageFull while there is no space for that."""
     if MoveBack in tx.refused:
         raise StorageFull
     move_page_back(tx, name)
@@ -238,10 +239,10 @@ def move_named_back(tx: Transaction, name: PageName) -> None:
 def move_ids_back(
     tx: Transaction, wanted: Sequence[tuple[str, str]], found: Sequence[Row]
 ) -> tuple[bool, frozenset[str]]:
-    """Move back what the table lacks of these queues and ids, as the allowance lets. found: what the table has of them.
+    """Move messages with these (queue, id) back if the table lacks them, as the allowance permits.
 
-    Returns whether some are in the table now, and the ids of which the next batch will find more. Raises StorageFull
-    while there is no space for that.
+    found: those that are in the table. Returns whether some were moved back, and the ids of those that the next batch
+    has to look for. Raises StorageFull while there is no space for that.
     """
     leasing = {each.queue for each in tx.consumers.values() if each.open is not None}
     known = {row.id for row in found} if leasing else ()
@@ -286,7 +287,7 @@ def move_range_back(tx: Transaction, command: MoveBack) -> Deferred | None:
 
 
 def move_first_back(tx: Transaction, queue: str, last: int) -> int:
-    """Put the first moved messages of a queue back, as the allowance lets; returns how far, up to `last`."""
+    """Move the first moved messages of a queue back, as the allowance permits; returns how far, up to `last`."""
     while moved := tx.query("oldest_moved", queue, 0, 1):
         first_seq, _, _, *name = moved[0]
         if first_seq > last:

@@ -29,7 +29,7 @@ def _changes_of_messages(_: Transaction, command: Redrive | Delete) -> Sequence[
 
 
 def _changes_of_copy(tx: Transaction, command: Resubmit) -> list[Hashable]:
-    """Its message; where a copy may evict others, or be made of one that is evicted, any message of a bounded queue."""
+    """Its message. If the copy may evict others, or its original may be evicted: any message of a bounded queue."""
     queues = command.queue, command.target
     may_evict = any(queue is None or is_bounded(tx.rules(queue)) for queue in queues)
     return [command.message_id, *["evicted"] * may_evict]
@@ -115,7 +115,7 @@ def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferre
 
 
 def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Sequence[str]) -> dict[str, Row]:
-    """By id, those of these messages that are in `queue` and not processing; they are charged."""
+    """The messages with these ids that are in `queue` and not processing, by id. They are charged to the allowance."""
     found = {
         message.id: message
         for message in rows_of(tx.query("find_by_id", dumps(message_ids)))
@@ -169,7 +169,7 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | ForqError | Defer
     ):
         replace()
         return stored[0]
-    # In a savepoint: a copy that is refused undoes the removal, and nothing else of the batch.
+    # In a savepoint, so that a refused copy undoes the removal and nothing else of the batch.
     error = tx.attempt(replace)
     if error is None or isinstance(error, ForqError):
         return error or stored[0]

@@ -1,18 +1,18 @@
 """Offers: messages with a key are stored, changed, or left as they are; and the commands that name a key.
 
 - A key is unique in its queue and kind while its message is pending: stored, and not a dead letter. A dead letter has
-  no key. Moved to a queue, it has it again if the key is free there; else the message has no key.
-- An offer whose content, options and due time are those of the pending message changes nothing, nor does it end a
-  lease. The due time is the one that was offered, whatever nacks made of it; one without a time is due like one that is
-  due already.
-- Any other change makes the message one that was just sent, with its id, sequence and, in the same group and priority,
-  its position: attempts begin anew, and the receipt of one in process is no longer current. Each change has a
-  revision, a sequence number of its own; that of a new message is its sequence.
-- An offer that adds bytes to a message is refused where the queue has no space for them.
+  no key. When it is moved to a queue, it gets its key back if that is free there; otherwise it has none any more.
+- An offer with the content, options and due time of the pending message changes nothing, and does not end a lease. The
+  due time that counts is the one that was offered, even if a nack has changed it since. An offer without a time equals
+  any message that is due already.
+- Any other change makes the message like one that was just sent, but with its old id and sequence number, and, if group
+  and priority stay the same, its old position. Its attempts start again, and if it is in process its receipt is no
+  longer current. Each change has a revision, a new sequence number; that of a new message is its sequence number.
+- An offer that adds bytes to a message is refused if the queue has no space for them.
 
-One SELECT finds the pending messages of a command's keys; a key that comes again in it is looked up again. In a queue
-with bounds that drops messages an offer may evict some: there each offer is looked up alone. Contents that offers
-replace, or are compared with, are charged to their allowance: the next batch goes on with the others.
+One SELECT finds the pending messages of a command's keys; a key that comes twice in the command is looked up again. In
+a bounded queue that evicts messages an offer may evict some, so each offer is looked up alone there. Contents that
+offers replace, or are compared with, are charged to their allowance; the next batch continues with the other offers.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -46,7 +46,7 @@ _ROW_COLUMNS = len(Row.__struct_fields__)
 
 
 class Pending(NamedTuple):
-    """A pending message and what is known of its key: the columns `row` and `pending` of engine.sql."""
+    """A pending message with its key: the columns `row` and `pending` of engine.sql."""
 
     row: Row
     key: str
@@ -62,7 +62,7 @@ class Pending(NamedTuple):
 
 
 def _changes_of_offers(tx: Transaction, command: OfferMany) -> list[Hashable]:
-    """Its keys; all of a queue that is full, where an offer may evict the message of another one."""
+    """The keys of a command; for a full queue the whole queue, because an offer may evict another one's message."""
     queue = command.queue
     if _may_evict(tx, queue):
         return [queue]
@@ -113,7 +113,7 @@ def offer(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...
 
 
 def _runs(offerings: Sequence[Offering], most: int) -> Iterator[Sequence[Offering]]:
-    """These offers in parts of at most `most`, in none of which a key comes twice."""
+    """Split offers into parts of at most `most`, none of which has a key twice."""
     seen: set[Key] = set()
     start = 0
     for index, each in enumerate(offerings):
@@ -143,7 +143,7 @@ def _find_one(tx: Transaction, command: RescheduleKey | AckRevision | DropKey) -
 
 
 class _Offers:
-    """Offers of different keys to one queue, and what is yet to be written of them."""
+    """Offers of different keys to one queue, and the statements that are still to be run for them."""
 
     def __init__(self, tx: Transaction, queue: str, offerings: Sequence[Offering], newest: int) -> None:
         self._tx = tx
@@ -155,7 +155,7 @@ class _Offers:
         self._look_up(offerings)
 
     def _look_up(self, offerings: Sequence[Offering]) -> None:
-        """Behind a network: read at once what waits behind these keys, and whether they have these contents."""
+        """For a database over the network: read at once which offers wait behind these keys, and compare contents."""
         tx = self._tx
         self._waiting: dict[int, bytes] = {}
         self._same: dict[int, bool] = {}
@@ -281,7 +281,7 @@ class _Offers:
         )
 
     def _let_wait(self, offering: Offering, pending: Pending) -> Offered | ForqError:
-        """Store an offer behind the message in process, in the place of one that waits there already."""
+        """Let an offer wait behind the message in process; it replaces one that waits there already."""
         tx, row, now_ms = self._tx, pending.row, self._tx.now_ms
         old = self._read_waiting(pending)
         first_offer_at = now_ms if old is None else old.first_offer_at
@@ -308,7 +308,7 @@ class _Offers:
         return Offered(outcome, row.id, row.seq, due, revision, once_more=True)
 
     def _is_like(self, offering: Offering, pending: Pending) -> bool:
-        """True if the pending message has the content and the options of an offer; the due time is not looked at."""
+        """Whether the pending message has the content and the options of an offer, whatever its due time."""
         if not _has_options(offering, pending):
             return False
         seq = pending.row.seq
@@ -332,13 +332,13 @@ class _Offers:
 
 
 def _is_same_time(offering: Offering, due: int, stored: int, now_ms: int) -> bool:
-    """True if an offer is due when the stored one is; one without a time, if that is due already."""
+    """Whether an offer is due when the stored one is. An offer without a time is, if the stored one is due already."""
     has_time = offering.process_after is not None or offering.delay_ms is not None
     return due == stored or (not has_time and stored <= now_ms)
 
 
 def _due(tx: Transaction, offering: Offering, rules: QueueRules, first_at: int) -> tuple[int, int | None]:
-    """When an offer is due, and when debounced offers are at the latest. first_at: when the first of them came."""
+    """When an offer is due, and the latest due time of debounced offers. first_at: when the first of them came."""
     due = due_time(offering.message, tx.now_ms, rules)
     return (
         (due, None)
@@ -348,7 +348,7 @@ def _due(tx: Transaction, offering: Offering, rules: QueueRules, first_at: int) 
 
 
 def _content_of(offering: Offering) -> NewMessage:
-    """What makes offers equal, besides the due time."""
+    """The members of an offer that have to be equal for two offers to be the same, besides the due time."""
     return replace(
         offering.message, process_after=None, delay_ms=None, attributes=offering.attributes or None
     )

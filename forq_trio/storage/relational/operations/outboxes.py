@@ -1,10 +1,10 @@
 """Outboxes: messages and the position of their outbox are stored in one transaction.
 
-- A relay that goes on from another position than the stored one stores nothing.
-- Messages are stored like sends, in their order, up to the first that is refused; the position is the id of the last
-  one that was stored.
-- An outbox belongs to the access token that relayed it first: another one is refused with Forbidden, but not the
-  server's secret.
+- A relay that continues from another position than the stored one stores nothing.
+- Messages are stored like sends, in their order, up to the first that is refused. The new position is the id of the
+  last message that was stored.
+- An outbox belongs to the access token that relayed it first. Any other token is refused with Forbidden; the server's
+  secret is not.
 """
 
 from collections.abc import Sequence

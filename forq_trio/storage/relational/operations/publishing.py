@@ -1,9 +1,9 @@
 """Stages and publications.
 
-Publish only numbers its stages; later batches move the messages (`advance`). Each works on the stages with the lowest
-numbers, as far as `PublishStep` goes: the messages of a published stage enter its queue like sends, in the order of
-pages and lines, and its bounds are not checked; the pages of one that ended are removed, after all published ones.
-`next_due_ms` asks for the next batch at once. A part is read, stored and deleted in one transaction.
+A publication only numbers its stages; later batches move the messages (`advance`). Each batch continues with the stages
+with the lowest numbers, as far as `PublishStep` permits. The messages of a published stage enter its queue like sends,
+in the order of pages and lines, without a check of its bounds. The pages of ended stages are removed after all
+published ones. `next_due_ms` asks for the next batch at once. A part is read, stored and deleted in one transaction.
 """
 
 from collections.abc import Hashable, Sequence
@@ -115,7 +115,7 @@ def publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferr
 
 
 def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, published: bool) -> None:
-    """Number these stages, each with the key that made it, behind all others: they enter in this order."""
+    """Number these stages after all others, which is the order in which they enter. waiting: (id, maker's key)."""
     staging, count = tx.staging.totals, len(waiting)
     numbered = enumerate(waiting, staging.last_entry + 1)
     tx.run("queue_stage", [(stage_id, entry, published) for entry, (stage_id, _) in numbered])
@@ -153,7 +153,7 @@ def end_stages(tx: Transaction, _: EndStages) -> int:
 def advance(tx: Transaction) -> None:
     """Move the next parts of published stages into their queues, or remove some of ended ones.
 
-    In an isolated batch each part is taken by itself: a stage that cannot be read is set aside, the others go on.
+    In an isolated batch each part is moved by itself: a stage that cannot be read is set aside, and the others go on.
     """
     step, parts_max = PublishStep(shared=tx.allowances.shared), limits.PUBLISH_STEP_MESSAGES_MAX
     if not tx.isolated:

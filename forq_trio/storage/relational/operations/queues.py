@@ -18,13 +18,13 @@ from forq_trio.storage.rules import check_dead_letters_end
 
 
 def set_settings(tx: Transaction, queue: str, settings: QueueSettings) -> None:
-    """Set the settings of a queue, in the table too. A queue without settings has no row."""
+    """Change the settings of a queue, in memory and in the table. A queue without settings has no row."""
     if settings == QueueSettings():
         tx.query("forget_settings", queue)
     else:
         tx.query("save_settings", queue, write_settings(settings), tx.now_ms)
     tx.settings.set(queue, settings)
-    tx.scans.forget(queue)  # its order may be another one
+    tx.scans.forget(queue)  # its order may have changed
 
 
 @operation_on_each(Configure)
@@ -48,7 +48,7 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings | ForqError:
 
 
 def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) -> ForqError | None:
-    """The error if new settings, or the dead-letter queue that they name, would be one too many."""
+    """The error if there are too many queues for these settings, or for the dead-letter queue that they name."""
     refusal: ForqError | None = None if new == QueueSettings() else tx.admit_settings(queue)
     target = new.dead_letter_queue
     if refusal is None and target and target != old.dead_letter_queue:

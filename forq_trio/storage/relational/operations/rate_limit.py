@@ -1,18 +1,18 @@
 """How many messages the limits of a queue allow now, and the tokens of its rate.
 
 - A paused queue delivers nothing, not even to parked receivers. The batch that resumes it serves them.
-- A claim, and a lease of a consumer, gets no more messages than `in_flight_max` leaves beside those in process; the
-  rest stays ready. The queue counts as woken once one of them is no longer in process, and when the bound was changed.
-- A delivery takes a token from the bucket of its queue's `rate`, or from that of its group. A bucket begins with all
-  `count` tokens, and gets one after every period_ms / count until it has them all. Tokens that were taken are stored in
-  the batch of the delivery. A bucket that was filled by another rate counts as full.
-- A claim, and a lease, gets no more messages than the bucket of the queue has tokens. Where it has none, and somebody
-  got nothing, the queue counts as woken once there is one. Buckets of groups: group_limit.py.
-- When the rate was changed, the queue counts as woken, and its held messages become ready.
+- A claim, or a lease of a consumer, gets only as many messages as `in_flight_max` permits besides those in process; the
+  rest stays ready. The queue counts as woken once a message is no longer in process, or when the bound is changed.
+- A delivery takes a token from the bucket of its queue's `rate`, or from that of its group. A bucket starts with all
+  `count` tokens, and regains one every period_ms / count until it has all. Tokens that were taken are stored in the
+  batch of the delivery. A bucket that was used with another rate counts as full.
+- A claim or lease gets no more messages than the bucket of the queue has tokens. If it has none and somebody got
+  nothing, the queue counts as woken as soon as there is one. For the buckets of groups see group_limit.py.
+- When the rate is changed, the queue counts as woken, and its held messages become ready.
 
-A bucket is one number, when it is full again: until then it lacks a token for every period_ms / count. That moment is
-counted in parts of a millisecond, `count` to each, so it is a whole number and nothing is ever rounded. A bucket
-without a row is full.
+A bucket is stored as one number, the time when it is full again; until then one token is missing for every
+period_ms / count. That time is in fractions of a millisecond, `count` of them to each, so it is a whole number and
+nothing is ever rounded. A bucket without a row is full.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ def tokens(tx: Transaction, bucket: Group, rate: Rate) -> int:
 
 
 def spend(tx: Transaction, queue: str, rows: Sequence[ReadyRow]) -> None:
-    """Take the tokens of messages that were just handed out."""
+    """Take the tokens for messages that were just delivered."""
     rate = tx.rules(queue).rate
     if rate is None or not rows:
         return
@@ -68,13 +68,13 @@ def spend(tx: Transaction, queue: str, rows: Sequence[ReadyRow]) -> None:
 
 
 def expire_buckets(tx: Transaction) -> None:
-    """Drop two buckets for each one that was taken from: so rows do not gather until the sweep."""
+    """Drop up to two full buckets for each one that was taken from, so that rows do not pile up until the sweep."""
     if tx.lookups.buckets_taken:
         tx.run("expire_some_buckets", [(tx.now_ms, 2 * tx.lookups.buckets_taken)])
 
 
 def wake_queue(tx: Transaction, queue: str) -> None:
-    """A claim waits for messages of a queue: if tokens are missing, wake the queue when the next one comes."""
+    """Have a queue woken when its next token comes, if tokens are missing: a claim waits for its messages."""
     rules = tx.rules(queue)
     rate = rules.queue_rate
     if rate is None or rules.paused or tx.counts.ready(queue) <= 0:
@@ -96,12 +96,12 @@ def settle_wakes(tx: Transaction) -> None:
 
 
 def next_wake(tx: Transaction) -> list[int]:
-    """When the next awaited token comes; no rows for never."""
+    """When the next awaited token comes; an empty list for never."""
     return [at for (at,) in tx.query("next_wake")] if tx.rates.has_buckets else []
 
 
 def _full_at(tx: Transaction, bucket: Group, rate: Rate) -> int:
-    """When the bucket is full again, in parts of a millisecond; the present if it is full."""
+    """When the bucket is full again, in fractions of a millisecond; now if it is full."""
     now = tx.now_ms * rate.count
     if not tx.rates.has_buckets:
         return now
@@ -113,7 +113,7 @@ def _full_at(tx: Transaction, bucket: Group, rate: Rate) -> int:
 
 
 def look_up_buckets(tx: Transaction, buckets: Sequence[tuple[Group, Rate]]) -> None:
-    """Read at once when these buckets are full again."""
+    """Read, all at once, when these buckets are full again."""
     keys = [(*bucket, rate.count, rate.period_ms) for bucket, rate in buckets] if tx.rates.has_buckets else []
     unknown = [key for key in keys if key not in tx.lookups.buckets]
     for key, found in zip(unknown, tx.query_each("find_bucket", unknown), strict=True):
@@ -141,6 +141,6 @@ def next_token_ms(tx: Transaction, bucket: Group, rate: Rate) -> int:
 
 
 def wake(tx: Transaction, bucket: Group, at_ms: int) -> None:
-    """Wake the queue, or free the group, of this bucket at this time."""
+    """Have the queue of this bucket woken, or its group freed, at this time (epoch ms)."""
     tx.query("save_wake", *bucket, at_ms)
     tx.due.note(at_ms)

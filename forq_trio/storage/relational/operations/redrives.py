@@ -1,4 +1,4 @@
-"""Tasks over dead letters: few, all in the cache; a step of one is stored with the messages that it moved."""
+"""Redrive tasks: few enough to be all in memory. A step of a task is stored along with the messages that it moved."""
 
 import msgspec
 
@@ -47,12 +47,12 @@ def forget(tx: Transaction, command: ForgetRedrive) -> bool:
 
 
 def refused(tx: Transaction, step: RedriveStep | None) -> ForqError | None:
-    """Why the command of this step must not change anything; asked before it does."""
+    """Why the command of this step must not change anything; to be called before it does."""
     return None if step is None else step_refused(tx.redrives.get(step.task_id), step)
 
 
 def take_step(tx: Transaction, step: RedriveStep | None, moved: int) -> None:
-    """Store how far a task is, now that it moved or deleted so many messages."""
+    """Store the progress of a task after a step that moved or deleted `moved` messages."""
     if step is not None:
         _store(tx, after_step(tx.redrives[step.task_id], step, moved, tx.now_ms))
 

@@ -1,4 +1,4 @@
-"""Messages that come back from their consumers: given back, nacked, or because their lease ended."""
+"""Messages that come back from their consumers: released, nacked, or because their lease ended."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def return_message(
 ) -> tuple[Any, ...]:
     """Note that a message comes back; returns the bindings of `return_message`, to be run.
 
-    attempts, receipt: what it has from now on. reason: the consumer's own; failures: the column; None leaves both.
+    attempts, receipt: the new values. reason: the one that the consumer gave. failures: the column, None: unchanged.
     """
     status, process_after = returned
     due_ms: int | None = None if status is Status.FAILED else message.expires_after

@@ -1,20 +1,20 @@
-"""Schedules, and their runs that are due; storage/schedules.py decides what becomes of a run.
+"""Carries out the due runs of schedules; storage/schedules.py decides what becomes of a run.
 
 - A schedule has at most one run for each nominal time: the run, its message and the next nominal time are one commit,
-  and the next one lies behind the last one whatever the clock says.
-- A run is due at its nominal time and its jitter. Those that are due are carried out in the order of `due_at`, then of
-  names, in each batch that may store something, before its commands; as far as the allowance goes, to which each counts
-  with the content of its message. Every second one is that of the next maker, the tokens by name and then the secret,
-  where one of its schedules is due.
-- A run that is RUN_GRACE_MS late was missed. `missed` says which of these are sent: none; the last one, if no later run
-  is due; or each, of more than RUNS_CAUGHT_UP_MAX the last. The others are noted as one run, with their number; where
-  times are computed one by one, RUNS_COUNTED_MAX are counted, and the reason says if that is not all. The note of
-  those before RUNS_CAUGHT_UP_MAX stays behind all that is noted until these are sent.
-- After a run that is refused the next one comes at its time. A paused schedule has no runs, and when it is resumed none
-  from before. The latest RUNS_KEPT_MAX runs of a schedule are kept. A schedule that cannot be read is tried again after
-  SET_ASIDE_RETRY_MS.
+  and the next nominal time is later than the last one, whatever the clock says.
+- A run is due at its nominal time plus its jitter. Due runs are carried out in order of `due_at`, then by name, in
+  every batch that may store messages, before its commands, as far as the allowance permits. Each is charged with the
+  content of its message. Every second run is taken from the next maker with a due schedule: the access tokens by name,
+  then the server's secret.
+- A run that is RUN_GRACE_MS late was missed. The setting `missed` says which missed runs are sent: none; only the last
+  one, if no later run is due; or all, but no more than the last RUNS_CAUGHT_UP_MAX. The others are recorded as one run
+  with their number. If times have to be computed one by one, only RUNS_COUNTED_MAX are counted, and the reason says so.
+  While runs are caught up, the record of the runs before them stays the newest one.
+- After a refused run the next one comes at its time. A paused schedule has no runs, and earlier ones are not made up
+  for when it is resumed. The latest RUNS_KEPT_MAX runs of a schedule are stored. A schedule that cannot be read is
+  tried again after SET_ASIDE_RETRY_MS.
 
-They may be many, so they are not in the cache: only how many there are, and when the next run is due.
+There may be many schedules, so only their number and the time of the next run are in memory.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def read_schedule(row: Sequence[Any]) -> StoredSchedule:
 
 
 def read_runs(rows: Sequence[tuple[str | None]]) -> tuple[SavedRun, ...]:
-    """The runs of these rows; None stands for none."""
+    """The runs in these rows; a None in place of a run is skipped."""
     return tuple(_read_run(run) for (run,) in rows if run is not None)
 
 
@@ -137,9 +137,9 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
 
 
 def run_due(tx: Transaction) -> None:
-    """Carry out the runs that are due, as far as the allowance goes: every second one in the turn of its maker.
+    """Carry out the runs that are due, as far as the allowance permits; makers take turns at every second run.
 
-    In an isolated batch a schedule that cannot be read, or run, is tried again later, and the others run.
+    In an isolated batch a schedule that cannot be read or run is tried again later, and the others run.
     """
     allowance = tx.allowances.of(Step.RUNS)
     tx.schedules.changed = True
@@ -166,14 +166,14 @@ def run_due(tx: Transaction) -> None:
 
 
 def _due_in_turn(tx: Transaction) -> list[Any]:
-    """The schedule of the next maker that is due for the longest time; after the last token comes the secret."""
+    """The schedule of the next maker that has been due for longest; after the last token it is the secret's turn."""
     found = tx.query("next_maker", tx.schedules.last_maker)
     tx.schedules.last_maker = found[0][0] if found else ""
     return tx.query("due_schedule_of", tx.schedules.last_maker or None, tx.now_ms)
 
 
 def _run(tx: Transaction, schedule_id: int, allowance: Allowance) -> bool:
-    """Do what is next for a schedule that is due; False if it has to wait."""
+    """Carry out the next step of a due schedule; False if it has to wait for the next batch."""
     stored = read_schedule(tx.query("read_schedule", schedule_id)[0])
     step = advance(stored, tx.now_ms)
     after, result = step.after, None
@@ -199,14 +199,14 @@ def _run(tx: Transaction, schedule_id: int, allowance: Allowance) -> bool:
 
 
 def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
-    """The id of the schedule's last message, where a run is skipped because it is still in the queue."""
+    """The id of the schedule's last message if it is still in the queue and the run is therefore skipped."""
     if stored.new.while_pending == "send" or stored.last_sequence is None:
         return None
     return id_in_queue(tx, stored.new.queue, stored.last_sequence)
 
 
 def _send(tx: Transaction, stored: StoredSchedule) -> Produced | ForqError | Deferred:
-    """Send the message of a schedule; its queues count for the token that made it, unless one takes no messages."""
+    """Send the message of a schedule. New queues count for the token that made the schedule."""
     new = stored.new
     if (refusal := tx.check_takes_messages(*new.queues)) is not None:
         return refusal
@@ -225,7 +225,7 @@ def _note(
     after: StoredSchedule,
     results: tuple[SavedRun, ...],
 ) -> None:
-    """Store a schedule and what became of its runs; the oldest ones are forgotten."""
+    """Store a schedule and the results of its runs; the oldest results are deleted."""
     runs = after.runs
     if is_catching_up(before):
         dropped = [run for run in read_runs(tx.query("runs_of_schedule", schedule_id, 1)) if is_dropped(run)]
@@ -255,7 +255,7 @@ def _change(tx: Transaction, schedule_id: int, after: StoredSchedule) -> None:
 
 
 def _due_at(tx: Transaction) -> int | None:
-    """When the next run is due; read anew where it may have changed."""
+    """When the next run is due; read again if it may have changed."""
     if tx.schedules.changed:
         found = tx.query("next_schedule")
         tx.schedules.totals = replace(tx.schedules.totals, due_at=found[0][0] if found else None)

@@ -1,6 +1,5 @@
-"""Sends: one INSERT for all messages of all producers in the batch, and one look at what is stored of their
-deduplication ids and groups (`look_up`). Where they have waited for the database too often all the same, the next batch
-does the others."""
+"""Sends: one INSERT for all messages of all producers in the batch, and one lookup of their deduplication ids and
+groups (`look_up`). If they still have to wait for the database too often, the next batch sends the rest."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -76,7 +75,7 @@ def produce_each(
 
 
 def look_up(tx: Transaction, messages: Sequence[tuple[str, NewMessage]]) -> None:
-    """Read at once what is stored of the deduplication ids and groups of messages that are about to be sent."""
+    """Read at once what sends need to know about the deduplication ids and groups of these messages."""
     if len(messages) > 1 and tx.connection.is_distant:
         look_up_dedup(tx, messages)
         look_up_groups(tx, messages)
@@ -89,7 +88,7 @@ def _send_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | 
 
 
 def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
-    """Store these messages, each alone. One that would have to wait is refused if others do not."""
+    """Store these messages, each on its own. If the first has to wait, all do; a later one is refused instead."""
     newest = tx.sequence.last
     results: list[Produced | ForqError] = []
     for queue, message in command.messages:
@@ -104,7 +103,7 @@ def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | Forq
 
 
 def _send_each(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> Sequence[Outcome]:
-    """Store these messages, each alone; all at once where none can be refused."""
+    """Store these messages, each on its own, or all together if none can be refused."""
     rules = tx.rules(queue)
     if not is_bounded(rules) and tx.admit(queue, *_named(messages)) is None:
         return store(tx, queue, messages, rules)
@@ -207,7 +206,7 @@ def store(
 
 
 class _Arrivals:
-    """New messages of one status: their rows, their bytes, and the earliest due time of them."""
+    """New messages of one status: their rows, their bytes, and their earliest due time."""
 
     __slots__ = ("due_ms", "rows", "size")
 
@@ -224,7 +223,7 @@ class _Arrivals:
 
 
 def _is_plain(message: NewMessage) -> bool:
-    """True if the message sets no member that `insert_plain` leaves out."""
+    """Whether a message sets none of the members that `insert_plain` leaves out."""
     return (
         message.group is None
         and message.attributes is None
@@ -237,7 +236,7 @@ def _is_plain(message: NewMessage) -> bool:
 
 
 def _own(message: NewMessage, group_id: str | None, key: Key | None) -> tuple[Any, ...]:
-    """The columns that `insert_plain` leaves out, but `is_dlq`."""
+    """The columns that `insert_plain` leaves out, except `is_dlq`."""
     return (
         message.max_attempts,
         message.default_max_receives,

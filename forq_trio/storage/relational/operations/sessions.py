@@ -1,4 +1,4 @@
-"""Sessions of the admin UI: few, all in the cache, so that a request is checked without reading the file."""
+"""Sessions of the admin UI: few enough to be all in memory, so that a request is checked without a query."""
 
 from collections.abc import Sequence
 

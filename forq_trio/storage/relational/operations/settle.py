@@ -1,13 +1,14 @@
 """Settlements: ack, discard, nack, extend and release, each for all its commands of the batch at once.
 
 - Every change of a claimed message is fenced by its receipt. The current receipt is that of the latest claim. It stays
-  current after its lease ended, until the message is claimed again, settled or moved.
-- A lease that ended is not extended while as many messages of its queue are processing as may be (`in_flight_max`).
-- A message that its consumer discards goes for good, with the consumer's reason as its last error. It is no dead
-  letter, and what waits behind its key goes on, as after an ack. It is no end-to-end or handling duration.
+  current after its lease has ended, until the message is claimed again, settled or moved.
+- A lease that has ended cannot be extended while `in_flight_max` messages of its queue are in process.
+- A message that its consumer discards is removed for good, with the consumer's reason as its last error. It is no dead
+  letter. An offer that waits behind its key goes on, as after an ack. It does not count in the end-to-end and handling
+  durations.
 
-One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by that fencing and the functions
-of rules.py; one statement writes the decisions. Nobody writes in between: there is one writer.
+One SELECT finds the messages that the receipts (or ids) name. Plain Python decides, with that fencing and the functions
+of rules.py, and one statement writes the decisions. There is one writer, so nothing changes in between.
 """
 
 from collections.abc import Callable, Collection, Sequence, Set
@@ -52,14 +53,14 @@ OutcomeT = TypeVar("OutcomeT")
 class _Messages:
     """The messages that the settlements of one kind in a batch name.
 
-    returned: the bindings of `return_message`, yet to be written. Most batches cannot use up their allowance, and
-    keep no account of it.
+    returned: bindings of `return_message` that are still to be written. Most batches cannot use up their allowance, so
+    they do not charge it.
     """
 
     def __init__(
         self, tx: Transaction, kind: type, found: list[Row], count: int, later: Set[str] = frozenset()
     ) -> None:
-        """found: the messages. later: ids that the next batch may find more of. count: how many are named."""
+        """found: the messages. later: the ids of messages that the next batch may find. count: how many are named."""
         self._tx = tx
         self._found = {row.seq: row for row in found}
         self.later = later
@@ -80,7 +81,7 @@ class _Messages:
 
     @property
     def used_up(self) -> bool:
-        """True if what is left of the commands of this kind is to wait for the next batch."""
+        """True if the remaining commands of this kind have to wait for the next batch."""
         return self._allowance is not None and self._allowance.used_up
 
     @cached_property
@@ -101,7 +102,7 @@ class _Messages:
         return found
 
     def by_id(self, queue: str, message_id: str, token: int | None) -> Row | None:
-        """The message of this queue with this id if it is in process, or its claim has this token; else None."""
+        """The message with this id, if it is in process, or (with a token) if its claim has this token; else None."""
         found = self._found.get(self._sequences.get(message_id, 0))
         if found is None or found.queue != queue:
             return None
@@ -115,7 +116,7 @@ class _Messages:
             self._allowance.charge(1, found.bytes)
 
     def forget(self, found: Row) -> None:
-        """A message is settled: later receipts of this batch do not find it."""
+        """Note that a message is settled, so that later receipts of this batch do not find it."""
         del self._found[found.seq]
 
     def replace(self, found: Row) -> None:
@@ -132,7 +133,7 @@ SETTLEMENTS = Ack, DiscardMessages, Nack, Extend, Release
 def named_by(
     commands: Sequence[Ack | DiscardMessages | Nack | Extend | Release],
 ) -> tuple[str, str | int, int]:
-    """The statement that finds the messages of receipts, its binding, and how many there are."""
+    """The statement that finds the messages that these commands name, its binding, and how many there are."""
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
     if len(seqs) == 1:
         return "find_one_by_sequence", seqs[0], 1
@@ -215,7 +216,7 @@ def discard(tx: Transaction, commands: Sequence[DiscardMessages]) -> list[tuple[
         return True
 
     outcomes = _each_receipt(messages, commands, settle)
-    if tx.history.log.enabled:  # it is copied from the message
+    if tx.history.log.enabled:  # because the history copies it from the message
         tx.run("note_last_error", reasons)
     remove(tx, removed, CLEANED_UP, DISCARDED_BY_CONSUMER)
     return outcomes
@@ -289,7 +290,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
             return False
         group = found.queue, found.group_id
         if group not in in_process:
-            write()  # what this batch did so far counts
+            write()  # so that what this batch did so far is counted
             in_process[group] = count_in_process(tx, group, limit)
         if in_process[group] >= limit:
             return True
@@ -323,7 +324,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
 
 
 def _count_groups(tx: Transaction, messages: _Messages, in_process: dict[Group, int]) -> None:
-    """Behind a network: count at once the groups of the messages whose leases have ended."""
+    """For a database over the network: count at once the groups of the messages whose leases have ended."""
     ended = [found for found in messages.found if found.status != PROCESSING and found.group_id]
     if len(ended) > 1 and tx.connection.is_distant:
         limits_of = {
@@ -337,7 +338,7 @@ def _count_groups(tx: Transaction, messages: _Messages, in_process: dict[Group, 
 
 
 def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
-    """The consumer ends its own lease (extends it by 0): as if it had ended by itself, without a failure noted."""
+    """End a lease that its consumer extended by 0: as if it had run out, but without recording a failure."""
     returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
     if returned.status is Status.FAILED:
         messages.forget(found)

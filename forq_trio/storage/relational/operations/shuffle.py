@@ -1,9 +1,9 @@
 """Random ready messages of a queue, at a cost that does not depend on how many there are.
 
-In a short queue every message is equally likely. In a long one a message is drawn in three steps, each a seek in the
-claim index: a priority that ready messages have, a position between its first and its last, the message at that
-position or the next one. That favours messages after a gap and priorities with few messages, which does not matter to a
-shuffle.
+In a short queue every message is equally likely. In a long queue a message is drawn in three steps, each of them a seek
+in the claim index: a priority that ready messages have, a position between its first and its last, and the message at
+or after that position. That favours messages after a gap and in priorities with few messages, which does not matter for
+a shuffle.
 """
 
 from random import choice, randint, sample
@@ -36,4 +36,4 @@ def draw(query: Query, queue: str, ready: int, count: int) -> list[int]:
 
 
 _REPEATS_MAX = 8
-"""How often in a row a message that is drawn already may come again: most positions may belong to a few messages."""
+"""How often in a row a draw may repeat a message: most positions may belong to only a few messages."""

@@ -1,4 +1,4 @@
-"""The operations of engines, by command: beside each function stands which command it carries out."""
+"""The table of operations by command; decorators on the functions fill it."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -13,11 +13,11 @@ OperationT = TypeVar("OperationT", bound=Callable[[Transaction, Any], Any])
 
 Operations = dict[type[Command[Any]], Operation]
 OPERATIONS: Operations = {}
-"""Those that all engines share."""
+"""The operations that all engines on SQL share."""
 
 
 def operation(kind: type[Command[Any]]) -> Callable[[OperationT], OperationT]:
-    """Says of a function that it carries out all commands of this kind of a batch, set-wise."""
+    """Decorates a function that carries out all commands of this kind of a batch together."""
 
     def note(carry_out: OperationT) -> OperationT:
         OPERATIONS[kind] = carry_out
@@ -32,7 +32,10 @@ def carry_out_each(
     carry_out: Callable[[Transaction, Any], Any],
     changes: Callable[[Transaction, Any], Iterable[Hashable]] | None,
 ) -> list[Any]:
-    """Carry out these commands one by one, as far as they may wait. changes: see `operation_on_each`."""
+    """Carry out commands one by one; the next batch does the rest once they have waited too often for the database.
+
+    changes: see `operation_on_each`.
+    """
     first = commands[0]
 
     def carry_out_one(command: Any) -> Any:
@@ -51,11 +54,11 @@ def operation_on_each(
     *,
     changes: Callable[[Transaction, Any], Iterable[Hashable]] | None = None,
 ) -> Callable[[OperationT], OperationT]:
-    """Says of a function that it carries out one command of this kind; a batch runs them one by one.
+    """Decorates a function that carries out one command of this kind; a batch calls it for each of them.
 
-    changes: names of what a command changes, where it reads; commands without one in common wait together
-    (rehearsal.py). None for those that read nothing, or are few in a batch. Where they have waited too often all the
-    same, the next batch does the others.
+    changes: names of what a command changes, for commands that read. Commands without a name in common wait for the
+    database together (rehearsal.py). None for commands that read nothing or are few in a batch. If they still wait too
+    often, the next batch does the rest.
     """
 
     def note(carry_out: OperationT) -> OperationT:

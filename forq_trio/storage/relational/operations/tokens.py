@@ -1,4 +1,4 @@
-"""Access tokens: few, all in the cache, so that a request is checked without reading the file."""
+"""Access tokens: few enough to be all in memory, so that a request is checked without a query."""
 
 import msgspec
 from msgspec.structs import astuple, replace

@@ -1,12 +1,12 @@
-"""What waits behind a message in process, and becomes a message once that is gone; and dead letters that come back.
+"""Offers that wait behind a message in process and become messages once it is gone; and keys of returning dead letters.
 
-- Behind a message in process an offer may wait (debounce, once more); another one takes its place. Its bytes count with
+- Behind a message in process one offer may wait (debounce, once more); a newer offer replaces it. Its bytes count with
   those of the message.
-- It becomes a message of the same key, with its revision, in the batch in which the one in process goes for good or
-  becomes a dead letter: before the next command that names a key, at the latest before held messages. Where a claim
-  moved or removed that one, after the claims, and the next batch counts the queue as woken. The bounds of the queue are
-  not checked then.
-- A purge, a drop, an eviction without dead letters, and an update that is not to wait, remove it.
+- The offer becomes a message of the same key, with its revision, in the batch in which the one in process is removed or
+  becomes a dead letter: before the next command that names a key, and at the latest before held messages become ready.
+  If a claim moved or removed that message, it happens after the claims, and the next batch counts the queue as woken.
+  The bounds of the queue are not checked.
+- A purge, a drop, an eviction without dead letters, and an update that may not wait remove the waiting offer.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from forq_trio.storage.relational.transaction import Transaction
 
 
 def store_waiting(tx: Transaction) -> None:
-    """Make messages of the offers that waited behind messages that are gone. The bounds of queues are not checked."""
+    """Turn offers that waited behind messages that are gone into messages, without checking the bounds of queues."""
     waiting = tx.leftovers.offers
     if not waiting:
         return
@@ -34,9 +34,9 @@ def store_waiting(tx: Transaction) -> None:
 
 
 def restore_keys(tx: Transaction, moved: Sequence[tuple[str, str, int]]) -> None:
-    """Messages that had a key come to queues: each has its key again if that is free, else none any more.
+    """Give messages that were moved out of a dead-letter queue their keys back if those are free; else they lose them.
 
-    moved: the queue, the kind of the key, and the sequence of each.
+    moved: (queue, kind of the key, sequence number) of each.
     """
     if not moved:
         return

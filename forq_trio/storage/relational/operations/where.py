@@ -1,6 +1,6 @@
-"""Receive by attributes: walks the claim index past messages that do not match, and goes on there next time.
+"""Receives by attributes: walks the claim index past messages that do not match, and continues there next time.
 
-Each pair of queue and conditions has a `Scan` (scans.py), the place up to which nothing matches.
+Each pair of a queue and conditions has a `Scan` (scans.py): the place up to which nothing matches.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,10 @@ _FIRST_PRIORITY = 2**62
 def matching(
     tx: Transaction, queue: str, where: Where, count: int, bytes_max: int, step: Allowance
 ) -> list[ReadyRow]:
-    """Up to `count` ready messages that match, in claim order; not many more than these bytes.
+    """Up to `count` ready messages that match, in claim order, up to about `bytes_max`.
 
-    step: what one batch may look at for these conditions. None may mean that it is used up: the next batch goes on.
+    step: how much one batch may read for these conditions. If nothing is returned, that may be used up: the next batch
+    continues.
     """
     if step.used_up:
         return []
@@ -47,7 +48,7 @@ def matching(
 
 
 def rows_drawn(tx: Transaction, sequences: Sequence[int]) -> Iterator[ReadyRow]:
-    """The ready messages with these sequences, in this order; behind a network as many bytes of them as a step has."""
+    """The ready messages with these sequence numbers, in this order; over a network only up to the bytes of a step."""
     if tx.connection.is_distant:
         for rows in tx.query_each("select_drawn", [(seq,) for seq in sequences]):
             yield from rows
@@ -59,7 +60,7 @@ def rows_drawn(tx: Transaction, sequences: Sequence[int]) -> Iterator[ReadyRow]:
 def _walk(
     tx: Transaction, queue: str, where: Where, scan: Scan, count: int, step: Allowance
 ) -> tuple[list[int], Scan]:
-    """The sequences that match from a place on, and the scan then: before the first one that matches."""
+    """The matching sequence numbers from the scan's place on, and the new scan: up to just before the first match."""
     aside = set(tx.set_aside.sequences())
     found: list[int] = []
     place = scan.place
@@ -94,7 +95,7 @@ def _next_rows(
 
 
 def _matches(where: Where, attributes: str | None) -> bool:
-    """True also for damaged attributes: such a message fails where it is handed out."""
+    """Whether attributes match. Damaged ones do, because such a message fails later, when it is delivered."""
     try:
         return takes(where, read_attributes(attributes))
     except (ValueError, TypeError):

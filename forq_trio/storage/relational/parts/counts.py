@@ -1,12 +1,15 @@
-"""How many messages each queue has in each status, and for which access token it counts.
+"""How many messages each queue has in each status, and which access token each queue counts for.
 
 - There are at most QUEUES_MAX queues, and as many with settings. A send, a redrive or a setting that would make one
-  more, also by the dead-letter queue that it names, is refused; that queue exists once the message is stored.
-- What cannot be refused goes to the dead-letter queue of its queue instead: a message whose own one was deleted, or
-  that is published, or for which a receiver names one. Only default dead-letter queues are never refused.
-- Of queues that NameQueues makes, and of those that published messages name, an access token makes at most
-  QUEUES_A_TOKEN_MAX. A dead-letter queue that no token named counts for the token of its queue, also past that share,
-  until it is forgotten."""
+  more is refused, even if that one is only the dead-letter queue that it names. Such a queue exists once the message is
+  stored.
+- Some messages cannot be refused: one whose own dead-letter queue was deleted, a published one, or one for which a
+  receiver names a dead-letter queue. They go to the dead-letter queue of their queue instead. Only default dead-letter
+  queues are never refused.
+- An access token makes at most QUEUES_A_TOKEN_MAX of the queues that NameQueues makes or that published messages name.
+  A dead-letter queue that no token named counts for the token of its queue, even beyond that share, until it is
+  forgotten.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +26,7 @@ _BYTES = len(Status)
 _NO_CHANGE = [0] * (len(Status) + 1)
 
 Shipped = tuple[dict[str, QueueCounts], list[str], dict[str, str]]
-"""Counts as they are now, the queues that were forgotten before, and the tokens for which new queues count."""
+"""The new counts, the queues that were forgotten before, and the tokens that new queues count for."""
 
 
 class Counts(Part):
@@ -36,7 +39,7 @@ class Counts(Part):
         self.queue_names: list[str] = []  # those of `committed`, sorted; replaced where it changes
         self.makers: dict[str, str] = {}  # of the queues that an access token made, its name
         self.queues_made = Counter[str]()  # how many queues count for each token
-        self.changes: dict[str, list[int]] = {}  # by how much the batch changed each status, and the bytes
+        self.changes: dict[str, list[int]] = {}  # the change of each status's count, and of bytes
         self.forgotten: set[str] = set()  # queues that the batch forgot, with what `committed` says of them
         self.now: dict[str, QueueCounts] = {}  # of the changed queues, once the batch has run (`sum_up`)
         self.new_makers: dict[str, str] = {}  # the tokens for which queues count that the batch made
@@ -73,7 +76,7 @@ class Counts(Part):
         self._made[token] = self._made.get(token, 0) + 1
 
     def make_known(self, queue: str) -> None:
-        """A queue exists from now on, although it has no messages yet."""
+        """Make a queue exist although it has no messages yet."""
         if not self.exists(queue):
             self.touch(queue)
 
@@ -90,7 +93,7 @@ class Counts(Part):
     def move(
         self, queue: str, source: int | None, to: str, target: int | None, count: int, size: int
     ) -> None:
-        """Messages by status: `count` fewer in one, as many more in the other; bytes where they come, go or move."""
+        """Move `count` messages from one status to the other. size: their bytes, if they are new, removed or moved."""
         stays = source is not None and target is not None and to == queue
         if source is not None:
             changes = self.changes.get(queue) or self.touch(queue)
@@ -102,15 +105,15 @@ class Counts(Part):
             changes[_BYTES] += 0 if stays else size
 
     def resize(self, queue: str, size: int) -> None:
-        """A message of a queue got so many bytes more; less than 0: fewer."""
+        """Note that a message of a queue grew by `size` bytes; below 0: shrank."""
         self.touch(queue)[_BYTES] += size
 
     def touch(self, queue: str) -> list[int]:
-        """The changes of a queue, which is written at the end of the batch from now on."""
+        """The changes of a queue, for the caller to add to; the queue is written at the end of the batch."""
         changes = self.changes.get(queue)
         if changes is None:
             if is_dead_letter_queue(queue) and queue not in self.new_makers and not self.exists(queue):
-                # Of a queue that a token made: otherwise its messages that expire would make as many queues again.
+                # It counts for the token of its queue: otherwise expiring messages would make as many queues again.
                 token = self._maker(queue.removesuffix(DLQ_SUFFIX))
                 if token is not None:
                     self.charge(queue, token)
@@ -124,7 +127,7 @@ class Counts(Part):
         return self.now
 
     def _maker(self, queue: str) -> str | None:
-        """The token for which a queue counts; None: it counts for nobody."""
+        """The token that a queue counts for; None for no token."""
         known = None if queue in self.forgotten else self.makers.get(queue)
         return self.new_makers.get(queue, known)
 
@@ -165,7 +168,7 @@ class Counts(Part):
         if now:
             new = [queue for queue in now if queue not in self.committed]
             if new:
-                # A list that is sorted but for its end is sorted again in one pass.
+                # Sorting a list of which all but the end is sorted takes only one pass.
                 self.queue_names = sorted(self.queue_names + new)
             self.committed.update(now)
         if self.new_makers:

@@ -1,4 +1,4 @@
-"""Reads stored values whole, or says which one cannot be read."""
+"""Reads stored values, or says which one cannot be read."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

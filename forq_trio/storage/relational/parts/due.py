@@ -16,7 +16,7 @@ Shipped = tuple[int | None, int, bool]
 class Due(Part):
     """The next due time, and the time before which no message is due.
 
-    Where the database keeps in its index what is gone, reads of due messages begin at `from_ms`.
+    If the database keeps removed entries in its index for a while, reads of due messages begin at `from_ms`.
     """
 
     shipped = Shipped
@@ -32,17 +32,17 @@ class Due(Part):
         self._from_ms = FROM_START
 
     def note(self, due_ms: int) -> None:
-        """Something is due then."""
-        # Compared also the first time: of a damaged row it may be text, which must fail here, where that is isolated.
+        """Note that something is due at this time (epoch ms)."""
+        # Compared even the first time: in a damaged row it may be text, which has to fail here, where it is isolated.
         if due_ms < (inf if self.first_ms is None else self.first_ms):
             self.first_ms = due_ms
 
     def from_ms(self) -> int:
-        """No message is due before, except those that are set aside."""
+        """The time before which no message is due, except those that are set aside."""
         return self._from_ms if self.first_ms is None else min(self._from_ms, self.first_ms)
 
     def found(self, first_ms: int | None) -> None:
-        """At the end of the batch this is the first due time of all messages; None: no message is ever due."""
+        """Set the first due time of all messages at the end of the batch; None: no message is ever due."""
         self._from_ms = NEVER if first_ms is None else first_ms
         self.first_ms = None
 

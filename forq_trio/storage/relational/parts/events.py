@@ -1,6 +1,6 @@
 """Lifecycle events: noted by `Transaction.transition`, written at the end of the batch (see storage/logs.py).
 
-They are stored in the batch of their change, with the next ids; those of a message are in order."""
+They are stored in the batch of their change, with the next ids, so the events of a message are in order."""
 
 from collections.abc import Callable, Sequence, Set
 from typing import Any
@@ -31,11 +31,11 @@ Shipped = tuple[Log, list[str]]
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 """The stored values of each kind."""
 _QUEUE = 2
-"""Where an event that is noted has its queue."""
+"""The index of the queue in a noted event."""
 
 
 class EventLog(Part):
-    """The events that are kept, and those of this batch. enabled: whether changes are noted (a setting)."""
+    """The stored events, and those of this batch. enabled: whether changes are noted (a setting)."""
 
     shipped = Shipped
 
@@ -57,7 +57,7 @@ class EventLog(Part):
     ) -> None:
         """Note the events of a change; the arguments are those of `transition`.
 
-        messages: of a send the bindings of its INSERT, of a claim each a `ReadyRow`, else a `Row`.
+        messages: for a send the bindings of its INSERT, for a claim `ReadyRow`s, else `Row`s.
         """
         found = kind_and_reason(change, reason, nack_reason)
         if found is None:
@@ -104,7 +104,7 @@ class EventLog(Part):
         self.log = self.log._replace(last=event_id, bytes_to_last=total)
 
     def load(self, query: Query, path: str) -> None:
-        """Which events there are. What a damaged one says of bytes counts as nothing: then fewer are removed."""
+        """Read the extent of the log. Damaged byte counts are taken as 0: then fewer events are removed."""
         rows = [*query("first_event", 1), *query("last_event")]
         if not rows:
             return

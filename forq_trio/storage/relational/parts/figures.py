@@ -1,4 +1,4 @@
-"""What a batch counts and measures, for the metrics."""
+"""The counts and durations of a batch, for metrics."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class Figures(Part):
         return durations
 
     def events(self) -> list[Event]:
-        """All that was counted, by kind and queue."""
+        """The counted events, by kind, queue and reason."""
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._counted.items())]
 
     def copy(self) -> Any:

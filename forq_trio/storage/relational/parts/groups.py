@@ -1,4 +1,4 @@
-"""Queues with groups: which they are, their rounds, and the groups whose held messages may become ready."""
+"""Grouped queues: their names, their rounds, and the groups whose held messages may become ready."""
 
 from collections.abc import Iterable
 from itertools import chain, islice
@@ -22,7 +22,7 @@ ShippedRounds = list[tuple[Round, int]]
 class Grouped(Part):
     """The queues that got messages with a group, and those whose held messages all become ready.
 
-    It is stored with the counts of a queue: who changes it touches them.
+    It is stored with the counts of a queue, so every change also touches those.
     """
 
     shipped = ShippedGrouped
@@ -43,11 +43,11 @@ class Grouped(Part):
         self._counts.touch(queue)
 
     def unhold_cursor(self, queue: str) -> int | None:
-        """The sequence up to which all held messages became ready; None where they stay held."""
+        """The sequence number up to which all held messages became ready; None if they stay held."""
         return self._changed[queue] if queue in self._changed else self._cursors.get(queue)
 
     def move_unhold_cursor(self, queue: str, last: int | None) -> None:
-        """Note the sequence up to which held messages became ready; 0 to begin, None to end."""
+        """Note the sequence number up to which held messages became ready; 0 to begin, None to end."""
         self._changed[queue] = last
         self._counts.touch(queue)
 
@@ -59,7 +59,7 @@ class Grouped(Part):
         return sorted(queue for queue in queues if self.unhold_cursor(queue) is not None)
 
     def forget(self, queue: str) -> None:
-        """The queue is forgotten."""
+        """Drop what is known about a queue that is forgotten."""
         self._new.discard(queue)
         self._changed[queue] = None
 
@@ -122,11 +122,11 @@ class FreedGroups(Part):
         return bool(self._freed or self._left or len(self._committed) > len(self._taken))
 
     def add(self, group: Group) -> None:
-        """A group may be below its limit again."""
+        """Note that a group may be below its limit again."""
         self._freed.add(group)
 
     def update(self, groups: Iterable[Group]) -> None:
-        """`add`, for many."""
+        """`add` for many groups."""
         self._freed.update(groups)
 
     def take(self, most: int) -> list[Group]:
@@ -153,8 +153,8 @@ class FreedGroups(Part):
         return len(left) > len(self._taken) and group in left and group not in self._taken
 
     def load(self, query: Query, path: str) -> None:
-        """All groups with held messages: if a crash came after the batch that freed one, nothing else would make its
-        held messages ready."""
+        """Take all groups with held messages: if the process crashed after the batch that freed a group, nothing else
+        would make its held messages ready."""
         for queue, counts in self._counts.committed.items():
             if counts.held and self._grouped.unhold_cursor(queue) is None:
                 groups = query("held_groups", queue)
@@ -192,7 +192,7 @@ class FreedGroups(Part):
 class Rounds(Part):
     """The round that each grouped queue has reached: a new message of a group joins the round behind its last one.
 
-    What a start does not know begins anew with the first ready message (`rules.group_position`).
+    After a start the rounds are not known, and begin again with the first ready message (`rules.group_position`).
     """
 
     shipped = ShippedRounds

@@ -1,21 +1,22 @@
-"""The head of a queue: its ready messages up to the place from which claims read the index on.
+"""The head of a queue: its ready messages up to the place where claims start to read the index.
 
-PostgreSQL keeps what is gone in an index while any transaction of the cluster may still see it. A claim that began at
-the first entry would walk past every message that was ever claimed. So claims begin at the frontier of the queue, a
-place in the claim order that moves as they read:
+PostgreSQL keeps removed entries in an index as long as any transaction of the cluster may still see them. A claim that
+began at the first entry would walk past every message that was ever claimed. So claims begin at the frontier of the
+queue, a place in the claim order that moves as they read:
 
-    every ready message up to the frontier is in the head; the index has those behind it.
+    every ready message up to the frontier is in the head; those behind it are found in the index.
 
-A claim takes the first messages of the head, and then reads behind the frontier; what it reads joins the head, and
-what it leases leaves it. A message that becomes ready joins the head if its place is not behind the frontier: one that
-was nacked, whose lease or delay ended, that is no longer held, or of a higher priority. `Transaction.transition` says
-all of this, so it holds whatever a batch does.
+A claim takes the first messages of the head and then reads behind the frontier. What it reads joins the head, and what
+it leases leaves it. A message that becomes ready joins the head unless its place is behind the frontier: for example
+because it was nacked, its lease or delay ended, it is no longer held, or its priority is higher.
+`Transaction.transition` reports all of this, so it holds whatever a batch does.
 
-Several processes agree, because each batch ships what it changed (parts/part.py), in the order of the
-batches. A process may not know the head of a queue: it was started, or forgot it. What its batch makes ready it tells
-by the least place, and who knows a head whose frontier is not before that place forgets it; so does everybody if it
-took messages away. Then the next claim begins at the first entry, which makes a new head, for all. A head that is
-shipped whole replaces any other one. A claim that does not find what the head says forgets it, too.
+All processes have the same heads, because each batch ships its changes (parts/part.py), in the order of the batches. A
+process may not know the head of a queue, because it has just started or has forgotten it. Then it ships only the least
+place at which its batch made a message ready; a process that knows a head whose frontier is not before that place
+forgets the head. If the batch took messages away, all processes forget it. The next claim then begins at the first
+entry, which makes a new head for all. A head that is shipped whole replaces any other one. A claim that does not find
+what the head says forgets it, too.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -27,7 +28,7 @@ from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.row import Place, ReadyRow, place_of
 
 START: Place = (-(2**62), 0, 0)
-"""Before every message."""
+"""The place before every message."""
 
 
 class Head(NamedTuple):
@@ -38,12 +39,12 @@ class Head(NamedTuple):
 
 
 class HeadChange(NamedTuple):
-    """What a batch made of a head."""
+    """The changes that a batch made to a head."""
 
     frontier: Place
     joined: Sequence[Place]
-    left: Sequence[int]  # the sequences of those that are no longer in it
-    whole: bool  # `joined` is all of it
+    left: Sequence[int]  # the sequence numbers of messages that are no longer in it
+    whole: bool  # True: `joined` is the whole head
 
 
 Shipped = tuple[dict[str, HeadChange | None], dict[str, Place]]
@@ -58,16 +59,16 @@ class Heads(Part):
         self.committed: dict[str, Head] = {}
         self.changed: dict[str, Head | None] = {}  # by this batch; None for a head that is forgotten
         self.least: dict[str, Place] = {}
-        """Of queues without a head, the least place that became ready, or START if a message is no longer ready."""
-        self.ships_whole = False  # what is shipped are whole heads, for processes that do not know them
+        """For queues without a head: the least place that became ready, or START if a message is no longer ready."""
+        self.ships_whole = False  # ship whole heads, for processes that do not know them
 
     def frontier(self, queue: str) -> Place:
-        """Where a claim reads on."""
+        """The place after which a claim reads the index."""
         head = self._of(queue)
         return START if head is None else head.frontier
 
     def first(self, queue: str, most: int, but: Set[int]) -> list[int]:
-        """The first messages of the head, by sequence, without these."""
+        """The sequence numbers of the first messages of the head, except those in `but`."""
         head = self._of(queue)
         if head is None or not head.ready:
             return []
@@ -75,7 +76,7 @@ class Heads(Part):
         return [place[2] for place in nsmallest(most, places)]
 
     def read(self, queue: str, rows: Sequence[ReadyRow]) -> None:
-        """A claim read these messages, in their order: the first ones of the head, and all up to the last one."""
+        """Note that a claim read these messages in order: the first ones of the head, then all up to the last one."""
         if not rows:
             return
         places = [place_of(row) for row in rows]
@@ -84,7 +85,7 @@ class Heads(Part):
         self.changed[queue] = Head(max(head.frontier, places[-1]), head.ready)
 
     def join(self, queue: str, places: Iterable[Place]) -> None:
-        """Messages at these places became ready."""
+        """Note that messages at these places became ready."""
         head = self._of(queue)
         if head is None:
             self.least[queue] = min([*places, *filter(None, [self.least.get(queue)])])
@@ -94,7 +95,7 @@ class Heads(Part):
             self._known(queue).ready.update((place[2], place) for place in joining)
 
     def leave(self, queue: str, sequences: Iterable[int]) -> None:
-        """These messages are no longer ready, or no longer at their place."""
+        """Note that these messages are no longer ready, or no longer at their place."""
         head = self._of(queue)
         if head is None:
             self.least[queue] = START
@@ -105,12 +106,12 @@ class Heads(Part):
                 del head.ready[seq]
 
     def forget(self, queue: str) -> None:
-        """The next claim begins at the first entry."""
+        """Forget a head, so that the next claim begins at the first entry."""
         if self._of(queue) is not None:
             self.changed[queue] = None
 
     def mistaken(self, queue: str) -> bool:
-        """The head is not as it says; False if no head is known."""
+        """Forget a head that turned out to be wrong; False if there was none."""
         is_known = self._of(queue) is not None
         self.forget(queue)
         return is_known
@@ -134,7 +135,7 @@ class Heads(Part):
         self.discard()
 
     def discard(self) -> None:
-        """Also where nobody is told of the batch: this process forgets what it changed, too."""
+        """Drop the changes of the batch. This is also done if the batch is not shipped, so that all processes agree."""
         if self.changed:
             self.changed = {}
         if self.least:
@@ -143,7 +144,7 @@ class Heads(Part):
     # Between processes
 
     def ship(self) -> Shipped | None:
-        """What this batch changed, for the other processes. A head that is too long ends with its first half."""
+        """The changes of this batch, for other processes. A head that is too long is cut to its first half."""
         if not self.changed and not self.least:
             return None
         for queue, head in self.changed.items():

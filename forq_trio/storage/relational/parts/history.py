@@ -1,11 +1,11 @@
-"""What is kept of the history: of each queue, and which ids.
+"""The extent of the history, for each queue and as a whole.
 
 While the history is on, the commit that removes a message for good adds it to the history. So every message that was
 ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
 grow by one in the order in which messages ended.
 
-An entry of a queue has how many messages of it ended so far and their bytes, as in its newest row, and how much of that
-is kept. A queue of which nothing is kept has none, and counts from zero again.
+The entry of a queue says how many of its messages have ended so far and their bytes, as in its newest row, and how many
+of them are still in the history. A queue with nothing in the history has no entry, and counts from zero again.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from forq_trio.storage.relational.statements import Query
 class QueueHistory(NamedTuple):
     """The history of one queue."""
 
-    number: int  # of messages of the queue that ended so far
-    total: int  # their bytes
-    kept: HistoryCounts  # those that are still there
+    number: int  # how many messages of the queue have ended so far
+    total: int  # the bytes of those
+    kept: HistoryCounts  # those that are still in the history
 
 
 _NOTHING = QueueHistory(0, 0, HistoryCounts())
@@ -45,7 +45,7 @@ class HistoryLog(Part):
         ] = {}  # by this batch; None where nothing is kept any more
 
     def committed_of(self, queue: str | None) -> HistoryCounts:
-        """How much is kept of a queue as of the last commit; None: of all. Callable from any thread."""
+        """The history of a queue (None: of all) as of the last commit. Callable from any thread."""
         if queue is None:
             messages = sum([each.kept.messages for each in list(self.committed.values())])
             return HistoryCounts(messages, self.committed_log.bytes)

@@ -1,7 +1,7 @@
-"""The rows of sent messages that are yet to be written.
+"""The rows of new messages that are not written yet.
 
-They may wait for the claims of their batch: a message with the plain columns only that is claimed at once is stored
-leased, by one statement instead of three. Before anything else is read or changed, all of them are written
+They may wait for the claims of their batch: a message that has only the plain columns and is claimed at once is stored
+leased, with one statement instead of three. Before anything else is read or changed, all of them are written
 (`Transaction.query`).
 """
 
@@ -18,7 +18,7 @@ from forq_trio.storage.transitions import READY
 Bindings = tuple[Any, ...]
 PLAIN = bound_columns(STATEMENTS["insert_plain"])
 OWN = bound_columns(STATEMENTS["insert_message"])[len(PLAIN) :]
-"""The columns that `insert_message` has beside those of `insert_plain`, behind them: names of places are of both."""
+"""The columns of `insert_message` that follow those of `insert_plain`, so that indexes are the same in both."""
 check_order(bound_columns(STATEMENTS["insert_message"]), " ".join((*PLAIN, *OWN)))
 SEQ = PLAIN.index("seq")
 ID = PLAIN.index("id")
@@ -48,9 +48,9 @@ class Inserts(Part):
     def __init__(self) -> None:
         self.plain: list[Bindings] = []  # of `insert_plain`
         self.others: list[Bindings] = []  # of `insert_message`
-        self.waiting = False  # they wait for what needs them
+        self.waiting = False  # they are not written until something needs them
         self._ready: dict[str, dict[int, Bindings]] = {}
-        """Those of `insert_plain` that may be claimed before they are written, by queue and sequence."""
+        """Rows of `insert_plain` that may be claimed before they are written, by queue and sequence number."""
         self._leased: list[Bindings] = []  # of `insert_leased`
 
     def copy(self) -> Any:
@@ -67,11 +67,11 @@ class Inserts(Part):
 
     @property
     def has_rows(self) -> bool:
-        """True if there are rows to be written, whether or not they wait."""
+        """Whether there are rows to write, whether or not they may wait."""
         return bool(self.plain or self.others or self.waiting)
 
     def let_wait(self) -> None:
-        """They are written at the end of the batch, if nothing needs them before."""
+        """Write the rows only at the end of the batch, unless something needs them earlier."""
         self.waiting = True
         delayed = []
         for row in self.plain:
@@ -82,15 +82,15 @@ class Inserts(Part):
         self.plain = delayed
 
     def has_new(self, queue: str) -> bool:
-        """True if the latest row that is to be written, of either kind, is of this queue."""
+        """Whether the latest unwritten row, of either kind, belongs to this queue."""
         return any(rows[-1][_QUEUE] == queue for rows in (self.plain, self.others) if rows)
 
     def holds_all(self, queue: str, ready: int) -> bool:
-        """True if all ready messages of a queue, so many, are yet to be written."""
+        """Whether none of a queue's ready messages is written yet. ready: how many there are."""
         return len(self._ready.get(queue, ())) == ready
 
     def first(self, queue: str, most: int, ready: int) -> list[ReadyRow]:
-        """The first messages of a queue in claim order; none if others are among its so many ready ones."""
+        """The first messages of a queue in claim order; none if any of its `ready` messages is already written."""
         rows = self._ready.get(queue, ())
         if len(rows) != ready:
             return []
@@ -101,7 +101,7 @@ class Inserts(Part):
         ]
 
     def lease(self, queue: str, leases: list[Bindings]) -> list[Bindings]:
-        """Messages are claimed; returns the bindings of `lease` for those that are written."""
+        """Lease unwritten messages; returns the bindings of `lease` for those that are already written."""
         waiting = self._ready.get(queue)
         if not waiting:
             return leases
@@ -119,7 +119,7 @@ class Inserts(Part):
         return written
 
     def write(self, run: Callable[[str, Sequence[Bindings]], None]) -> None:
-        """Write them all."""
+        """Write all rows."""
         for rows in self._ready.values():
             self.plain += rows.values()
         if self._ready:

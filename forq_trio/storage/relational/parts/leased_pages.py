@@ -1,4 +1,4 @@
-"""What is known of leased messages that are in a page only, without a query (operations/moved_pages.py)."""
+"""What is known without a query about leased messages that are only in a page (operations/moved_pages.py)."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from forq_trio.model import limits
 from forq_trio.storage.relational.parts.part import Part
 
 Shipped = tuple[int, dict[str, int]]
-"""Epoch ms, and the queues that were looked at, each with the end of that."""
+"""The time of the batch (epoch ms), and until when the messages of each queue that was looked at stay in the table."""
 
 
 class LeasedPages(Part):
@@ -19,14 +19,14 @@ class LeasedPages(Part):
         self._looked: dict[str, int] = {}  # the same, by this batch
         self._looked_ms = 0  # the time of this batch, where it looked
         self.last: dict[str, tuple[int, str]] = {}
-        """By queue, sequence and id of the last message that is in a page only, once that was read."""
+        """Sequence number and id of the last message that is only in a page, by queue, once they were read."""
 
     def are_looked_at(self, queue: str, now_ms: int) -> bool:
         """True while leased messages of a queue stay in the table."""
         return queue in self._looked or self._committed.get(queue, 0) > now_ms
 
     def look_at(self, queue: str, now_ms: int) -> None:
-        """Somebody looks at leased messages of a queue."""
+        """Note that somebody looks at leased messages of a queue, so that they stay in the table for a while."""
         self._looked_ms = now_ms
         self._looked[queue] = now_ms + limits.CONSUMER_LOOKED_MS
 

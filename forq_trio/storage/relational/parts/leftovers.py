@@ -7,13 +7,13 @@ from forq_trio.storage.relational.waiting_offers import Waiting
 
 
 class Leftovers(Part):
-    """Noted by the commands, done after them (`due.settle_failed`, `waiting.store_waiting`)."""
+    """Work that commands note and that is done after them (`due.settle_failed`, `waiting.store_waiting`)."""
 
     def __init__(self) -> None:
         self.failed: list[int] = []  # messages that failed, by sequence
         self.failed_left = False  # some of them are left for a sweep
         self.offers: list[tuple[str, tuple[str, str], Waiting]] = []
-        """What waited behind messages that are gone, by queue, and kind and key."""
+        """The offers that waited behind messages that are gone, as (queue, (kind, key), offer)."""
 
     def copy(self) -> Any:
         return self.failed.copy(), self.failed_left, self.offers.copy()

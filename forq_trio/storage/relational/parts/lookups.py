@@ -1,4 +1,4 @@
-"""What a batch has looked up, so that nothing is read twice, and what many commands need is read at once."""
+"""What a batch has looked up, so that nothing is read twice and many commands share one read."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from forq_trio.storage.relational.parts.part import Part
 
 
 class Lookups(Part):
-    """What the batch has read, as of the last command; and what waits to be written with it."""
+    """The results of a batch's reads, as of the last command, and what is still to be written with them."""
 
     def __init__(self) -> None:
         self.last_of_group: dict[str, dict[tuple[str, int], int | None]] = {}
@@ -23,7 +23,7 @@ class Lookups(Part):
         self.in_process: dict[Group, int] = {}
         """How many messages of groups are processing, for the limits that are made next."""
         self.buckets: dict[tuple[str, str, int, int], int] = {}
-        """When those of groups and queues are full again, by their rates."""
+        """When the buckets of groups and queues are full again, by queue, group and rate."""
         self.buckets_taken = 0  # how many were taken from
         self.made: dict[
             str, dict[str, int]
@@ -31,9 +31,10 @@ class Lookups(Part):
         self.oldest_apps: dict[bool, list[Any]] = {}  # by `once`, where one was looked for that is too old
 
     def forget_positions(self, queue: str) -> bool:
-        """Messages that are gone may have been the last of their group, or the first that are ready.
+        """Drop the known positions of a queue: messages that are gone may have been the last of their group, or the
+        first that are ready.
 
-        True if some were known, among them those of messages that may not be written yet.
+        True if any were known. They may belong to messages that are not written yet.
         """
         known = queue in self.last_of_group or queue in self.first_ready
         if known or self.priorities:
@@ -58,7 +59,7 @@ class Lookups(Part):
 
 
 def _copied(value: Any) -> Any:
-    """Two levels deep: values of values are never changed in place."""
+    """A copy two levels deep, which is enough because deeper values are never changed in place."""
     if isinstance(value, dict):
         return {key: each.copy() if isinstance(each, dict | list) else each for key, each in value.items()}
     return value

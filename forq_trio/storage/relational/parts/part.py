@@ -1,15 +1,15 @@
-"""What a piece of the engine's memory is: a part.
+"""The base class of the parts: the pieces of the engine's memory.
 
 A part lives as long as its engine. It has a value as of the last commit, which readers in other threads see, and
-beside it what the running batch changed. Operations ask and change it by its own methods; nobody else writes it.
+separately the changes of the running batch. Operations read and change it only by its own methods.
 
     load      at the start: read it from the tables
-    copy      before a savepoint, and `restore` where that is rolled back
-    adopt     the batch was committed: its changes are part of the value
-    discard   the batch was rolled back: forget its changes
-    ship      what another process has to know of them, and `take_over` there, as if a batch of its own had made them
+    copy      before a savepoint, and `restore` if that is rolled back
+    adopt     the batch was committed: its changes become part of the value
+    discard   the batch was rolled back: its changes are dropped
+    ship      the changes for other processes, and `take_over` there, as if a batch of their own had made them
 
-A part has those of these methods that it needs. What no table has begins anew at a start.
+A part has only those methods that it needs. Values that are in no table start from nothing with each process.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from forq_trio.storage.relational.statements import Query
 
 
 class Part:
-    """A part without a value in the tables, that no other process has to know."""
+    """A part that has no value in the tables, and that other processes need not know."""
 
     shipped: Any = None
     """The type of what `ship` returns; None for a part that is not shipped."""
@@ -29,25 +29,25 @@ class Part:
         return None
 
     def load(self, query: Query, path: str) -> None:
-        """Read the value from the tables, inside a transaction; without changes of a batch.
+        """Read the value from the tables, inside a transaction and before any batch has changed it.
 
         Raises StorageOpenError, which names the database by `path`, for a row that cannot be read.
         """
 
     def copy(self) -> Any:
-        """What the batch has changed so far, for `restore`."""
+        """A copy of the batch's changes so far, for `restore`."""
 
     def restore(self, copied: Any) -> None:
-        """Take back what was changed after this copy was made."""
+        """Undo what was changed since this copy was made."""
 
     def adopt(self) -> None:
-        """The changes of the batch were committed."""
+        """Make the changes of the batch part of the value: they were committed."""
 
     def discard(self) -> None:
-        """The changes of the batch were rolled back."""
+        """Drop the changes of the batch: they were rolled back."""
 
     def ship(self) -> Any:
-        """What the batch changed, for other processes. None for nothing."""
+        """The changes of the batch for other processes; None for nothing."""
 
     def take_over(self, shipped: Any) -> None:
-        """Make the changes that a batch of another process made. `adopt` follows."""
+        """Apply the changes that a batch of another process made; the caller then calls `adopt`."""

@@ -36,7 +36,7 @@ from forq_trio.storage.relational.statements import Query
 
 @dataclass(eq=False)
 class Parts:
-    """A record: each part says in its own file what it is. A new one is a file and a line here."""
+    """A record of all parts, each described in its own file. A new part is a new file and a line here."""
 
     sequence: SequenceNumbers
     grouped: Grouped  # these three before `counts`: they adopt what a forgotten queue had
@@ -50,7 +50,7 @@ class Parts:
     due: Due
     wakes: QueueWakes
     scans: Scans
-    heads: Heads | None  # None where the database forgets at once what is gone
+    heads: Heads | None  # None if the database removes entries from its indexes at once
     tokens: TokenTable
     sessions: SessionTable
     redrives: RedriveTable
@@ -66,7 +66,7 @@ class Parts:
 
     @classmethod
     def new(cls, defaults: EngineSettings, *, heads: bool) -> Self:
-        """Parts that know nothing yet. heads: whether the database keeps in its indexes what is gone."""
+        """Make empty parts. heads: whether the database keeps removed entries in its indexes for a while."""
         counts, settings, schedules = Counts(), Settings(defaults), ScheduleTable()
         due = Due([schedules])
         grouped = Grouped(counts)
@@ -118,7 +118,7 @@ class Parts:
 
         Raises StorageOpenError, which names the database by `path`, for a row that cannot be read.
         """
-        self.counts.load(query, path)  # others look at it
+        self.counts.load(query, path)  # first, because other parts need it
         for part in self._all:
             if part is not self.counts:
                 part.load(query, path)

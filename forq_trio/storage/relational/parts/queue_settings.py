@@ -11,7 +11,7 @@ from forq_trio.storage.relational.row import read_settings
 from forq_trio.storage.relational.statements import Query
 
 Shipped = dict[str, QueueSettings | None]
-"""The settings that were set, by queue; None where a queue has none any more."""
+"""The changed settings by queue; None for a queue that has none any more."""
 
 
 class Settings(Part):
@@ -38,7 +38,7 @@ class Settings(Part):
         return {queue: settings for queue, settings in changed.items() if settings is not None}
 
     def more_with(self, queue: str) -> int:
-        """How many more queues have settings once this one has; 0 if it has some."""
+        """How many more queues would have settings if this one had some: 1, or 0 if it already has."""
         return int(queue not in self.committed and self._changed.get(queue) is None)
 
     def total(self) -> int:

@@ -1,4 +1,4 @@
-"""What is known of the buckets of rates without a query; operations/rate_limit.py reads and writes them."""
+"""What is known about the buckets of rates without a query; operations/rate_limit.py reads and writes them."""
 
 from typing import Any
 
@@ -22,10 +22,10 @@ class RateBuckets(Part):
         self._had_buckets = False
         self.has_buckets = False  # tokens were taken, now or before
         self.full_at: dict[str, int] = {}  # by queue, of this batch
-        self.limited: set[Group] = set()  # groups whose messages may be held for want of a token
+        self.limited: set[Group] = set()  # groups whose messages may be held because a token is missing
 
     def committed_full_at(self, queue: str) -> int:
-        """When the bucket of the queue's own rate has all its tokens again (epoch ms); 0 if it has none, or all."""
+        """When the bucket of the queue's own rate is full again (epoch ms); 0 if it is full now, or there is none."""
         has_rate = self._settings.committed_rules(queue).queue_rate is not None
         return self._committed_full_at.get(queue, 0) if has_rate else 0
 

@@ -1,4 +1,4 @@
-"""How far the claims by attributes have looked: in memory, as of the last commit and through the changes of a batch."""
+"""How far the claims by attributes have read: as of the last commit, and with the changes of the batch."""
 
 from typing import Any, NamedTuple
 
@@ -7,32 +7,35 @@ from forq_trio.model.where import Where
 from forq_trio.storage.relational.parts.part import Part
 
 ScanPlace = tuple[int, int, int]
-"""Priority, position and sequence of a message. The priority is no negative, unlike that of `row.Place`."""
+"""Priority, position and sequence number of a message. Unlike in `row.Place`, the priority is not negated."""
 Scanned = dict[str, dict[Where, "Scan"]]
-"""By queue and conditions."""
+"""The scans by queue and conditions."""
 
 
 class Scan(NamedTuple):
-    """How far a claim has looked. A dirty one begins again after its end, or at once unless it was cut: so it always
-    comes to an end."""
+    """How far claims with the same conditions have read.
+
+    A dirty scan begins again: at once, or, if its step was cut short, only after it has reached the end of the queue.
+    So every scan reaches the end.
+    """
 
     place: ScanPlace | None = None  # nothing up to it matches; None before the first
-    cut: bool = False  # the batch's step ended it
-    dirty: bool = False  # messages became ready that may be before the place
+    cut: bool = False  # its step was used up before the end of the queue
+    dirty: bool = False  # messages became ready that may come before `place`
 
 
 Shipped = list[tuple[str, list[tuple[Where, Scan]]]]
 
 
 class Scans(Part):
-    """How far the claims by attributes of each queue have looked."""
+    """How far the claims by attributes of each queue have read."""
 
     shipped = Shipped
 
     def __init__(self) -> None:
         self._committed: Scanned = {}
         self._changed: Scanned = {}
-        self.cut: set[str] = set()  # queues whose claims go on in the next batch
+        self.cut: set[str] = set()  # queues whose claims continue in the next batch
 
     def of(self, queue: str, where: Where) -> Scan:
         return self._of_queue(queue).get(where, Scan())
@@ -45,7 +48,7 @@ class Scans(Part):
             del of_queue[next(iter(of_queue))]
 
     def stir(self, queue: str, priority: int | None = None) -> None:
-        """Messages became ready. priority: their highest, if they are last in it; None: they may be anywhere."""
+        """Note that messages became ready. priority: their highest, if they are the last in it; None: anywhere."""
         if not self._committed and not self._changed:
             return
         known = self._of_queue(queue)
@@ -58,7 +61,7 @@ class Scans(Part):
             self._own(queue)[where] = self._of_queue(queue)[where]._replace(dirty=True)
 
     def forget(self, queue: str) -> None:
-        """The order of the queue may be another one."""
+        """Forget the scans of a queue, because its order may have changed."""
         if self._of_queue(queue):
             self._changed[queue] = {}
 

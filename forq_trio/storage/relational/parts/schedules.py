@@ -1,6 +1,6 @@
-"""Schedules: how many there are, when the next run is due, and what became of those of this batch.
+"""Schedules: how many there are, when the next run is due, and the results of the runs of this batch.
 
-There may be many, so they themselves stay in their table.
+There may be many schedules, so they themselves stay in their table.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ Shipped = tuple[ScheduleTotals, str]
 
 
 class ScheduleTable(Part):
-    """What a batch knows of the schedules without a query."""
+    """What a batch knows about the schedules without a query."""
 
     shipped = Shipped
 
@@ -23,10 +23,10 @@ class ScheduleTable(Part):
         self.totals = (
             ScheduleTotals()
         )  # how many there are, and when the next run is due, as of the last command
-        self.changed = False  # the next run may be due at another time now
+        self.changed = False  # the time of the next run may have changed
         self._committed_maker = ""
-        self.last_maker = ""  # of whose schedules one ran last in turn, "" for the secret
-        self.runs: list[SavedRun] = []  # what became of the runs of this batch
+        self.last_maker = ""  # the maker whose turn was last, "" for the secret
+        self.runs: list[SavedRun] = []  # the results of the runs of this batch
 
     @property
     def due_at(self) -> int | None:

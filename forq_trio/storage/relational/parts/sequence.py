@@ -14,7 +14,7 @@ class SequenceNumbers(Part):
     def __init__(self) -> None:
         self.before = 0  # the last one before this batch
         self.last = 0  # the last one by now
-        self.revised = False  # some were given out that are no message's, so no count is saved with them
+        self.revised = False  # some went to revisions instead of messages, so no counts are saved with them
 
     def next_revision(self) -> int:
         """A new revision of a key."""

@@ -8,13 +8,13 @@ from forq_trio.storage.relational.parts.due import Due
 from forq_trio.storage.relational.parts.part import Part
 
 Shipped = tuple[int, list[DamagedMessage]]
-"""Epoch ms, and what was set aside then."""
+"""The time of the batch (epoch ms), and what it set aside."""
 
 
 class SetAsideMessages(Part):
     """Messages that could not be settled or delivered, until they are tried again. No table has them.
 
-    Those whose retry was due are forgotten with the batch that settled due messages, as it tried them.
+    When their retry is due, the batch that settles due messages tries them again and drops them from here.
     """
 
     shipped = Shipped
@@ -27,7 +27,7 @@ class SetAsideMessages(Part):
         self.at_ms = 0  # the time of this batch
 
     def add(self, queue: str, seq: int, error: Exception) -> bool:
-        """A message is damaged: leave it alone for a while. False where too many are: try all again a bit later."""
+        """Leave a damaged message alone for a while. False if there are too many: all are tried again a bit later."""
         if self._committed.get(seq, 0) > self.at_ms:
             return True
         if len(self._committed) + len(self.messages) >= limits.SET_ASIDE_MESSAGES_MAX:
@@ -37,7 +37,7 @@ class SetAsideMessages(Part):
         return True
 
     def note(self, what: str, error: Exception) -> None:
-        """Something failed that is no message."""
+        """Note that something other than a message failed."""
         self.messages.append(DamagedMessage("", 0, f"{what}: {type(error).__name__}: {error}"))
 
     def sequences(self) -> list[int]:

@@ -123,7 +123,7 @@ class RedriveTable(SmallTable[RedriveTask]):
 
 
 class ConsumerTable(SmallTable[PipelineConsumer]):
-    """Consumers of pipelines by `consumer_key`, and what they have in all."""
+    """Consumers of pipelines by `consumer_key`, and their totals."""
 
     shipped = tuple[dict[str, PipelineConsumer | None], ConsumerTotals]
 

@@ -1,4 +1,4 @@
-"""What is staged, and which part of it is being published."""
+"""How much is staged, and which part of it is being published."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class StagingTotals(Part):
         self.adopt()
 
     def raise_last_entry(self, entry: int) -> None:
-        """No table has the last entry once its stage is published."""
+        """Raise the last entry number, which is in no table once its stage is published."""
         self.totals = replace(self.totals, last_entry=max(self.totals.last_entry, entry))
 
     def copy(self) -> Any:

@@ -1,8 +1,8 @@
-"""Which queues have something new for those who wait, in this batch and in the next.
+"""The queues that have something new for parked receivers, in this batch and in the next.
 
-The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. There these queues count as
-woken: one whose claims an allowance ended early and that has ready messages left; one that a claim moved messages to;
-one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
+The claims of a batch may leave work for the next one, which `next_due_ms` asks for at once. In that batch these queues
+count as woken: queues with ready messages whose claims an allowance cut short; queues to which a claim moved messages;
+queues that still have ready messages after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
 """
 
 from collections.abc import Set
@@ -15,7 +15,7 @@ Shipped = tuple[list[str], str, list[str]]
 
 
 class QueueWakes(Part):
-    """Queues in which messages became ready, or that were resumed, and the queue with which claims begin."""
+    """Queues that were resumed or in which messages became ready, and the queue with which claims begin."""
 
     shipped = Shipped
 

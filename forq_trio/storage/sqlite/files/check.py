@@ -23,7 +23,7 @@ from forq_trio.storage.sqlite.files.open import RESERVE_SUFFIX, has_log, open_al
 from forq_trio.storage.sqlite.files.recognise import FileKind, recognise, refusing
 
 BESIDE = (*SQLITE_SUFFIXES, LOCK_SUFFIX, RESERVE_SUFFIX)
-"""The suffixes of the files beside a database."""
+"""The suffixes of all files that may be beside a database."""
 
 _COUNT = sql.load("count", "forq_trio.storage.sqlite")
 _CHECK = sql.load("check", "forq_trio.storage.sqlite")
@@ -37,8 +37,8 @@ class CheckReport(Struct, frozen=True):
     messages: int
     queues: int
     schema_version: int  # the last migration that was applied; 0 for a file of Forq
-    # a server of this version will migrate the file when it opens it; until then only SQLite's structure can
-    # be checked, because our rules are about the tables of today
+    # a server of this version will migrate the file when it opens it; until then only SQLite's structure can be
+    # checked, because check.sql is about the current tables
     is_older: bool = False
 
     @property
@@ -49,19 +49,19 @@ class CheckReport(Struct, frozen=True):
 def check_file(path: str) -> CheckReport:
     """Check a whole database file: SQLite's structure, then the statements of check.sql about our tables.
 
-    Reads every page, so it takes as long as reading the file. Raises StorageOpenError when there is no such
-    file, it is not one of ours or of Forq's, a newer version wrote it, or there is nothing in it: what it had may be in
-    a log that is not there.
+    Reads every page, so it takes as long as reading the file. Raises StorageOpenError if there is no such file, if it
+    is neither ours nor Forq's, if a newer version wrote it, or if it is empty: its content may be in a log that is
+    missing.
     """
     with _existing(path), closing(open_reader(path)) as connection:
         return _check(connection, path)
 
 
 def verify_backup(path: str) -> CheckReport:
-    """`check_file` for a backup, opened as the single file it has to be: nothing beside it is looked at.
+    """`check_file` for a backup, which has to be a single file: nothing beside it is read.
 
-    Raises StorageOpenError also for a file without a queue, which a server would take for a new database, and for one
-    with a log beside it, which may have more commits.
+    Also raises StorageOpenError for a file without a queue, which a server would take for a new database, and for a
+    file with a log beside it, which may contain further commits.
     """
     with _existing(path):
         if has_log(path) or has_log(path, JOURNAL_SUFFIX):
@@ -75,11 +75,11 @@ def verify_backup(path: str) -> CheckReport:
 def backup_file(
     source: str, target: str, progress: Progress | None = None, *, overwrite: bool = False
 ) -> int:
-    """Copy a database, also one in use, to `target`; returns the size of the copy in bytes.
+    """Copy a database, even one in use, to `target`; returns the size of the copy in bytes.
 
-    The copy holds what was committed when it began, is checked and on disk before it gets its name, and is
-    one file without a log. progress: called with (pages done, pages in all). overwrite: replace a file that
-    has the name, unless that is the source or a database in use. Raises StorageOpenError.
+    The copy is one file without a log, with everything that was committed when it began. It gets its name only once it
+    is checked and on disk. progress: called with (pages done, pages in all). overwrite: replace an existing file of
+    that name, unless it is the source or a database in use. Raises StorageOpenError.
     """
     _check_target(source, target, overwrite=overwrite)
     with _existing(source), closing(open_reader(source)) as connection:
@@ -110,7 +110,7 @@ def _check_target(source: str, target: str, *, overwrite: bool) -> None:
 
 @contextmanager
 def _existing(path: str) -> Iterator[None]:
-    """Read `path` in the body: a missing file, and errors of SQLite, become StorageOpenError."""
+    """The body reads `path`: a missing file, and errors of SQLite, become StorageOpenError."""
     if not os.path.isfile(path):
         raise StorageOpenError(f"{path} is not a file" if os.path.exists(path) else f"{path} does not exist")
     with refusing(path):

@@ -1,11 +1,11 @@
 """Rewrites a database without free pages: for the command line, while no server has it open.
 
-A file that Forq made cannot give free pages back, and SQLite cannot change that in place. What is written here can:
-from then on the server does it beside its work (operations/compaction.py).
+A file that Forq made cannot give free pages back to the disk, and SQLite cannot change that in place. The file that is
+written here can: from then on the server gives pages back while it works (../compaction.py).
 
-The new file is written beside the old one, checked and synced, and takes its name in one step of the file system, when
-nothing but the old file is left under the names that SQLite looks for. So if this is interrupted at any point, the name
-belongs to the old file or to the new one, each whole.
+The new file is written beside the old one, checked and synced. Once there is no log beside the old file, the new one
+takes its name in one step of the file system. So whenever this is interrupted, the name belongs to the old file or to
+the new one, each whole.
 """
 
 import os
@@ -28,11 +28,11 @@ class CompactedFile(Struct, frozen=True):
 
 
 def compact_file(path: str, progress: Progress | None = None) -> CompactedFile:
-    """Rewrite the database at `path`; that takes as much disk space again as what is in use.
+    """Rewrite the database at `path`. Until it is done, that takes additional disk space for all pages in use.
 
-    progress: called with (pages done, pages in all). Raises StorageOpenError, and leaves the file as it was: when there
-    is none, it is not ours, it is damaged, the disk is full, a server or another program has it open, it has a second
-    name, or it belongs to another user.
+    progress: called with (pages done, pages in all). Raises StorageOpenError, and leaves the file as it was, if there
+    is no file, or it is not ours, is damaged, is open in a server or another program, has a second name or belongs to
+    another user, or if the disk is full.
     """
     check_exists(path)
     with replacing(path) as real_path, closing(open_alone(real_path)) as source:

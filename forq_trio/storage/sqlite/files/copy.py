@@ -1,7 +1,7 @@
 """Copies a database as of one moment, while others go on writing to it.
 
-SQLite writes the copy anew (VACUUM INTO), table by table, so it has no free pages, whatever the database has; and a
-copy can give free pages back (open.py), also one of a database that cannot.
+SQLite writes the copy afresh (VACUUM INTO), table by table, so it has no free pages. And the copy can give free pages
+back to the disk (open.py) even if the original cannot.
 """
 
 import os
@@ -22,7 +22,7 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 Progress = Callable[[int, int], None]
 
 INCREMENTAL = 2
-"""The auto_vacuum of our files: free pages are given back when we ask for it, and never by a commit."""
+"""The auto_vacuum of our files: free pages are given back only when we ask for it, never by a commit."""
 _INTO = "VACUUM INTO ?"
 
 
@@ -36,13 +36,13 @@ def copy_database(
     """Write what `source` sees to the file `target`; returns its size in bytes.
 
     The copy is a single file without a log and without free pages. It gets its name only when it is complete, checked
-    and on disk, and replaces what had that name. One read transaction lasts for the whole copy. The server goes on, but
-    cannot empty its log meanwhile. `source` must be in no transaction.
-    progress: called after each step with (pages done, pages in all). naming: entered when the copy is on disk; it gets
-    its name inside. checking: called now and then while the copy is checked. Exceptions of progress and checking are
-    raised.
+    and on disk, and replaces a file of that name. One read transaction lasts for the whole copy: the server goes on,
+    but cannot empty its log in the meantime. `source` must not be in a transaction.
+    progress: called after each step with (pages done, pages in all). naming: a context manager, entered when the copy
+    is on disk, inside of which it gets its name. checking: called now and then while the copy is checked. Exceptions of
+    progress and checking are passed on.
 
-    Raises StorageOpenError when the copy cannot be written or turns out damaged; then there is no target.
+    Raises StorageOpenError if the copy cannot be written or turns out to be damaged; then there is no target.
     """
     with refusing(target):
         directory, name = os.path.split(os.path.realpath(target))
@@ -52,7 +52,7 @@ def copy_database(
                 problems = _write(source, partial, descriptor, progress, checking)
             if problems != "ok":
                 raise StorageOpenError(f"{target} was not written: the copy is damaged, so its source is")
-            _remove(partial, *SQLITE_SUFFIXES)  # nothing is in them, and closing them may fail, too
+            _remove(partial, *SQLITE_SUFFIXES)  # they are empty, and closing the copy may have failed to
             size = os.path.getsize(partial)
             sync(partial)
             with naming or nullcontext():
@@ -76,7 +76,7 @@ def dated_name(path: str, word: str) -> str:
 
 
 def sync(path: str) -> None:
-    """Wait until a file's content, or a directory's names, are on disk."""
+    """Wait until the content of a file, or the names in a directory, are on disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_all(descriptor)
@@ -91,7 +91,7 @@ def _write(
     progress: Progress | None,
     checking: Callable[[], None] | None,
 ) -> str:
-    """Write the copy, and check it; returns what SQLite says of it, "ok" for a sound one."""
+    """Write the copy and check it; returns the result of SQLite's check, "ok" for a sound copy."""
     try:
         _copy_pages(source, partial, descriptor, progress or (lambda done, total: None))
         with closing(apsw.Connection(partial)) as copy:
@@ -112,7 +112,7 @@ def _going_on(checking: Callable[[], None]) -> Callable[[], bool]:
 
 
 def _copy_pages(source: apsw.Connection, partial: str, descriptor: int, progress: Progress) -> None:
-    """Copy all that is in use, synced in portions, so that other programs on the disk wait for one of them."""
+    """Copy all pages in use and sync them in portions, so that others who use the disk wait for one portion at most."""
     page_bytes = source.pragma("page_size")
     total = source.pragma("page_count") - source.pragma("freelist_count")
     done = synced = 0
@@ -129,7 +129,7 @@ def _copy_pages(source: apsw.Connection, partial: str, descriptor: int, progress
 
     source.pragma("query_only", False)  # else nothing may be written to the copy either
     source.pragma("synchronous", "OFF")
-    source.pragma("cache_size", limits.BACKUP_STEP_PAGES)  # the copy's as well: what is more is written to it
+    source.pragma("cache_size", limits.BACKUP_STEP_PAGES)  # of the copy as well: further pages go to its file
     if source.pragma("auto_vacuum") == 0:
         source.pragma("auto_vacuum", INCREMENTAL)  # of the copy; that of the source cannot be changed
     source.set_progress_handler(_going_on(note), limits.BACKUP_CHECK_STEPS)

@@ -6,16 +6,17 @@ mode a commit does, in this order:
 1. Writes the changed pages to the log, the last one with the mark that makes the transaction valid, and a checksum over
    all of it. A write that fails (SQLITE_FULL, SQLITE_IOERR_WRITE) leaves the mark unwritten or its checksum wrong: no
    recovery will ever take the transaction for committed, SQLite has rolled it back in memory too, and the next commit
-   writes over what is there. So it is known that nothing was changed, and the engine continues. (SQLite would write the
-   mark more than once on a disk that tears its neighbours; its VFS for Unix assumes none that does.)
-2. With `full`, syncs the log. A sync that fails (SQLITE_IOERR_FSYNC) rolls back in memory, but the whole transaction
-   is in the log, maybe on disk: if the process dies now, the next one finds it committed. The outcome is unknown.
-3. Notes the pages in the index of the log, a file that is mapped and grows by 32 KiB for every 4,096 pages. When it
-   cannot (SQLITE_IOERR_SHMSIZE: a full disk again), SQLite reports failure and rolls back in memory what is synced
-   already. Unknown, too; `open.py` gives the index its space beforehand so that it does not happen.
+   writes over it. So it is certain that nothing was changed, and the engine continues. (SQLite would write the mark
+   more than once for a disk whose writes may damage adjacent bytes; its VFS for Unix assumes that none do.)
+2. With `full`, syncs the log. If the sync fails (SQLITE_IOERR_FSYNC), SQLite rolls back in memory, but the whole
+   transaction is in the log, maybe on disk: if the process dies now, the next one finds it committed. The outcome is
+   unknown.
+3. Notes the pages in the index of the log, a mapped file that grows by 32 KiB for every 4,096 pages. If it cannot grow
+   (SQLITE_IOERR_SHMSIZE: a full disk again), SQLite reports a failure and rolls back in memory what is already synced.
+   The outcome is unknown, too. `open.py` allocates the index beforehand so that this does not happen.
 
-A quota that is used up is reported as SQLITE_IOERR_WRITE with the system's error number, and a full disk outside of a
-commit may show as SQLITE_IOERR_SHMSIZE.
+SQLite reports an exhausted quota as SQLITE_IOERR_WRITE with the system's error number. Outside of a commit it may
+report a full disk as SQLITE_IOERR_SHMSIZE.
 """
 
 import errno
@@ -43,19 +44,19 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def unavailable(error: apsw.Error, connection: apsw.Connection) -> StorageUnavailable:
-    """The error for callers when nothing was changed because of `error`, the latest one on `connection`."""
+    """The error for callers after `error`, the latest one on `connection`, kept anything from being changed."""
     kind = StorageFull if _is_full(error, connection) else StorageUnavailable
     return kind(str(error))
 
 
 def unsynced(error: OSError) -> StorageUnavailable:
-    """The error of a sync of ours that failed; SQLite's own sync of the file, through its own descriptor, fails too."""
+    """The error for a failed sync of our own; SQLite's later sync, through its own descriptor, fails as well."""
     kind = StorageFull if error.errno in _NO_SPACE else StorageUnavailable
     return kind(f"the database cannot be synced: {error.strerror}")
 
 
 def changed_nothing(error: apsw.Error) -> bool:
-    """True if a COMMIT that failed like this left nothing that could ever count as committed."""
+    """True if after a COMMIT that failed with this error, nothing of it can ever count as committed."""
     return isinstance(error, apsw.FullError) or _code(error) == apsw.SQLITE_IOERR_WRITE
 
 

@@ -1,12 +1,12 @@
 """Migrates a database file of Forq to ours, in place, with every message, after a copy of the file was made.
 
-All of it is one transaction on a connection that has the file to itself: interrupted at any point, the
-original is still whole, and the next start begins again. What changes besides the schema:
+It is one transaction on a connection that has the file to itself: whenever it is interrupted, the original is still
+whole, and the next start begins again. What changes besides the schema:
 
-- messages get sequence numbers in the order (received_at, id), in which Forq claims
+- messages get sequence numbers in the order (received_at, id), in which Forq claims them
 - a ready message that is due later becomes delayed
-- the file and what is beside it can be read by its user alone
-- a processing message keeps its lease of 5 minutes and the receipt that Forq gave for it, the time of its claim
+- only its user can read the file and the files beside it
+- a message in process keeps its lease of 5 minutes and the receipt that Forq gave for it, the time of its claim
 """
 
 import os
@@ -28,10 +28,10 @@ _SQL = sql.load("legacy", "forq_trio.storage.sqlite")
 def migrate(real_path: str, path: str) -> None:
     """Migrate the Forq database at `real_path`; the copy is `<real_path>.forq-backup-<UTC time>`.
 
-    Raises StorageOpenError (naming `path`) or apsw's errors, the file as it was.
+    Raises StorageOpenError (which names `path`) or an error of apsw, and leaves the file as it was.
     """
     with closing(apsw.Connection(real_path)) as connection:
-        # Nobody else can have the file open in this mode: a Forq that still runs shows here, before we write.
+        # Nobody else can have the file open in this mode, so a Forq that still runs is noticed before we write.
         connection.pragma("locking_mode", "EXCLUSIVE")
         if _one(connection, "unknown"):
             raise StorageOpenError(f"{path} is a Forq database with messages of an unknown status")
@@ -44,7 +44,7 @@ def migrate(real_path: str, path: str) -> None:
 
 
 def _make_private(real_path: str) -> None:
-    """Let this user alone read the file, like a new one; SQLite gives its log the same permissions."""
+    """Let only this user read the file, as for a new one; SQLite gives its log the same permissions."""
     for ending in ("", *LOG_SUFFIXES):
         with suppress(FileNotFoundError):
             os.chmod(real_path + ending, 0o600)

@@ -2,14 +2,16 @@
 
 Two are held, both by flock, which SQLite does not use:
 
-- `<file>.lock`, because the database file may not be there yet, or is about to be replaced (replace.py). The lock file
-  stays; whoever removes it would let a second server lock a new one.
-- On Linux the database file itself, whatever names it has: then a second server is refused also without the first lock,
-  or where it finds the file by another path with another lock file (a file that is mounted into two containers).
-  Elsewhere a flock and SQLite's own locks of the same file may exclude each other, so there is the first one alone.
+- `<file>.lock`, because the database file may not exist yet, or may be about to be replaced (replace.py). The lock file
+  is never removed: otherwise a second server could make and lock a new one.
+- On Linux the database file itself, whatever its names are. It keeps a second server out even if the lock file was
+  removed, or if that server reaches the file by another path with another lock file (a file that is mounted into two
+  containers). On other systems a flock and SQLite's own locks on the same file may exclude each other, so only the
+  first lock is used.
 
-Closing any descriptor of the database file ends SQLite's locks in this process: the one that holds the lock is closed
-after the connection, and another server of this process is found by the numbers of its file, not by a descriptor.
+Closing any descriptor of the database file ends SQLite's locks in this process. So the descriptor that holds the lock
+is closed after the connection, and another server in this process is recognised by device and inode of its file, not
+by opening it.
 """
 
 import errno
@@ -21,16 +23,16 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX
 
 _CANNOT = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
-"""What a file system without such locks says."""
+"""The errors of a file system that has no such locks."""
 _locked_here: set[tuple[int, int]] = set()
-"""Device and number of each database file that this process has open."""
+"""Device and inode of each database file that this process has open."""
 
 
 class DatabaseLock:
-    """The locks of one database. file: a descriptor of the database file once it is locked, else -1."""
+    """The locks of one database. file: the descriptor of the database file while it is locked, else -1."""
 
     def __init__(self, real_path: str, path: str) -> None:
-        """Take the lock beside the file. path: for messages. Raises StorageOpenError where somebody has it."""
+        """Take the lock beside the file. path: for error messages. Raises StorageOpenError if somebody else has it."""
         self._real_path = real_path
         self._path = path
         self._identity: tuple[int, int] | None = None
@@ -42,7 +44,7 @@ class DatabaseLock:
         return self._beside >= 0
 
     def lock_file(self) -> None:
-        """Lock the database file, which exists. Raises StorageOpenError where somebody has it."""
+        """Lock the database file, which must exist. Raises StorageOpenError if somebody else has it."""
         refuse_if_open_here(self._real_path, self._path)
         self.file = os.open(self._real_path, os.O_RDONLY | os.O_CLOEXEC)
         if sys.platform == "linux":
@@ -57,7 +59,7 @@ class DatabaseLock:
         _locked_here.add(self._identity)
 
     def close(self) -> None:
-        """Let another server in."""
+        """Release the locks, so that another server can open the database."""
         if self._identity is not None:
             _locked_here.discard(self._identity)
             self._identity = None
@@ -67,7 +69,7 @@ class DatabaseLock:
         self.file = self._beside = -1
 
     def _lock_beside(self) -> int:
-        """Lock the file that has the name now: it may have been removed between its opening and its locking."""
+        """Lock the lock file, again if it was removed between being opened and being locked; returns its descriptor."""
         name = self._real_path + LOCK_SUFFIX
         while True:
             lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

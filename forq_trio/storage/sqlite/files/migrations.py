@@ -14,14 +14,14 @@ _SQL = sql.load("migrations", "forq_trio.storage.sqlite")
 
 
 def applied(connection: apsw.Connection) -> list[Applied]:
-    """The migrations applied to a file of ours; raises apsw.SQLError when it has no table of migrations."""
+    """The migrations that were applied to a file of ours. Raises apsw.SQLError if it has no table of migrations."""
     return [Applied(*row) for row in connection.execute(_SQL["applied"])]
 
 
 def migrate(connection: apsw.Connection, path: str) -> int:
     """Bring an empty file, or one of ours, up to date: each missing migration in a transaction of its own.
 
-    Returns the version that it had. Raises StorageOpenError if migrations were applied to it that are not ours.
+    Returns the version that it had before. Raises StorageOpenError if unknown migrations were applied to it.
     """
     had = applied(connection) if connection.pragma("application_id") == APPLICATION_ID else []
     for migration in pending(path, KNOWN, had):

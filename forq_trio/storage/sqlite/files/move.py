@@ -24,7 +24,7 @@ _READ_TEXTS = {
     "staged_parts": ("staged_with_zero", read_part),
     "message_keys": ("waiting_with_zero", read_waiting),
 }
-"""Tables with rows whose text is in a BLOB: the statement that finds them by key, and what reads it."""
+"""Tables with text in a BLOB: the statement that reads it by key, and the function that decodes it."""
 _LOG_PAGES = 2_000
 """How long the log gets before its pages are moved into the file."""
 
@@ -33,7 +33,7 @@ class SqliteSide:
     """See `Side`."""
 
     def __init__(self, path: str, *, target: bool) -> None:
-        """Lock the file, and bring it up to date; a target is made. Raises StorageOpenError."""
+        """Lock the file and bring it up to date; a target is created. Raises StorageOpenError."""
         if not target:
             check_exists(path)
         self.name = path
@@ -78,7 +78,7 @@ class SqliteSide:
             return [*found, *islice(self._unstorable_inside(table), most)][:most]
 
     def _unstorable_inside(self, table: Table) -> Iterator[Row]:
-        """Keys of those whose text is in a BLOB, as far as PostgreSQL gets it as text one day."""
+        """The keys of rows with unstorable text inside a BLOB, if that text may become a text of PostgreSQL later."""
         if table.name == "messages":
             for (body,) in self._connection.execute(_SQL["leased_with_zero"]):
                 yield from [(line.sequence,) for line in map(read_line, body.splitlines()) if has_zero(line)]
@@ -120,7 +120,7 @@ class SqliteSide:
             self._connection.execute(_SQL["save_position"].format(behind="?"), (_encoded(position),))
 
     def end_move(self, tables: Sequence[Table]) -> None:
-        """SQLite numbers on behind the highest row by itself."""
+        """Remove the mark; SQLite itself continues numbering after the highest row."""
         with self._committing():
             self._connection.execute(_SQL["remove_mark"])
 
@@ -148,7 +148,7 @@ class SqliteSide:
 
 
 def _filled(name: str, table: Table, bound: Sequence[Any], **more: Any) -> str:
-    """A statement with the names of a table, and with as many bindings as are bound."""
+    """A statement with the names of this table filled in, and a placeholder for each value in `bound`."""
     listed = ", ".join
     return _SQL[name].format_map(
         {

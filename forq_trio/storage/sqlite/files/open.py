@@ -1,9 +1,8 @@
 """Opens a database file: for the one writer, for readers, for the checkpointer.
 
-A file is read through a read-only connection first, and nothing is written, neither to it nor beside it,
-until it is known to be empty, ours, or Forq's. Then one server locks it for its life (locks.py). A forked child lets go
-of the locks, and cannot open the file again: what it has in memory of SQLite says that it holds locks, which are its
-parent's.
+A file is first read through a read-only connection. Nothing is written, neither to it nor beside it, until it is known
+to be empty, ours, or Forq's. Then one server locks it until it closes it (locks.py). A forked child releases the locks,
+and cannot open the file again: its copy of SQLite's memory says that it holds locks, but they are its parent's.
 """
 
 import os
@@ -60,7 +59,7 @@ class LockedFile:
         _open_here.add(self)
 
     def close(self) -> None:
-        """Close the connection (the last one to close empties the log and removes it), then let another server in."""
+        """Close the connection (closing the last one empties and removes the log), then release the locks."""
         if self._lock.held and self.names.problem() is not None:
             self._empty_log()
         self.connection.close()
@@ -76,7 +75,7 @@ class LockedFile:
         self._lock.close()
 
     def _empty_log(self) -> None:
-        """SQLite leaves the log of a file that was moved as it is: what has the name now would be opened with it."""
+        """SQLite leaves the log of a file that was moved, and the next file of that name would be opened with it."""
         with suppress(apsw.Error):
             self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
@@ -131,7 +130,7 @@ def migrate_file(path: str) -> Migrated:
 
 
 def check_exists(path: str) -> None:
-    """Raise StorageOpenError where there is no file, or nothing in it."""
+    """Raise StorageOpenError if there is no file, or an empty one."""
     if not has_log(path, ""):
         raise StorageOpenError(f"{path} {'is empty' if os.path.exists(path) else 'does not exist'}")
 
@@ -149,7 +148,7 @@ def open_reader(path: str) -> apsw.Connection:
 
 
 def _pin_plans(connection: apsw.Connection) -> None:
-    """Make SQLite plan each statement once, whatever is bound to it; else it plans some anew each time they run.
+    """Make SQLite plan each statement once, whatever its bindings; otherwise it plans some again for every run.
 
     Planning took longer than running: 15 of the 25 microseconds of a claim.
     """
@@ -164,12 +163,12 @@ def open_checkpointer(path: str) -> apsw.Connection:
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         connection.wal_autocheckpoint(0)
         _sync_fully(connection)
-        connection.pragma("schema_version")  # before its first read it knows no log, and moves nothing
+        connection.pragma("schema_version")  # until its first read it knows no log, and moves nothing
         return connection
 
 
 def _sync_fully(connection: apsw.Connection) -> None:
-    """On macOS a sync of SQLite is to reach the disk, not only the cache of the drive (on_disk.py)."""
+    """On macOS, make SQLite's syncs reach the disk, not only the cache of the drive (on_disk.py)."""
     connection.pragma("fullfsync", True)
     connection.pragma("checkpoint_fullfsync", True)
 
@@ -181,7 +180,7 @@ def open_alone(path: str) -> apsw.Connection:
 
 
 def has_log(path: str, suffix: str = LOG_SUFFIX) -> bool:
-    """Whether `path` has a log beside it that is not empty: committed content may be in it."""
+    """Whether `path` has a non-empty log beside it, which may contain committed changes."""
     return os.path.exists(path + suffix) and os.path.getsize(path + suffix) > 0
 
 
@@ -214,7 +213,7 @@ def check_one_name(real_path: str, path: str) -> None:
 
 
 def make_directory(directory: str) -> None:
-    """Make what is missing of a directory, for this user alone, so that it is there after a power cut."""
+    """Make a directory and its missing parents, for this user alone, so that they survive a power cut."""
     if os.path.isdir(directory):
         return
     parent = os.path.dirname(directory)
@@ -225,7 +224,7 @@ def make_directory(directory: str) -> None:
 
 
 def _make_file(real_path: str) -> None:
-    """Make the file, if it is not there, readable by this user alone; what SQLite makes beside it is like it."""
+    """Create the file if it is missing, readable by this user alone; SQLite makes the files beside it alike."""
     with suppress(FileExistsError):
         os.close(os.open(real_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         sync(os.path.dirname(real_path))
@@ -248,7 +247,7 @@ def _check_kind(real_path: str, path: str, *, half_filled: bool) -> None:
 
 
 def _check_writable(connection: apsw.Connection, path: str) -> None:
-    """Raise StorageOpenError where SQLite could open the file for reading only, and would refuse every batch."""
+    """Raise StorageOpenError if SQLite could open the file only for reading, and would refuse every batch."""
     if connection.readonly("main"):
         raise StorageOpenError(f"{path} cannot be written: the system lets it be read only")
 
@@ -258,10 +257,10 @@ def _reserve_path(real_path: str) -> str:
 
 
 def _allocate_log_index(real_path: str) -> int:
-    """Allocate disk space for the index of the log, for a log longer than ours gets; faults.py says why.
+    """Allocate disk space for the index of the log, enough for a longer log than we ever have; faults.py says why.
 
     Returns a descriptor that must stay open as long as the database: closing it ends the locks of this process on the
-    file. On a full disk nothing is allocated. Returns -1 if there is no index.
+    file. Returns -1 if there is no index. On a full disk nothing is allocated.
     """
     try:
         index = os.open(real_path + INDEX_SUFFIX, os.O_RDWR | os.O_CLOEXEC)

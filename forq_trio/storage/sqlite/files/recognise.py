@@ -53,8 +53,8 @@ class FileKind(Enum):
 def recognise(connection: apsw.Connection, path: str) -> FileKind:
     """Say what the file behind `connection` is, reading a few pages and writing nothing.
 
-    Raises StorageOpenError for a database that is somebody else's or of another version of the schema; apsw's
-    errors for a file that is damaged where it was read.
+    Raises StorageOpenError for a database of another program or another schema version, and errors of apsw if the pages
+    that were read are damaged.
     """
     tables = {name for (name,) in connection.execute(_SQL["tables"])}
     if connection.pragma("application_id") == migrations.APPLICATION_ID:
@@ -73,7 +73,7 @@ def recognise(connection: apsw.Connection, path: str) -> FileKind:
 
 @contextmanager
 def refusing(path: str) -> Iterator[None]:
-    """Turn errors of SQLite and of the system in the body into a StorageOpenError of one sentence about `path`."""
+    """Turn errors of SQLite and of the system in the body into StorageOpenError, with one sentence about `path`."""
     try:
         yield
     except apsw.Error as error:

@@ -1,7 +1,7 @@
 """Replaces a database that no other process has open, all of it in one file: for `forq restore` and `forq compact`.
 
-A log that stays beside another file is read into that one by the next start, and destroys it; so there is none when
-the new file takes the name.
+If the log of the old file stayed, the next start would read it into the new file and destroy that. So there is no log
+any more when the new file takes the name.
 """
 
 import os
@@ -20,10 +20,10 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 
 @contextmanager
 def replacing(path: str) -> Iterator[str]:
-    """Lock the database at `path` while the body replaces it, and move its log into its file; gives its real path.
+    """Lock the database at `path` while the body replaces it, and move its log into its file; yields its real path.
 
-    The log of a file that SQLite cannot read is left. Raises StorageOpenError when a server or another program has the
-    database open, or it belongs to another user; so do errors of SQLite and of the system in the body.
+    The log of a file that SQLite cannot read stays. Raises StorageOpenError if a server or another program has the
+    database open, or if it belongs to another user. Errors of SQLite and of the system in the body become one, too.
     """
     real_path = check_path(path)
     with refusing(path):

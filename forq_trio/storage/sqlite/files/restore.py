@@ -1,19 +1,19 @@
 """Puts a backup in the place of a database: for the command line.
 
-A database is its file and the log beside it, in which the last commits are, and which must not stay beside another file
-(replace.py); that is why a backup is not copied over a database by hand. In this order:
+A database is its file and the log beside it. The log contains the last commits, and must not stay beside another file
+(replace.py); that is why nobody should copy a backup over a database by hand. The steps:
 
 1. The backup is checked, and the lock of the database is taken: no server has it, and none can start.
-2. The log of the database that is there is moved into its file, by SQLite. So the file alone is all of it. If SQLite
-   cannot read it, it is left as it is, with its log.
+2. SQLite moves the log of the old database into its file, so that the file alone is the whole database. If SQLite
+   cannot read that file, it stays as it is, with its log.
 3. The backup is copied to a temporary file in the same directory, checked again, and synced.
-4. What is there gets a second name with the date in it, so does a log that step 2 left; then nothing but the file
-   itself is left under the names that SQLite looks for.
+4. The old file gets a second name with the date in it, and so does a log that step 2 left. Then there is only the file
+   itself under the names that SQLite looks for.
 5. The copy takes the name of the database, in one step of the file system.
 
-The directory is synced before the next step wherever the order counts. So if this is interrupted at any point, the name
-belongs to the old database or to the new one, each whole. Only between 4 and 5 has the old one two names, with which no
-server opens it: restore again, or remove the second name.
+The directory is synced before the next step wherever the order matters. So whenever this is interrupted, the name
+belongs to the old database or to the new one, each whole. Only between 4 and 5 does the old one have two names, and no
+server opens it then: restore again, or remove the second name.
 """
 
 import os
@@ -34,17 +34,17 @@ _WITH_CONTENT = ("", LOG_SUFFIX, JOURNAL_SUFFIX)
 
 
 class Restored(Struct, frozen=True):
-    """size: of the database now, in bytes. replaced: the name of the one that was there; None if there was none."""
+    """The result of a restore. size: of the new database, in bytes. replaced: the old one's new name, None for none."""
 
     size: int
     replaced: str | None
 
 
 def restore_file(backup: str, path: str, progress: Progress | None = None) -> Restored:
-    """Put `backup` in the place of the database at `path`, which is kept under another name.
+    """Put `backup` in the place of the database at `path`, which stays under another name.
 
-    progress: called with (pages done, pages in all). Raises StorageOpenError, and leaves what was there: when the
-    backup is not sound, when a server or another program has the database open, when it belongs to another user.
+    progress: called with (pages done, pages in all). Raises StorageOpenError, and leaves everything as it was, if the
+    backup is not sound, or if the database is open in a server or another program or belongs to another user.
     """
     real_path = check_path(path)
     _check_backup(backup, real_path)
@@ -71,7 +71,7 @@ def _check_backup(backup: str, real_path: str) -> None:
 
 @contextmanager
 def _old_database_kept(real_path: str, aside: str) -> Iterator[None]:
-    """Give the old database a second name, and leave only the file for the body to replace; undone if that fails."""
+    """Give the old database a second name, so that the body replaces nothing but the file; undone if the body fails."""
     directory = os.path.dirname(real_path)
     endings = [ending for ending in _WITH_CONTENT if has_log(real_path, ending)]
     try:

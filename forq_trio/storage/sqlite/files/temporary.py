@@ -1,7 +1,7 @@
-"""A directory for a temporary database: fresh, in memory if possible, removed at the end.
+"""Makes a directory for a temporary database, in memory if possible, and removes it at the end.
 
-The directory is locked while its process lives, and gets its final name only once it is locked. So the next process
-recognises the directories of processes that were killed by the missing lock, and removes them.
+The directory is locked while its process lives, and gets its final name only once it is locked. So a directory without
+a lock belongs to a process that was killed, and the next process removes it.
 """
 
 import fcntl
@@ -21,9 +21,9 @@ _UNNAMED = ".forq-unnamed-"
 
 @contextmanager
 def temporary_database(base: Path | None = None) -> Iterator[str]:
-    """The path of a database file that is not there yet; it and all beside it is removed when the body ends.
+    """The path for a database file in a new directory, which is removed with all its files when the body ends.
 
-    base: where to make its directory; None means /dev/shm where there is one, else the system's directory for temporary
+    base: where to make that directory; None means /dev/shm if there is one, else the system's directory for temporary
     files. Raises StorageOpenError.
     """
     base = base or _default_base()

@@ -1,9 +1,9 @@
-"""Writes a file's dirty pages back to the disk little by little: otherwise syncs of other files wait for them.
+"""Writes a file's dirty pages back to the disk little by little, so that syncs of other files need not wait for them.
 
-A sync of 8 MiB hands the disk all of it at once, and the next commit's own sync, of some KiB, waits behind it: 4 to 6
-milliseconds instead of 0.3. Here the file is written back range by range, each after the one before is on the disk.
-This is not a sync (the disk may still have it in its cache, and the file's length is not written): a sync has to
-follow, which is short then.
+A sync of 8 MiB hands the disk everything at once, and the sync of the next commit, of a few KiB, waits behind it: for 4
+to 6 milliseconds instead of 0.3. Here the file is written back range by range, each after the previous one is on the
+disk. This is not a sync: the data may still be in the disk's cache, and the file's length is not written. A sync has
+to follow, but it is short.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _CANNOT = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.ESPIPE, errno.EOPNOTSU
 
 @cache
 def _sync_file_range() -> Callable[..., int] | None:
-    """Linux's sync_file_range; None where there is none."""
+    """Linux's sync_file_range; None on other systems."""
     try:
         function = ctypes.CDLL(None, use_errno=True).sync_file_range
     except (OSError, AttributeError):
@@ -32,9 +32,9 @@ def _sync_file_range() -> Callable[..., int] | None:
 
 
 def write_back(descriptor: int) -> None:
-    """Bring the file's changed pages to the disk, range by range. Does nothing if the system cannot do that.
+    """Bring the file's changed pages to the disk, range by range. Does nothing on systems that cannot do that.
 
-    Waits for the disk. Raises OSError when it fails to write: the sync that follows might not report that again.
+    Waits for the disk. Raises OSError if writing fails, because the sync that follows might not report that again.
     """
     sync_range = _sync_file_range()
     if sync_range is None:
