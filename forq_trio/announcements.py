@@ -1,4 +1,4 @@
-"""What the writer tells other tasks after each commit, without waiting for any of them."""
+"""The news that the writer gives other tasks after each commit, without waiting for any of them."""
 
 import trio
 
@@ -7,18 +7,18 @@ from forq_trio.watches import ALL_QUEUES, Watches
 
 
 class Announcements:
-    """Who waits for a commit looks here."""
+    """Wakes the tasks that wait for the effects of a commit."""
 
     def __init__(self) -> None:
         self.ready = Watches()  # wakes tasks when messages of a queue become ready
         self.events = Watches()  # wakes tasks when lifecycle events are stored
         self.moved = trio.Event()
-        """Is set, and replaced, when published messages moved into their queues; set for good when the writer ends."""
+        """Set, and replaced, when published messages moved into their queues; set for good when the writer ends."""
         self.token_changes = 0
-        """Grows with every commit that may have changed access tokens; a cache of them is valid until then."""
+        """Grows with every commit that may have changed access tokens; a cache of them is valid until it does."""
 
     def announce(self, result: BatchResult) -> None:
-        """Wake those who wait for what this batch did, or for what other processes did before it."""
+        """Wake the tasks that wait for changes of this batch, or of other processes before it."""
         everywhere: list[BatchResult | Elsewhere] = [result, *result.elsewhere]
         for done in everywhere:
             self.ready.notify(done.woken)
@@ -26,15 +26,15 @@ class Announcements:
         self.token_changes += sum(each.tokens for each in result.elsewhere)
 
     def announce_moves(self) -> None:
-        """Published messages moved into their queues."""
+        """Wake the tasks that wait for published messages: some moved into their queues."""
         self.moved.set()
         self.moved = trio.Event()
 
     def close_watches(self) -> None:
-        """Wake all watching tasks: nobody is to wait any longer."""
+        """Wake all watching tasks, so that nobody waits any longer."""
         self.ready.close()
         self.events.close()
 
     def end(self) -> None:
-        """The writer has ended: nothing will be moved."""
+        """Wake the tasks that wait for published messages for good: the writer has ended."""
         self.moved.set()

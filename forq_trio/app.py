@@ -1,8 +1,9 @@
 """The composition root of `forq serve`: builds every part, starts them in order, stops them in order. No logic.
 
 Start: bind the address, open the database, start the actors, serve.
-Stop, on SIGTERM, SIGINT or SIGHUP: accept no more, answer parked receivers with nothing, finish the running requests
-(SHUTDOWN_SECONDS_MAX), then the actors: every command that was sent is committed, the log is moved into the file.
+Stop, on SIGTERM, SIGINT or SIGHUP: accept no more connections, answer parked receivers with nothing, finish the running
+requests (within SHUTDOWN_SECONDS_MAX), then stop the actors: every command that was sent is committed, and the log is
+moved into the file.
 """
 
 import gc
@@ -66,7 +67,7 @@ class Died(ForqError):
 
 
 OnListening = Callable[[str, str | None], None]
-"""Is called with the URLs of the API and of the admin UI (None where it is not served) once both are served."""
+"""Called with the URLs of the API and of the admin UI (None if it is not served) once both are served."""
 
 
 def run(config: Config, on_listening: OnListening | None = None) -> int:
@@ -85,7 +86,7 @@ def run(config: Config, on_listening: OnListening | None = None) -> int:
 
 
 async def serve(config: Config, on_listening: OnListening | None = None) -> None:
-    """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
+    """Start everything, wait for a signal to stop, then stop everything."""
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         listeners, ui_listeners = await _listen_all(config)
         try:
@@ -150,14 +151,14 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
 
 
 def _database(config: Config) -> str:
-    """Where messages are kept, for the log: without a password."""
+    """The database in which messages are stored, for the log: without a password."""
     if config.db_url is not None:
         return "PostgreSQL"
     return "in memory, nothing is kept" if config.memory else str(config.db_path)
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """SIGHUP among them unless it is ignored: a server that was started by nohup outlives its terminal."""
+    """The signals that stop the server; SIGHUP only if it is not ignored, so that nohup works."""
     always = [signal.SIGTERM, signal.SIGINT]
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*always, signal.SIGHUP]
 
@@ -169,10 +170,10 @@ def _url(config: Config, address: HostPort, port: int) -> str:
 
 
 def _tune_collector() -> None:
-    """Leave the objects of the start out of garbage collections, and run them less often.
+    """Exclude the objects that exist at the start from garbage collections, and run these less often.
 
-    The hot path makes no reference cycles, so collections find almost nothing there; at 128 connections they cost a
-    tenth of the throughput and doubled the 99th percentile.
+    The hot path makes no reference cycles, so collections find almost nothing. At 128 connections they took a tenth of
+    the throughput and doubled the 99th percentile.
     """
     gc.collect()
     gc.freeze()
@@ -180,7 +181,7 @@ def _tune_collector() -> None:
 
 
 async def _listen_all(config: Config) -> tuple[list[socket.socket], list[socket.socket]]:
-    """The listeners of the API and of the UI; none for a UI that is not served."""
+    """The listening sockets of the API and of the UI; none for a UI that is not served."""
     api = await _listen(config.api_addr)
     if not config.ui_enabled:
         return api, []
@@ -203,7 +204,7 @@ async def _listen(address: HostPort) -> list[socket.socket]:
 
 
 def database_url(config: Config) -> str:
-    """The database that the server opens."""
+    """The URL of the database that the server opens."""
     return config.db_url or (MEMORY_URL if config.memory else f"{SQLITE_PREFIX}{config.db_path}")
 
 
@@ -327,7 +328,7 @@ def _sasquatch_options(config: Config) -> SasquatchOptions:
 
 
 def _body_bytes_max(config: Config) -> int:
-    """Every dialect bounds its own bodies; the transport lets the longest of them through."""
+    """The bound of the transport on bodies: the largest of the dialects' own bounds."""
     if not config.sasquatch_enabled:
         return limits.BODY_BYTES_MAX
     return max(limits.BODY_BYTES_MAX, _sasquatch_options(config).body_bytes_max)

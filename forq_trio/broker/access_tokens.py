@@ -1,4 +1,4 @@
-"""Access tokens, found by what a request shows: one SHA-256 and one dict look-up, whatever the number of tokens."""
+"""Finds access tokens by the key of a request, with one SHA-256 and one dict lookup however many tokens there are."""
 
 from msgspec.structs import replace
 
@@ -22,11 +22,11 @@ class AccessTokens:
         )
 
     def use(self, key: str) -> AccessToken | None:
-        """The token of which `key` is the text, noted as used now; None if there is none, or it has expired."""
+        """The token with the text `key`, noted as used now; None if there is none or it has expired."""
         return self.by_digest(digest(key))
 
     def by_digest(self, token_digest: str) -> AccessToken | None:
-        """`use` by the digest of the key, for sessions that were opened with it."""
+        """`use` with the digest of a key, for sessions that were opened with that key."""
         token = self._current().get(token_digest)
         now_ms = self._clock.now_ms()
         if token is None or token.expired(now_ms):
@@ -35,7 +35,7 @@ class AccessTokens:
         return token
 
     def all(self) -> list[AccessToken]:
-        """All tokens by name, each with its latest use, saved or not."""
+        """All tokens by name, each with its latest use, even if that is not saved yet."""
         tokens = [
             replace(token, last_used_at=max(token.last_used_at or 0, used_at))
             if (used_at := self.uses.at.get(token.digest.hex)) is not None

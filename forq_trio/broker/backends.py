@@ -1,9 +1,9 @@
-"""Where the messages of a queue are: in the server's own database, or in a table that the queue is bound to.
+"""The backends of queues: a queue's messages are in the server's own database, or in a table that it is bound to.
 
-The broker takes the backend of a queue, gives it the commands about the queue's messages, and asks it for what it reads
-of them. `Backends.of` chooses it, and nothing else in the broker knows which one it is. Commands about the queue itself
-(its settings, its binding) go to the writer, and those about several queues, too: engines refuse to store messages in a
-queue that is bound.
+The broker gives the backend of a queue the commands about its messages, and reads them through it. `Backends.of`
+chooses the backend, and nothing else in the broker knows which one it is. Commands about the queue itself (its
+settings, its binding) go to the writer, and so do commands about several queues; engines refuse to store messages in a
+bound queue.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -21,32 +21,32 @@ from forq_trio.writer_actor import WriterActor
 
 
 class QueueBackend(Protocol):
-    """Takes commands about the messages of queues that are its own, and reads them."""
+    """Executes commands about the messages of its queues, and reads them."""
 
     async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
-        """Do what the command says; raises the error that is its outcome. Cancellation is that of `Broker`."""
+        """Execute a command and return its outcome, or raise it if it is an error. Cancelled: see `Broker`."""
         ...
 
     async def execute_in_parts(
         self, items: Sequence[ItemT], command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]]
     ) -> tuple[OutcomeT, ...]:
-        """`execute` for items of any number, in several commands if need be; returns an outcome for each item."""
+        """`execute` for any number of items, in several commands if needed; returns an outcome for each item."""
         ...
 
     def post(self, command: Command[Any]) -> None:
-        """Have the command done without waiting for its outcome."""
+        """Have a command executed without waiting for its outcome."""
         ...
 
     def parse_receipt(self, text: str) -> Receipt:
-        """Read a receipt of its messages. Raises MalformedReceipt."""
+        """Read a receipt of a message of this backend. Raises MalformedReceipt."""
         ...
 
     def check_message(self, message: NewMessage) -> None:
-        """Raise the CallerError for a message that it cannot store, whatever else it has."""
+        """Raise a CallerError for a message that this backend can never store."""
         ...
 
     async def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
-        """The counts of a queue, and when its oldest ready message was received; None where that is not known."""
+        """The counts of a queue, and when its oldest ready message was received; None if that is not known."""
         ...
 
     async def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
@@ -60,7 +60,7 @@ class OwnBackend:
     def __init__(self, writer: WriterActor, readers: ReaderPool) -> None:
         self._writer = writer
         self._readers = readers
-        # The methods themselves: a call of each send and receive would be one more.
+        # The methods themselves, to save one call in each send and receive.
         self.execute = writer.execute
         self.post = writer.post
         self.parse_receipt = Receipt.parse
@@ -78,7 +78,7 @@ class OwnBackend:
         return await self._readers.run(lambda reader: reader.message(queue, message_id))
 
     async def peek(self, queue: str, limit: int, *, shuffle: bool, wait_ms: int) -> list[MessageInfo]:
-        """The wait ends early when the server stops."""
+        """See `QueueBackend`. The wait ends early when the server stops."""
         deadline = trio.current_time() + wait_ms / 1_000
         with self._writer.announced.ready.on(queue) as watcher:
             while True:
@@ -96,31 +96,31 @@ class OwnBackend:
 
 
 class Backends:
-    """The backends of all queues. tables: of those that are bound to tables; None where none can be."""
+    """The backends of all queues. tables: the backend of queues that are bound to tables; None if none can be."""
 
     def __init__(self, writer: WriterActor, readers: ReaderPool, tables: BoundQueues | None = None) -> None:
         self.tables = tables
         self.own = OwnBackend(writer, readers)
 
     def of(self, queue: str | None) -> QueueBackend:
-        """The backend of a queue; None: of what names no queue."""
+        """The backend of a queue. None: the backend for commands that name no queue."""
         if self.tables is None or queue is None or self.tables.table_of(queue) is None:
             return self.own
         return self.tables
 
     def last_counts_of(self, queue: str) -> QueueCounts | None:
-        """The last known counts of a queue whose messages the writer does not count; None for another one."""
+        """The last known counts of a bound queue; None for any other queue, or before the first count."""
         return None if self.tables is None else self.tables.last_counts_of(queue)
 
     def last_counts(self) -> Mapping[str, QueueCounts]:
-        """`last_counts_of` of all queues that have them."""
+        """`last_counts_of` for all queues that have them."""
         return {} if self.tables is None else self.tables.last_counts()
 
     def close(self) -> None:
-        """Close what is not the server's own."""
+        """Close the connections to applications' tables."""
         if self.tables is not None:
             self.tables.close()
 
 
 def _check_nothing(_: Struct) -> None:
-    """The database stores any text."""
+    """Nothing to do: the database can store any text."""

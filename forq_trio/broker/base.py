@@ -1,4 +1,4 @@
-"""What the methods of `Broker` use: declared once for the parts of `Broker`, one file each."""
+"""The base class of the parts of `Broker`: declares what their methods use."""
 
 import trio
 
@@ -18,13 +18,12 @@ from forq_trio.writer_actor import WriterActor
 
 
 class BrokerBase:
-    """The objects that a broker fronts, each with a theme that programs seldom need.
+    """The objects behind a broker. Each covers one topic that programs seldom need directly.
 
-    known: what the cache knows without a query. known_workers: the workers that reported lately.
-    known_processes: the servers on the same database. keys: access tokens,
-    as requests show them. sessions: of the admin UI. leases: of pipelines' consumers, step by step. lines: pages as
-    lines of JSON. lists: lists and searches.
-    redrive_tasks: the actor behind `start_redrive`.
+    known: what is known without a query. known_workers: the workers that reported lately. known_processes: the servers
+    on the same database. keys: access tokens by the text that requests show. sessions: of the admin UI. leases: of
+    pipelines' consumers, step by step. lines: pages as lines of JSON. lists: lists and searches. redrive_tasks: the
+    actor behind `start_redrive`.
     """
 
     def __init__(

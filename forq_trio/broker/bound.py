@@ -1,11 +1,12 @@
-"""Queues that are bound to tables of applications: what the broker does for one is done on its table.
+"""Queues that are bound to tables of applications: the broker executes their commands on the table.
 
-The table is the truth: whoever else publishes or consumes there sees the same messages. A bound queue takes the same
-commands as others, but they go neither through the writer nor into a batch: a table that somebody has locked, or
-dropped, delays nobody but those who use that queue. What tables do not have is refused (bound_commands.py).
-Sends and moves that reach the engine all the same (by schedules, publications, redrives) are refused there: QueueBound.
+The table is the only place of the messages: everybody else who publishes or consumes there sees the same ones. A bound
+queue takes the same commands as other queues, but they go neither through the writer nor into a batch. So a table that
+somebody has locked or dropped delays only those who use that queue. Commands that tables do not support are refused
+(bound_commands.py). Sends and moves that reach the engine in another way (by schedules, publications, redrives) are
+refused there with QueueBound.
 
-Calls share the budget of the writer's inbox with all others, and waits that of parked receivers.
+Calls share the budget of the writer's inbox with all others, and waits share that of parked receivers.
 """
 
 from collections import Counter, deque
@@ -38,7 +39,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class BoundTables(Consuming, Protocol):
-    """Tables of applications, as `forq_trio.pgq` has them. Cancelled, a method ends what it does and returns."""
+    """Tables of applications, as in `forq_trio.pgq`. A cancelled method finishes what it is doing and returns."""
 
     def bounded(self, attempts_max: int) -> "BoundTables":
         """The same tables with this bound on deliveries."""
@@ -81,12 +82,12 @@ class BoundQueues:
         self._is_used = trio.Event()
 
     def table_of(self, queue: str) -> str | None:
-        """The table to which a queue is bound, as of the last commit; None for one that is not."""
+        """The table to which a queue is bound, as of the last commit; None if it is not bound."""
         settings = self._writer.snapshot().settings.get(queue)
         return None if settings is None or settings.table is None else settings.table.table
 
     def _table(self, queue: str) -> str:
-        """`table_of` a queue that was bound a moment ago."""
+        """`table_of` for a queue that was bound a moment ago. Raises if it is not any more."""
         table = self.table_of(queue)
         if table is None:
             raise QueueNotBound
@@ -97,14 +98,14 @@ class BoundQueues:
         return {queue: settings.table.table for queue, settings in found if settings.table is not None}
 
     async def check(self, table: str) -> None:
-        """Raise what `BoundTables.check` raises."""
+        """Check that a queue can be bound to this table. Raises the errors of `BoundTables.check`."""
         with self._writer.budgets["inbox"].one_used():
             await self._opened.check(table)
 
     # Commands
 
     async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
-        """Do on the table what the command says. Raises QueueBound for one that tables do not have."""
+        """Execute a command on the table. Raises QueueBound for a command that tables do not support."""
         return cast("OutcomeT", await self._execute(command))
 
     async def _execute(self, command: Any) -> Any:
@@ -126,28 +127,28 @@ class BoundQueues:
     async def execute_in_parts(
         self, items: Sequence[ItemT], command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]]
     ) -> tuple[OutcomeT, ...]:
-        """One statement settles all of them."""
+        """See `QueueBackend`. One command is enough, because one statement settles all items."""
         return await self.execute(command_of(tuple(items))) if items else ()
 
     def post(self, command: Command[Any]) -> None:
-        """Give back what a consumer that has left did not get, the attempt uncounted. Does not wait."""
+        """Release messages that did not reach their consumer before it left, the attempt uncounted. Does not wait."""
         assert isinstance(command, commands.Release)
         self._undeliver(self._table(command.queue), [str(receipt) for receipt in command.receipts])
 
     def parse_receipt(self, text: str) -> Receipt:
-        """Raises MalformedReceipt for what is no receipt of a table."""
+        """Read a receipt. Raises MalformedReceipt if it is not one of a table."""
         if not self._opened.is_receipt(text):
             raise MalformedReceipt
         return TableReceipt.of(text)
 
     def check_message(self, message: NewMessage) -> None:
-        """Raise InvalidPayload, or InvalidRequest for options that tables do not have."""
+        """Raise InvalidPayload, or InvalidRequest for options that tables do not support."""
         self._opened.check_message(message)
 
     async def _produce(self, queue: str, messages: Sequence[NewMessage]) -> Sequence[Produced | ForqError]:
-        """Send to the table; what it refuses is refused alone, the others are stored, all or none.
+        """Send messages to the table. Refused ones get their error as result; the others are stored, all or none.
 
-        Raises InvalidPayload, InvalidRequest for options that tables do not have.
+        Raises InvalidPayload, and InvalidRequest for options that tables do not support.
         """
         table = self._table(queue)
         results = await self._call(queue, lambda tables: tables.produce_each(table, messages))
@@ -155,7 +156,7 @@ class BoundQueues:
         return results
 
     async def _receive(self, command: commands.Claim) -> list[Delivery]:
-        """Claim rows of the table. Cancelled: gives back what it claimed. The end of the server ends the wait."""
+        """Claim rows of the table. Cancelled, it releases what it claimed. The wait ends when the server stops."""
         queue, wait_ms, table = command.queue, command.wait_ms, self._table(command.queue)
         rules = self._writer.snapshot().rules(queue)
         tables = self._bounded(queue)
@@ -172,7 +173,7 @@ class BoundQueues:
                     lease_ms=rules.lease_ms if command.lease_ms is None else command.lease_ms,
                     where=json_of(command.where),
                 )
-            except ForqError as error:  # raised below, in no group
+            except ForqError as error:  # raised below, outside of the nursery's group
                 failure = error
 
         try:
@@ -204,7 +205,7 @@ class BoundQueues:
         self._has_work.set()
 
     async def _settle(self, command: Any, settlement: TableSettlement) -> tuple[bool | int | None, ...]:
-        """Settle the receipts of a command: an outcome for each. One that comes twice is settled once."""
+        """Settle the receipts of a command; returns an outcome for each. A receipt that comes twice is settled once."""
         queue, message_id = command.queue, getattr(command, "message_id", None)
         texts = [str(receipt) for receipt in command.receipts]
         if message_id is not None and not texts[0].startswith(message_id):
@@ -222,16 +223,16 @@ class BoundQueues:
     # Reads
 
     async def queue(self, queue: str) -> tuple[QueueCounts, None]:
-        """The messages of the table that are not finished; of a moment ago where counting takes long."""
+        """The counts of unfinished messages of the table; from a moment ago if counting takes long."""
         return await self.counted.read(queue, self._table(queue)), None
 
     def last_counts_of(self, queue: str) -> QueueCounts | None:
-        """Those of the last look at its table; None of a queue that is not bound, and where nobody has looked yet."""
+        """The counts when the table was last counted; None if it never was, or if the queue is not bound."""
         table = self.table_of(queue)
         return None if table is None else self.counted.of(queue, table)
 
     def last_counts(self) -> dict[str, QueueCounts]:
-        """`last_counts_of` all queues that have them."""
+        """`last_counts_of` for all queues that have them."""
         found = {queue: self.last_counts_of(queue) for queue in self.counted.queues()}
         return {queue: counts for queue, counts in found.items() if counts is not None}
 
@@ -244,7 +245,7 @@ class BoundQueues:
         return [replace(message, queue=queue) for message in found]
 
     async def message(self, queue: str, message_id: str) -> MessageInfo | None:
-        """A message that is not finished."""
+        """A message that is not finished; None if there is none of this id."""
         table = self._table(queue)
         found = await self._call(queue, lambda tables: tables.message(table, message_id))
         return None if found is None else replace(found, queue=queue)
@@ -252,7 +253,7 @@ class BoundQueues:
     # The job
 
     async def run(self) -> None:
-        """Listen for new messages once a queue is used that is bound, and give back what was not delivered."""
+        """Release messages that were not delivered, and listen for new ones once a bound queue is used."""
         tables = self._opened
         await self._is_used.wait()
         async with trio.open_nursery() as nursery:
@@ -264,7 +265,7 @@ class BoundQueues:
                     table, receipts = self._undelivered.popleft()
                     try:
                         await tables.release(table, receipts)
-                    except ForqError:  # their locks end
+                    except ForqError:  # they become available when their locks end
                         continue
 
     def close(self) -> None:
@@ -277,7 +278,7 @@ class BoundQueues:
         return self._tables
 
     def _bounded(self, queue: str) -> BoundTables:
-        """The tables with the bound on deliveries that the queue has."""
+        """The tables with this queue's bound on deliveries."""
         return self._opened.bounded(self._writer.snapshot().rules(queue).max_attempts)
 
     async def _call(self, queue: str, call: Callable[[BoundTables], Awaitable[AnswerT]]) -> AnswerT:

@@ -1,4 +1,4 @@
-"""What a table does for a command about messages, and what is refused because tables do not have it."""
+"""How commands about messages are executed on a table, and which are refused because tables do not support them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from forq_trio.wire.receipts import ReceiptResult
 
 
 class TableReceipt(Receipt):
-    """A receipt of a table, which is a text. For an engine it is one that matches no message."""
+    """A receipt of a table, which is a text. To an engine it is a receipt that matches no message."""
 
     text: str
 
@@ -28,12 +28,12 @@ class TableReceipt(Receipt):
 
 
 class TableSettlement(NamedTuple):
-    """How receipts of a table are settled, by what a worker's source has for it."""
+    """How receipts of a table are settled, with the methods of a worker's source."""
 
-    # Of the tables, the table, the receipts, and the command.
+    # Arguments: the tables, the name of the table, the receipts, the command.
     settle: Callable[[Consuming, str, list[str], Any], Awaitable[list[ReceiptResult]]]
-    event: str = ""  # what is counted for each receipt that was current, "" for nothing
-    reason: str = ""  # of the event
+    event: str = ""  # the event to count for each receipt that was current, "" for none
+    reason: str = ""  # the reason of the event
 
 
 SETTLEMENTS: dict[type[Command[Any]], TableSettlement] = {
@@ -68,13 +68,13 @@ _NAMES: dict[type[Command[Any]], str] = {
     commands.Purge: "a purge",
     commands.OpenConsumer: "a consumer of a pipeline",
 }
-"""What a caller calls the commands that tables do not have; of a claim, what makes it one."""
+"""The callers' names for the commands that tables do not support; for a claim, the name of its unsupported option."""
 
 
 def refusal_of(command: Command[Any], table: str) -> ForqError:
     """Why a command is refused for a queue that is bound to this table."""
     if isinstance(command, commands.AckById | commands.NackById) and command.token is not None:
-        return MalformedReceipt()  # that of a message of Forq's own file
+        return MalformedReceipt()  # it belongs to a message of Forq's own file
     return not_possible(_NAMES.get(type(command), type(command).__name__), table)
 
 

@@ -1,10 +1,10 @@
-"""How many messages are in the tables to which queues are bound, as of the last look. `Broker.bound.counted`.
+"""Counts the messages in the tables to which queues are bound. `Broker.bound.counted`.
 
-A table has no counts that its publishers and consumers keep, so they are counted: one table after the other every
-TABLES_COUNTED_SECONDS, and after each with a rest of TABLE_COUNT_REST times as long as it took, but no longer than
-TABLES_COUNTED_SECONDS. So gauges, charts and lists of queues run no query. A table is counted anew only after the
-whole rest, so it takes at most 4 % of a connection; the job counts one table at a time, however many there are.
-Who asks for the counts of one queue gets new ones, or those of a moment ago where counting takes long.
+Publishers and consumers of a table keep no counts in it, so a job counts: one table after the other, every
+TABLES_COUNTED_SECONDS. After each it rests TABLE_COUNT_REST times as long as the count took, but no longer than
+TABLES_COUNTED_SECONDS. So gauges, charts and lists of queues need no query. A table is counted again only after its
+whole rest, so counting takes at most 4 % of a connection; the job counts one table at a time, however many there are.
+A caller who asks for one queue gets new counts, or, if counting takes long, those of a moment ago.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -20,7 +20,7 @@ from forq_trio.model.messages import QueueCounts
 
 
 class _Look(NamedTuple):
-    """again_at: when the table may be counted again, by trio's clock."""
+    """The last count of a table. again_at: when the table may be counted again, on trio's clock."""
 
     table: str
     counts: QueueCounts
@@ -28,7 +28,10 @@ class _Look(NamedTuple):
 
 
 class TableCounts:
-    """bound: the tables by queue. count: counts the messages of a queue and its table. A job: `run` until cancelled."""
+    """The job that counts. bound: the tables by queue. count: counts the messages of a queue in its table.
+
+    `run` it until it is cancelled.
+    """
 
     name = "tables.counts"
 
@@ -41,16 +44,16 @@ class TableCounts:
         self._turns: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
 
     def queues(self) -> Collection[str]:
-        """Those whose tables somebody has looked at."""
+        """The queues whose tables were counted at least once."""
         return self._looks.keys()
 
     def of(self, queue: str, table: str) -> QueueCounts | None:
-        """As of the last look at this table; None where nobody has looked yet."""
+        """The last counts of this table; None if it was never counted."""
         look = self._looks.get(queue)
         return None if look is None or look.table != table else look.counts
 
     async def read(self, queue: str, table: str) -> QueueCounts:
-        """As of now, or of a moment ago where counting takes long. Raises what `count` raises."""
+        """The counts as of now, or of a moment ago if counting takes long. Raises the errors of `count`."""
         turn = self._turns.setdefault(queue, trio.Lock())
         async with turn:
             look = self._looks.get(queue)
@@ -60,7 +63,7 @@ class TableCounts:
             try:
                 counts = await self._count(queue, table)
             except ForqError as error:
-                if not isinstance(error, StorageUnavailable):  # it is not there any more
+                if not isinstance(error, StorageUnavailable):  # the table no longer exists
                     self._looks.pop(queue, None)
                 raise
             took = trio.current_time() - began
@@ -69,7 +72,7 @@ class TableCounts:
             return counts
 
     async def run(self) -> None:
-        """Look at all bound queues, again and again."""
+        """Count the tables of all bound queues, again and again."""
         while True:
             began = trio.current_time()
             bound = self._bound()
@@ -78,7 +81,7 @@ class TableCounts:
             }
             for queue, table in bound.items():
                 before = trio.current_time()
-                with suppress(ForqError):  # whoever uses the queue is told
+                with suppress(ForqError):  # callers who use the queue get the error
                     await self.read(queue, table)
                 took = trio.current_time() - before
                 await trio.sleep(min(took * limits.TABLE_COUNT_REST, limits.TABLES_COUNTED_SECONDS))

@@ -1,13 +1,13 @@
 """The broker: validates calls, sends them to the writer actor as commands, reads through the pool of readers.
 
-What a method means is declared in forq_trio/wire/methods, once for the broker and the clients.
+The methods are documented in forq_trio/wire/methods, once for the broker and the clients.
 
-Its only state is when access tokens and sessions were used, and the tasks over dead letters that run; HTTP handlers,
-jobs and applications that embed the queue share one broker.
+Its only state is when access tokens and sessions were last used, and the running redrive tasks. HTTP handlers, jobs and
+applications that embed the queue share one broker.
 
-Cancellation, for every method that changes something: cancelled before the writer took the command, nothing happens;
-cancelled later, it is executed all the same and the caller does not learn the outcome. A cancelled `receive` gives its
-messages back with the attempt uncounted. To repeat a send safely, give it a `deduplication_id`.
+Cancellation, for every method that changes something: if the call is cancelled before the writer took its command,
+nothing happens. If it is cancelled later, the command is executed anyway and the caller does not learn the outcome. A
+cancelled `receive` releases its messages, the attempt uncounted. To repeat a send safely, give it a `deduplication_id`.
 """
 
 from forq_trio.broker.backends import Backends
@@ -45,14 +45,14 @@ class Broker(
 
     Its methods are those of the clients (forq_trio/wire/methods), and some take more:
 
-    key: who calls, where that is not the server's secret. It sees and changes what its queues cover, and what it makes
-    counts to its share. started_by: the name of an access token, None for the server's secret.
-    queue: None for all queues in `redrives`; `ack` and `extend` (with a `lease_ms`) take receipts of any queue then.
-    redrive_policy: a consumer's own bound on deliveries, of one receive.
+    key: the caller, if it is not the server's secret. It sees and changes only what its queues cover, and what it makes
+    counts towards its share. started_by: the name of an access token, None for the server's secret.
+    queue: in `redrives` None means all queues; in `ack` and `extend` (with a `lease_ms`) receipts of any queue.
+    redrive_policy: a consumer's own bound on deliveries, for one receive.
     wait_ms: how long a `peek` waits for the first message (0-30,000); cancelled, nothing happens.
-    on_step: called after each step of a removal with how many were removed so far.
-    seconds: after about so long, but not before the first 30, a `publish` may be answered with `moving`: to repeat the
-    call is to wait.
+    on_step: called after each step of a removal with the number removed so far.
+    seconds: after about this time, but no sooner than after 30 s, a `publish` may return with `moving` set; repeat the
+    call to wait on.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Compactions on request: free pages of the file are given back. A part of `Broker`."""
+"""Compactions on request, which give free pages of the file back to the disk. A part of `Broker`."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from forq_trio.wire.methods.server import ServerMethods
 
 
 class CompactionTask(Protocol):
-    """The job that does it, of which there is one."""
+    """The job that compacts; there is only one."""
 
     def state(self) -> CompactionInfo: ...
 
@@ -22,7 +22,7 @@ class CompactionTask(Protocol):
 
 
 class Compactions(ServerMethods, BrokerBase):
-    """Each method returns the state of the compaction; if a call is cancelled, nothing happens."""
+    """Each method returns the state of the compaction. If a call is cancelled, nothing happens."""
 
     _compaction: CompactionTask
 

@@ -16,9 +16,9 @@ from forq_trio.wire.methods.consumers import ConsumerMethods
 
 
 class Consumers(ConsumerMethods, BrokerBase):
-    """All methods raise InvalidQueueName, OutOfRange, and what `WriterActor.execute` raises.
+    """All methods raise InvalidQueueName, OutOfRange, and the errors of `WriterActor.execute`.
 
-    Cancelled, finished steps stay; call again to continue.
+    If a call is cancelled, its finished steps stay; call again to continue.
     """
 
     async def open_consumer(

@@ -1,6 +1,6 @@
 """Dead letters: find, redrive, resubmit, delete; one by one, and by tasks over all that match. A part of `Broker`.
 
-Each change is one transaction: interrupted at any point, a message is in one queue, never in both or neither.
+Each change is one transaction: whenever it is interrupted, a message is in exactly one queue.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ class DeadLetters(DeadLetterMethods, Looks):
         message_ids: Sequence[str],
         command: Callable[[tuple[str, ...]], Command[tuple[bool, ...]]],
     ) -> list[MoveResult]:
-        """Apply `command` to all ids at once, each once, without those that are malformed."""
+        """Apply a command to all ids at once; leaves out malformed ids, and repeated ones."""
         self.known.check_dead_letter_queue(queue)
         check_is_list("message_ids", message_ids)
         check_range("number of message ids", len(message_ids), 0, limits.MOVE_BATCH_MAX, "ids")

@@ -1,4 +1,4 @@
-"""Finished messages that are sent again. A part of `Broker`."""
+"""Sends finished messages again. A part of `Broker`."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.reader import Reader
 
 _READ_MAX = 100
-"""How many messages are read, and stored, in one step; fewer where their contents are large."""
+"""How many messages one step reads and stores; fewer if their contents are large."""
 
 
 class Finished(Logs, Sends):
@@ -59,7 +59,7 @@ class Finished(Logs, Sends):
 
 
 def _again(queue: str, message: FinishedMessage) -> tuple[str, NewMessage] | ForqError:
-    """A finished message as a new one, and the queue that it goes to."""
+    """A finished message as a new one, with the queue to which it goes; or why it cannot be sent again."""
     target = message.source_queue if is_dead_letter_queue(queue) else queue
     if target is None:
         return ProduceToDeadLetterQueue()

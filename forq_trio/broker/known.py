@@ -1,4 +1,4 @@
-"""What the cache knows, as of the last commit: without a query, without waiting. `Broker.known`."""
+"""What is known from memory as of the last commit, without a query and without waiting. `Broker.known`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,10 +17,10 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Known:
-    """Queues by name: their counts, settings and logs; and which names are known.
+    """The known queues, with their counts, settings and logs.
 
-    Sends and settings make a queue. Calls that read or change a queue as a whole are refused for a name that nobody has
-    used; receives and peeks find it empty, for a consumer may start first (F3).
+    Sends and settings create a queue. Calls that read or change a queue as a whole are refused for a name that nobody
+    has used. Receives and peeks find such a queue empty, because a consumer may start first (F3).
     """
 
     def __init__(self, writer: WriterActor, backends: Backends) -> None:
@@ -28,11 +28,11 @@ class Known:
         self._backends = backends
 
     def queue_names(self) -> Sequence[str]:
-        """All known queues by name; never changed, so it can be walked through."""
+        """All known queues by name; the list never changes, so it is safe to iterate over."""
         return self._writer.snapshot().queue_names
 
     def queues(self, names: Sequence[str]) -> list[QueueInfo]:
-        """These queues, without oldest_ready_age_ms; zeros for one that is not known."""
+        """These queues, without oldest_ready_age_ms; with zeros for a queue that is not known."""
         counts, last = self._writer.snapshot().counts, self._backends.last_counts_of
         return [self.queue(name, last(name) or counts.get(name) or QueueCounts()) for name in names]
 
@@ -56,14 +56,15 @@ class Known:
         )
 
     def has_queue(self, queue: str) -> bool:
-        """True for a queue that has, or had, messages, or has settings."""
+        """Whether a queue has or had messages, or has settings."""
         snapshot = self._writer.snapshot()
         return queue in snapshot.counts or queue in snapshot.settings
 
     def check_queue(self, queue: str) -> str:
         """Return `queue`, or raise InvalidQueueName, or QueueNotFound for a name that nobody has used.
 
-        Known is what `has_queue` says, a queue for its dead letters, and one that consumers wait for or have opened.
+        Besides those of `has_queue`, the dead-letter queues of known queues count as used, and so do queues that
+        consumers wait for or have opened.
         """
         snapshot = self._writer.snapshot()
         if (
@@ -77,7 +78,7 @@ class Known:
         raise QueueNotFound(f"there is no queue called {queue}", field="queue")
 
     def counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status of every known queue; of one that the writer does not count, those of the last look."""
+        """Messages by status of every known queue; for a queue bound to a table, as it was last counted."""
         counts = dict(self._writer.snapshot().counts)
         for queue, last in self._backends.last_counts().items():
             if queue in counts:
@@ -85,11 +86,11 @@ class Known:
         return counts
 
     def stored_counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status in the server's own database, of every queue that it has."""
+        """Messages by status in the server's own database, for every queue that it has."""
         return dict(self._writer.snapshot().counts)
 
     def counts_of(self, queue: str) -> QueueCounts:
-        """Messages by status of one queue; zeros for a queue that is not known. Of when: see `counts`."""
+        """Messages by status of one queue, as in `counts`; zeros for a queue that is not known."""
         last = self._backends.last_counts_of(queue)
         return last or self._writer.snapshot().counts.get(queue) or QueueCounts()
 
@@ -98,7 +99,7 @@ class Known:
         return self._writer.parked.count(queue)
 
     def rate_full_at(self, queue: str) -> int:
-        """When a queue has all tokens of its own rate again (epoch ms); 0 if it has no rate, or all of them."""
+        """When the bucket of the queue's own rate is full again (epoch ms); 0 if it is full now, or there is none."""
         return self._writer.snapshot().rate_full_at(queue)
 
     @property
@@ -107,11 +108,11 @@ class Known:
         return self._writer.storage.refusal
 
     def settings(self) -> Mapping[str, QueueSettings]:
-        """The settings of the queues that have any: a value that never changes."""
+        """The settings of the queues that have any; the mapping never changes."""
         return self._writer.snapshot().settings
 
     def settings_of(self, queue: str) -> QueueSettings:
-        """What was set for a queue, all None for one without settings. Raises InvalidQueueName."""
+        """The settings of a queue; all members are None if nothing was set. Raises InvalidQueueName."""
         return self._writer.snapshot().settings.get(check_queue_name(queue)) or QueueSettings()
 
     def rules(self, queue: str) -> QueueRules:
@@ -119,7 +120,7 @@ class Known:
         return self._writer.snapshot().rules(check_queue_name(queue))
 
     def takes_dead_letters(self, queue: str) -> bool:
-        """True for a queue whose name ends in -dlq, and for one that another queue's settings send dead letters to."""
+        """Whether a queue's name ends in -dlq, or another queue's settings send dead letters to it."""
         return is_dead_letter_queue(queue) or any(
             settings.dead_letter_queue == queue for settings in self._writer.snapshot().settings.values()
         )
@@ -133,7 +134,7 @@ class Known:
         """All known queues that take dead letters."""
         snapshot = self._writer.snapshot()
         named = {settings.dead_letter_queue or "" for settings in snapshot.settings.values()}
-        known = dict(snapshot.counts)  # it may change while it is walked through
+        known = dict(snapshot.counts)  # a copy, because it may change during the iteration
         return frozenset(queue for queue in known if is_dead_letter_queue(queue) or queue in named)
 
     def log(self, name: LogName) -> Log:
@@ -141,11 +142,11 @@ class Known:
         return self._writer.snapshot().logs[name]
 
     def history_of(self, queue: str | None) -> HistoryCounts:
-        """How much of a queue's history is stored; None: of all."""
+        """How much history a queue has; None: all queues together."""
         return self._writer.snapshot().history_of(queue)
 
     def staging(self) -> Staging:
-        """What is staged in all."""
+        """How much is staged, in all and by key."""
         return self._writer.snapshot().staging
 
     @property

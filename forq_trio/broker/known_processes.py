@@ -1,6 +1,7 @@
-"""What is known of the server processes on the same database: in memory, as of the last time that this one reported.
+"""What is known about the server processes on the same database, as of this process's last report.
 
-Whether a process is silent is judged by that time, too: one that cannot reach the database calls no other silent.
+Whether others are silent is judged as of that report, too, so a process that cannot reach the database calls nobody
+silent.
 """
 
 import os
@@ -19,10 +20,10 @@ from forq_trio.model.version import installed_version
 
 
 class KnownProcesses:
-    """This process, and the others.
+    """This process and the others.
 
-    waiting, last_batch_at, running, connections, gate_wait_ms, lag_ms, ran: what this process says of itself, see
-    `ProcessReport`.
+    waiting, last_batch_at, running, connections, gate_wait_ms, lag_ms, ran: functions for what this process reports
+    about itself, see `ProcessReport`.
     """
 
     def __init__(self, clock: Clock, waiting: Callable[[], int]) -> None:
@@ -45,11 +46,11 @@ class KnownProcesses:
 
     @property
     def name(self) -> str:
-        """Of this process."""
+        """The name of this process."""
         return self._own.name
 
     def own(self) -> ProcessReport:
-        """This process, as of now."""
+        """The report of this process, as of now."""
         running = sorted(title[: limits.PROCESS_JOB_LENGTH_MAX] for title in self.running())
         return seen(
             ProcessReport,
@@ -64,11 +65,11 @@ class KnownProcesses:
         )
 
     def heard(self, processes: Sequence[HeardProcess]) -> None:
-        """Take what the database knows: this process is one of them, and was heard now."""
+        """Take over the reports that are in the database, this process's own among them, which is from just now."""
         self._heard = processes
 
     def all(self) -> list[ProcessInfo]:
-        """All processes, those that were started first first."""
+        """All processes, in the order in which they were started."""
         own = self._own.id
         here = next((each for each in self._heard if each.report.id == own), None)
         others = [_info(each, here.heard_at) for each in self._heard if here is not None and each is not here]

@@ -1,8 +1,8 @@
-"""The workers that reported lately, in memory: a server that starts knows them again with their next report.
+"""The workers that reported lately. Kept in memory: a restarted server learns of them with their next reports.
 
-A worker that falls silent is listed until its leases have ended, and for at least a minute: others get its messages
-then. Its leases are those that it named; none counts for longer than a lease may last. Where a bound is reached, those
-that have been silent for longest leave first: nobody waits twelve hours for the place of workers that are gone.
+A worker that falls silent is listed for at least a minute, and until its leases have ended and others get its messages.
+Those are the leases that it reported, and none counts for longer than a lease may last. When a bound is reached, the
+workers that have been silent for longest are dropped first: nobody waits twelve hours for the place of a dead one.
 """
 
 from array import array
@@ -26,25 +26,25 @@ from forq_trio.model.workers import (
     check_worker_id,
 )
 
-# An estimate of the bytes in memory, beside those of texts.
+# Estimates of the bytes in memory, apart from texts.
 _WORKER_BYTES = 2_000
 _QUEUE_BYTES = 500 + 8 * limits.WORKER_SAMPLES_MAX
 _HOLD_BYTES = 320
 
 
 class _Entry(Struct):
-    """What is kept of a worker."""
+    """The entry of a worker."""
 
     info: WorkerInfo
     key: str  # the name of its key
     leases_until: int  # when the last of its leases ends (epoch ms)
     bytes: int
-    # of the last minute, how many messages it had handled at a time, in the order of its queues
+    # how many messages it had handled at times of the last minute: (time, number of each of its queues)
     samples: "deque[tuple[int, array[int]]]"
 
 
 class KnownWorkers:
-    """Bounded in workers and bytes: WORKERS_MAX, WORKERS_BYTES_MAX, and a share of both for an access token."""
+    """The known workers, bounded by WORKERS_MAX and WORKERS_BYTES_MAX, with a share of both for each access token."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -56,7 +56,7 @@ class KnownWorkers:
 
     @property
     def count(self) -> int:
-        """How many are known, silent ones too."""
+        """How many workers are known, including silent ones."""
         self._sweep(self._clock.now_ms())
         return len(self._entries)
 
@@ -66,11 +66,11 @@ class KnownWorkers:
         return self._bytes_of_key.total()
 
     def report(self, report: WorkerReport, *, key: Key = SECRET) -> None:
-        """Take the report of a worker, the first or a further one.
+        """Take the report of a worker, the first one or a later one.
 
-        Raises what `check_report` raises, Forbidden for the id of a worker that reports with another key, and
-        TooManyWorkers beyond the bounds. Where the bytes do not suffice, silent workers are forgotten, and then the
-        messages that it holds are left out.
+        Raises the errors of `check_report`, Forbidden if the worker reported with another key before, and
+        TooManyWorkers beyond the bounds. If there are not enough bytes, silent workers are forgotten; if that does not
+        help, the messages that the worker holds are left out.
         """
         report = check_report(report)
         now_ms = self._clock.now_ms()
@@ -96,7 +96,7 @@ class KnownWorkers:
         self._add(report.id, entry)
 
     def forget(self, worker_id: str, *, key: Key = SECRET) -> None:
-        """It has ended; one that is not known is forgotten already. Raises InvalidRequest and Forbidden."""
+        """Forget a worker that has ended; nothing happens if it is not known. Raises InvalidRequest and Forbidden."""
         worker_id = check_worker_id(worker_id)
         entry = self._entries.get(worker_id)
         if entry is None:
@@ -106,16 +106,16 @@ class KnownWorkers:
         self._remove(worker_id, entry)
 
     def find(self, worker_id: str) -> WorkerInfo | None:
-        """What is known of it; None if that is nothing."""
+        """What is known about a worker; None if it is not known."""
         found = self._infos([worker_id.lower()])
         return found[0] if found else None
 
     def all(self) -> list[WorkerInfo]:
-        """All that are known."""
+        """All known workers."""
         return self._infos(self._entries)
 
     def of(self, queue: str) -> list[WorkerInfo]:
-        """Those that serve this queue."""
+        """The workers that serve this queue."""
         return self._infos(self._of_queue.get(queue, ()))
 
     def in_queue(self, queue: str) -> QueueWorkers:
@@ -134,7 +134,7 @@ class KnownWorkers:
         )
 
     def gauges(self) -> WorkerGauges:
-        """The metrics of all."""
+        """The metrics of all workers together."""
         states = {"busy": 0, "idle": 0, "silent": 0}
         slots: dict[str, tuple[int, int]] = {}
         for info in self.all():
@@ -148,7 +148,7 @@ class KnownWorkers:
         return WorkerGauges(states, slots)
 
     def queues(self) -> list[str]:
-        """The queues that any of them serves."""
+        """The queues that any worker serves."""
         self._sweep(self._clock.now_ms())
         return list(self._of_queue)
 
@@ -159,7 +159,7 @@ class KnownWorkers:
         return [_seen(entry, now_ms) for each in ids if (entry := self._entries.get(each)) is not None]
 
     def _make_place(self, key: str, now_ms: int) -> None:
-        """Raise TooManyWorkers unless there is place for one more; a silent one makes place."""
+        """Make place for one more worker by forgetting a silent one if needed. Raises TooManyWorkers."""
         share = limits.WORKERS_MAX if key == SECRET.name else limits.WORKERS_PER_KEY_MAX
         is_share_used = self._of_key[key] >= share
         if not is_share_used and len(self._entries) < limits.WORKERS_MAX:
@@ -173,8 +173,8 @@ class KnownWorkers:
         self._remove(line[0], self._entries[line[0]])
 
     def _make_space(self, key: str, more: int, worker_id: str, now_ms: int) -> bool:
-        """Whether there are so many more bytes for this worker; silent ones are forgotten for them."""
-        silent: tuple[list[str], list[str]] | None = None  # found once, those that leave next come last
+        """Whether this worker may use `more` bytes more, after forgetting silent workers if needed."""
+        silent: tuple[list[str], list[str]] | None = None  # found once, the next to go come last
         while True:
             is_in_share = (
                 key == SECRET.name or self._bytes_of_key[key] + more <= limits.WORKERS_BYTES_PER_KEY_MAX
@@ -200,7 +200,7 @@ class KnownWorkers:
         return own, [each for each in silent if self._entries[each].key != key]
 
     def _sweep(self, now_ms: int) -> None:
-        """Forget those that have been silent for long and hold nothing any more; at most once a second."""
+        """Forget workers that have long been silent and hold nothing any more; runs at most once a second."""
         if 0 <= now_ms - self._swept_at < limits.SECOND_MS:
             return
         self._swept_at = now_ms
@@ -233,7 +233,7 @@ class KnownWorkers:
 
 
 def _first(report: WorkerReport, key: str, now_ms: int) -> WorkerInfo:
-    """What a report alone says."""
+    """What is known about a worker from one report."""
     return WorkerInfo(
         report,
         heard_at=now_ms,
@@ -246,7 +246,7 @@ def _first(report: WorkerReport, key: str, now_ms: int) -> WorkerInfo:
 
 
 def _go_on(entry: _Entry, before: _Entry) -> None:
-    """Carry over since when slots are busy, and the samples of the last minute."""
+    """Carry over the times since when slots are busy, and the samples of the last minute."""
     info, earlier = entry.info, before.info
     if earlier.report.queues and _names(earlier) == _names(info):
         entry.samples = before.samples
@@ -260,7 +260,7 @@ def _go_on(entry: _Entry, before: _Entry) -> None:
 
 
 def _sample(entry: _Entry, now_ms: int) -> None:
-    """Count what was handled in the last minute. A number that became smaller began again."""
+    """Count the messages handled in the last minute. A number that became smaller was reset by a restart."""
     report, samples = entry.info.report, entry.samples
     handled = array("q", [part.handled for part in report.queues])
     while samples and not 0 <= now_ms - samples[0][0] <= limits.WORKER_RATE_MS:
@@ -277,7 +277,7 @@ def _sample(entry: _Entry, now_ms: int) -> None:
 
 
 def _seen(entry: _Entry, now_ms: int) -> WorkerInfo:
-    """What is known of a worker at this time."""
+    """What is known about a worker at this time."""
     if not _is_silent(entry, now_ms):
         return entry.info
     return replace(entry.info, silent=True, handled_per_minute=0, queue_per_minute={})

@@ -1,8 +1,8 @@
 """Leases of pipelines' consumers, made and settled step by step. `Broker.leases`.
 
-A lease of 100,000 messages is leased, and settled, in many small commands, between which the writer runs other
-commands. Each is durable alone. A call may be stopped by a deadline, a kill or its client's disconnect; the same call,
-repeated, goes on from there. A job ends what was begun and never repeated (jobs/cleanup.py).
+A lease of 100,000 messages is made and settled by many small commands, between which the writer runs others. Each is
+durable by itself. A deadline, a kill or the client's disconnect may stop a call; the same call, repeated, continues
+where it stopped. A job finishes what was begun but never repeated (jobs/cleanup.py).
 """
 
 import heapq
@@ -31,10 +31,10 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Leases:
-    """Errors and cancellation are those of `Broker`'s methods of consumers.
+    """Errors and cancellation are those of `Broker`'s methods for consumers.
 
-    seconds: a call returns after about so long, even if there is more to do; repeat it then. None:
-    CONSUMER_REQUEST_SECONDS, which bounds a request over HTTP.
+    seconds: a call returns after about this time even if there is more to do; repeat it then. None means
+    CONSUMER_REQUEST_SECONDS, the bound for a request over HTTP.
     """
 
     def __init__(self, writer: WriterActor, clock: Clock) -> None:
@@ -72,7 +72,7 @@ class Leases:
             if consumer.acknowledged < acknowledge:
                 return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=consumer.acknowledged)
         before = self._writer.snapshot().consumers.get(consumer_key(queue, name))
-        if before is not None and before.being_given_back:  # the next lease can be made once this one is gone
+        if before is not None and before.being_given_back:  # its release has to end before the next lease
             before = await self._settle_unsettled(before, Settling.RELEASE, deadline)
             if before.being_given_back:
                 return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=before.acknowledged)
@@ -82,7 +82,7 @@ class Leases:
     async def _lease_or_wait(
         self, step: commands.LeaseMessages, wait_until: float, seconds: float | None
     ) -> ConsumerLease:
-        """Go on with the lease for `seconds`. Where no messages are ready for it, wait for some until `wait_until`."""
+        """Continue with the lease for `seconds`. If no messages are ready for it, wait for some until `wait_until`."""
         watches = self._writer.announced.ready
         with watches.on(step.queue) as watcher:
             while True:
@@ -94,10 +94,10 @@ class Leases:
                     await watcher.wait()
 
     async def _lease_until(self, step: commands.LeaseMessages, deadline: float) -> ConsumerLease:
-        """Repeat the step until the lease is complete, or time is over.
+        """Repeat the step until the lease is complete or the time is up.
 
-        One made ahead gets no page where less than a page of messages is ready, but for its first: while some are sent
-        all the time each page would have one or two. The call that completes it gets them.
+        A lease that is made ahead gets no further page while less than a page of messages is ready: under a steady
+        stream of sends each page would have only one or two. The call that completes the lease adds them.
         """
         pages = -1
         while True:
@@ -111,7 +111,7 @@ class Leases:
                 return lease
 
     def _waiting(self, step: commands.LeaseMessages) -> ConsumerLease | None:
-        """The lease that was begun ahead, if less than a page more is ready for it."""
+        """The lease that was begun ahead, if less than a further page is ready for it; else None."""
         snapshot = self._writer.snapshot()
         consumer = snapshot.consumers.get(consumer_key(step.queue, step.name))
         if consumer is None or consumer.generation != step.generation or consumer.ahead is None:
@@ -155,7 +155,7 @@ class Leases:
         return self.info(await self._settle_unsettled(consumer, Settling.RELEASE, deadline))
 
     async def delete(self, queue: str, name: str, *, seconds: float | None = None) -> bool:
-        """See `Broker.delete_consumer`; False where it is not forgotten yet after `seconds`."""
+        """See `Broker.delete_consumer`; False if the consumer is not completely deleted after `seconds`."""
         deadline = _deadline(seconds)
         consumer: PipelineConsumer | None = find_consumer(self._writer.snapshot(), queue, name)
         generation = None
@@ -176,11 +176,11 @@ class Leases:
             step = commands.SettleLease(consumer.queue, consumer.name, generation, consumer.open.number, how)
             before, consumer = consumer, await self._writer.execute(step)
             if trio.current_time() >= deadline or (how is Settling.EXPIRE and consumer == before):
-                break  # time is over, or it is used again
+                break  # the time is up, or the consumer is used again
         return consumer
 
     def of(self, queue: str | None) -> list[ConsumerInfo]:
-        """The consumers of a queue (None: of all) by queue and name, from the cache."""
+        """The consumers of a queue (None: of all), sorted by queue and name, from memory."""
         known = self._writer.snapshot().consumers.values()
         found = sorted((each for each in known if queue in (None, each.queue)), key=lambda each: each.key)
         return [self.info(each) for each in found]
@@ -188,9 +188,9 @@ class Leases:
     def page(
         self, after: str, limit: int, may_see: Callable[[str], bool]
     ) -> tuple[list[ConsumerInfo], str | None]:
-        """The consumers of queues that may be seen, by queue and name, behind the key `after`.
+        """A page of the consumers of visible queues, sorted by queue and name, after the key `after`.
 
-        Returns the key of the last one, too, if there are more.
+        Also returns the key of the last one if there are more, else None.
         """
         known = self._writer.snapshot().consumers
         behind = (key for key, each in known.items() if key > after and may_see(each.queue))
@@ -221,9 +221,9 @@ class Leases:
         )
 
     async def settle_unused(self) -> int:
-        """End the leases of idle consumers, drop the pages that they keep, and end what was left unfinished.
+        """End the leases of idle consumers, drop their pages, and finish what was left unfinished.
 
-        Returns how many leases ended. One that fails stops no other: its error is raised in the end.
+        Returns how many leases ended. An error stops no other consumer, and is raised at the end.
         """
         count = 0
         failed: ServiceError | None = None
@@ -233,7 +233,7 @@ class Leases:
             except Stopping:
                 raise
             except ConsumerNotFound:
-                continue  # it was deleted meanwhile
+                continue  # the consumer was deleted in the meantime
             except ServiceError as error:
                 failed = error
         if failed is not None:
@@ -241,7 +241,7 @@ class Leases:
         return count
 
     async def _settle_idle(self, consumer: PipelineConsumer) -> bool:
-        """`settle_unused` of one consumer; True if its lease ended."""
+        """`settle_unused` for one consumer; True if its lease ended."""
         known: PipelineConsumer | None = consumer
         ended = False
         if consumer.settling is not None or consumer.open_lease_expired(self._clock.now_ms()):
@@ -252,7 +252,7 @@ class Leases:
         return ended
 
     def gauges(self) -> list[ConsumerGauges]:
-        """What the metrics say of the first METRIC_CONSUMERS_MAX consumers, from the cache."""
+        """The metrics of the first METRIC_CONSUMERS_MAX consumers, from memory."""
         snapshot, now_ms = self._writer.snapshot(), self._clock.now_ms()
         gauges = []
         for _, each in sorted(snapshot.consumers.items())[: limits.METRIC_CONSUMERS_MAX]:
@@ -294,7 +294,7 @@ def _check_numbers(generation: int, number: int) -> None:
 
 def _lease_of(consumer: PipelineConsumer, number: int) -> ConsumerLease:
     lease = consumer.readable(number)
-    if lease is None:  # none was ready
+    if lease is None:  # no message was ready
         return ConsumerLease(number, 0, 0, 0, complete=True, acknowledged=consumer.acknowledged)
     return ConsumerLease(
         number,

@@ -1,4 +1,4 @@
-"""Pages as lines of JSON, as the readers make them: HTTP sends them so, `Broker` decodes them. `Broker.lines`."""
+"""Pages as lines of JSON, as the readers make them. HTTP sends the lines, `Broker` decodes them. `Broker.lines`."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ _GONE: Mapping[LogName, type[ForqError]] = {"events": EventsGone, "history": His
 
 
 class Lines:
-    """Each method is what a method of `Broker` returns, and raises what that raises."""
+    """Each method returns the result of a method of `Broker` as lines, and raises the same errors."""
 
     def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock, known: Known) -> None:
         self._writer = writer
@@ -44,7 +44,7 @@ class Lines:
     async def log(
         self, name: LogName, after: int, until: int | None, limit: int, queue: str | None
     ) -> LogLines:
-        """`events` without a wait, or `history`."""
+        """The lines of `events` without a wait, or of `history`."""
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         check_range("until", 0 if until is None else until, 0, limits.SEQUENCE_MAX)
         check_range("limit", limit, 1, limits.LOG_PAGE_MAX)
@@ -74,7 +74,7 @@ class Lines:
         queue: str | None = None,
         wait_ms: int = 0,
     ) -> LogLines:
-        """`events`."""
+        """The lines of `events`."""
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
         page = await self.log("events", after, until, limit, queue)
         if page.lines or not wait_ms:
@@ -94,7 +94,7 @@ class Lines:
         return page
 
     async def message_events(self, queue: str, message_id: str) -> bytes:
-        """`message_events`."""
+        """The lines of `message_events`."""
         check_queue_name(queue)
         check_message_id(message_id)
         lines = await self._readers.run(lambda reader: reader.message_events(queue, message_id))
@@ -103,7 +103,7 @@ class Lines:
         return lines
 
     async def export(self, queue: str, *, after: int, until: int | None, limit: int) -> ExportRows:
-        """`export`."""
+        """The lines of `export`."""
         check_range("limit", limit, 1, limits.EXPORT_PAGE_MAX)
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         last = limits.SEQUENCE_MAX if until is None else until
@@ -115,7 +115,7 @@ class Lines:
     async def lease(
         self, queue: str, name: str, number: int, page: int, pages: int, made_at: int | None
     ) -> tuple[bytes, int | None]:
-        """`lease_page`: its lines, and the page to go on with."""
+        """The lines of `lease_page`, and the page to continue with; None after the last one."""
         consumer = find_consumer(self._writer.snapshot(), queue, name)
         check_range("number", number, 1, limits.SEQUENCE_MAX)
         check_range("page", page, 0, limits.SEQUENCE_MAX)
@@ -137,7 +137,7 @@ class Lines:
             return len(bodies), b"".join(bodies)
 
         found, body = await self._readers.run(read)
-        if not found:  # they were dropped meanwhile
+        if not found:  # the pages were dropped in the meantime
             raise LeaseGone
         after = page + found
         return body, after if after < lease.pages else None

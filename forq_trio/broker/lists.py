@@ -1,4 +1,4 @@
-"""Lists and searches for the admin UI and jobs: by times, without contents, or by sequence. `Broker.lists`."""
+"""Lists and searches for the admin UI and jobs: by times, without contents, or by sequence number. `Broker.lists`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,14 +24,14 @@ from forq_trio.wire.dead_letters import DeadLetterFilter
 
 
 class Lists:
-    """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
+    """All reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping; a cancelled read is interrupted."""
 
     def __init__(self, readers: ReaderPool, clock: Clock) -> None:
         self._readers = readers
         self._clock = clock
 
     def times_of(self, wanted: DeadLetterFilter | None) -> MessageFilter:
-        """The filter of a call, with its ages turned into times. Raises OutOfRange."""
+        """The filter of a call, with ages converted to times. Raises OutOfRange."""
         if wanted is None:
             return MessageFilter()
         now_ms = self._clock.now_ms()
@@ -57,9 +57,9 @@ class Lists:
         limit: int = limits.SEARCH_PAGE_DEFAULT,
         scan_max: int = limits.SEARCH_SCAN_MAX,
     ) -> DeadLetterPage:
-        """The messages of any queue that match, newest first, 1-100 a page; reads `scan_max` at most.
+        """The messages of any queue that match, newest first, 1-100 per page; reads at most `scan_max` messages.
 
-        Raises InvalidQueueName, what `check_filter` raises, and what reads raise.
+        Raises InvalidQueueName, and the errors of `check_filter` and of reads.
         """
         check_queue_name(queue)
         _check_before("before_sequence", before_sequence)
@@ -80,7 +80,7 @@ class Lists:
     ) -> MessagePage:
         """A page (1-100) of the messages in a state: ready ones in claim order, others newest first.
 
-        cursor: the `next` of the page before. Pages are stable: messages that are sent meanwhile do not shift them.
+        cursor: the `next` of the previous page. Messages that are sent in the meantime do not shift the pages.
         Raises InvalidQueueName, or OutOfRange for an invalid limit or cursor.
         """
         check_queue_name(queue)
@@ -97,7 +97,7 @@ class Lists:
         limit: int = limits.LIST_PAGE_DEFAULT,
         scan_max: int = limits.SEARCH_SCAN_MAX,
     ) -> FoundRows:
-        """The messages that match, newest first, 1-100 a page; looks at `scan_max` at most. Raises like `search`."""
+        """The messages that match, newest first, 1-100 per page; reads at most `scan_max`. Raises like `search`."""
         check_queue_name(queue)
         _check_before("before_sequence", before_sequence)
         check_range("limit", limit, 1, limits.LIST_PAGE_MAX)
@@ -127,7 +127,7 @@ class Lists:
     async def error_groups(
         self, queue: str, *, before_sequence: int | None = None, scan_max: int = limits.SEARCH_SCAN_MAX
     ) -> ErrorGroups:
-        """The newest messages (`scan_max` at most) by why they were dead-lettered and what their errors have in common.
+        """The newest messages (at most `scan_max`), grouped by reason and by what their errors have in common.
 
         Raises InvalidQueueName or OutOfRange.
         """
@@ -141,7 +141,7 @@ class Lists:
     async def error_texts(self, queue: str, wanted: MessageFilter) -> ErrorTexts:
         """The most frequent errors like `wanted.error_like` in the newest SEARCH_SCAN_MAX messages of a queue.
 
-        Of the filter only `reason` counts besides. Raises like `search`.
+        The only other member of the filter that counts is `reason`. Raises like `search`.
         """
         check_queue_name(queue)
         wanted = check_filter(wanted)
@@ -170,27 +170,27 @@ class Lists:
         )
 
     async def count_set_aside(self) -> tuple[int, int]:
-        """How many messages of forq.send were set aside, SENT_SET_ASIDE_MAX at most; and the highest id, 0 for none."""
+        """How many messages of forq.send are set aside, at most SENT_SET_ASIDE_MAX, and the highest id (0 for none)."""
         return await self._readers.run(lambda reader: reader.count_set_aside())
 
     async def count_keys(self, queue: str) -> Mapping[str, int]:
-        """How many pending messages with a key a queue has, by kind; KEYS_COUNTED_MAX are counted at most."""
+        """How many pending messages with a key a queue has, by kind; counts at most KEYS_COUNTED_MAX."""
         check_queue_name(queue)
         most = limits.KEYS_COUNTED_MAX
         return await self._readers.run(lambda reader: reader.count_keys(queue, most))
 
     async def present(self, queue: str, sequences: Sequence[int]) -> frozenset[int]:
-        """Which of these messages (by sequence, 200 at the most) are in `queue`. Raises OutOfRange."""
+        """Which of these messages (sequence numbers, at most 200) are in `queue`. Raises OutOfRange."""
         check_range("number of sequences", len(sequences), 0, limits.PRESENT_MAX, "seq")
         queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
         return frozenset(sequence for sequence, where in queues.items() if where == queue)
 
     async def queue_of(self, sequence: int) -> str | None:
-        """The queue that a message (by sequence) is in; None for one that does not exist."""
+        """The queue of the message with this sequence number; None if there is none."""
         return (await self._readers.run(lambda reader: reader.queues_of([sequence]))).get(sequence)
 
     async def queues_of(self, receipts: Sequence[str]) -> list[str | None]:
-        """The queue of each receipt's message; None for one that does not exist. Raises MalformedReceipt."""
+        """The queue of each receipt's message; None if the message does not exist. Raises MalformedReceipt."""
         sequences = [receipt.seq for receipt in map(Receipt.parse, receipts)]
         queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
         return [queues.get(sequence) for sequence in sequences]
@@ -213,6 +213,6 @@ def check_filter(wanted: MessageFilter) -> MessageFilter:
 
 
 def _check_before(name: str, number: int | None) -> None:
-    """Raise OutOfRange or InvalidRequest unless it is a sequence or an id, or None."""
+    """Raise OutOfRange or InvalidRequest unless `number` is a valid sequence number or id, or None."""
     if number is not None:
         check_range(name, number, 1, limits.SEQUENCE_MAX)

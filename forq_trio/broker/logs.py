@@ -1,4 +1,4 @@
-"""The two logs, lifecycle events and the history: pages, waits for events, searches, purges. A part of `Broker`."""
+"""The two logs (lifecycle events, history): pages, waits for events, searches, purges. A part of `Broker`."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from forq_trio.wire.methods.logs import LogMethods
 
 
 class Logs(LogMethods, HistoryMethods, DeadLetters):
-    """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
+    """All reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping; a cancelled read is interrupted."""
 
     async def events(
         self,

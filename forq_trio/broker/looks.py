@@ -1,6 +1,6 @@
-"""Looks at queues and messages that change nothing. A part of `Broker`.
+"""Reads of queues and messages. A part of `Broker`.
 
-Counts and settings come from the cache, as of the last commit, without a query.
+Counts and settings come from memory, as of the last commit, without a query.
 """
 
 import trio
@@ -16,7 +16,7 @@ from forq_trio.wire.queues import QueueInfo
 
 
 class Looks(MessageMethods, QueueMethods, BrokerBase):
-    """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
+    """All reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping; a cancelled read is interrupted."""
 
     async def queues(self) -> list[QueueInfo]:
         await trio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""Messages with a key: offered, read, rescheduled and dropped by it. A part of `Broker`."""
+"""Messages with a key: offers, reads, reschedules and drops them. A part of `Broker`."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class Offers(KeyMethods, BrokerBase):
         return await self.offer_message(queue, offering)
 
     async def offer_message(self, queue: str, message: Offering) -> Offered:
-        """`offer`, of an `Offering`, which has the key, the kind, the mode and the options."""
+        """`offer` for an `Offering`, which contains the key, the kind, the mode and the options."""
         (offered,) = await self.offer_many(queue, [message])
         if isinstance(offered, ForqError):
             raise offered
@@ -68,7 +68,7 @@ class Offers(KeyMethods, BrokerBase):
     async def _refuse_queues(
         self, messages: Sequence[Offering], results: list[Offered | ForqError | None]
     ) -> None:
-        """Refuse those messages alone whose dead-letter queues the token may not make."""
+        """Refuse only those messages whose dead-letter queues the token may not make."""
         named = [each.dead_letter_queue for each, result in zip(messages, results, strict=True) if not result]
         refused = await refused_queues(self._writer, [name for name in named if name])
         for index, message in enumerate(messages):

@@ -40,7 +40,7 @@ class OutboxCalls(OutboxMethods, Sends):
     async def _store_page(
         self, outbox: str, after: int, messages: Sequence[RelayedMessage], key: Key
     ) -> OutboxPosition:
-        """Store these messages in one commit; beside other calls in several, so that none waits for a whole page."""
+        """Store these messages in one commit, or in several if other calls wait: none waits for a whole page."""
         left = list(messages)
         while True:
             page = left[: self._part_of(left)]

@@ -1,4 +1,4 @@
-"""Commands about many messages, in parts and steps, so that they make no batch long."""
+"""Splits commands about many messages into parts and steps, so that no batch becomes long."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -18,7 +18,7 @@ async def execute_in_parts(
 ) -> tuple[OutcomeT, ...]:
     """Execute commands of at most PART_MESSAGES_MAX of these items each; returns an outcome for each item.
 
-    Raises what `WriterActor.execute` raises. If it raises or is cancelled, some parts may have been executed.
+    Raises the errors of `WriterActor.execute`. If it raises or is cancelled, some parts may have been executed.
     """
     size = limits.PART_MESSAGES_MAX
     if len(items) <= size:
@@ -40,9 +40,9 @@ async def purge_in_steps(
     queue: str,
     on_step: Callable[[int], None],
 ) -> int:
-    """Remove everything that is there now, step by step, and return the number.
+    """Remove all messages that a queue has now, step by step; returns how many.
 
-    step: makes the command of a step; on_step: gets the number so far.
+    step: makes the command of a step. on_step: called with the number removed so far.
     """
     removed, up_to = 0, None
     while True:

@@ -23,7 +23,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Publishing(PublishingMethods, Sends):
-    """Cancellation is that of `Broker`. Exports are reads: cancelled, they are interrupted."""
+    """Cancellation is that of `Broker`; exports are reads, which are interrupted when cancelled."""
 
     async def stage(
         self, queue: str, stage: str, page: int, messages: Sequence[NewMessage], *, key: Key = SECRET
@@ -149,6 +149,6 @@ def _bytes_of(message: NewMessage) -> int:
 
 
 def _refuse_line(index: int, error: CallerError) -> NoReturn:
-    """Raise the error of a message as one of its page."""
+    """Raise the error of a message as an error of its page. index: of the message."""
     field = f"lines[{index}]" if error.field is None else f"lines[{index}].{error.field}"
     raise type(error)(error.message, field=field, code=error.code) from None

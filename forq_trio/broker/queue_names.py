@@ -1,4 +1,4 @@
-"""New queues of access tokens, each of which may make a share of all: storage/relational/parts/counts.py."""
+"""Creates queues for access tokens, each of which may make only a share of all (storage/relational/parts/counts.py)."""
 
 from collections.abc import Iterable
 
@@ -9,16 +9,16 @@ from forq_trio.writer_actor import WriterActor
 
 
 async def name_queues(writer: WriterActor, *queues: str | None) -> None:
-    """Before a call uses these queues: make those that do not exist, where it runs for an access token.
+    """Create those of these queues that do not exist, if the call runs for an access token. Call it before using them.
 
-    Raises TooManyQueues where the token has made as many as it may, and what `WriterActor.execute` raises.
+    Raises TooManyQueues if the token has made as many as it may, and the errors of `WriterActor.execute`.
     """
     for refusal in (await refused_queues(writer, queues)).values():
         raise refusal
 
 
 async def refused_queues(writer: WriterActor, queues: Iterable[str | None]) -> dict[str, ForqError]:
-    """`name_queues`; returns the errors of those that may not be made."""
+    """`name_queues`, but returns the errors of the queues that may not be created, by queue."""
     token = token_of_task()
     if token is None:
         return {}

@@ -1,6 +1,6 @@
 """Queues as a whole: settings, pause, purge, forget. A part of `Broker`.
 
-Settings are read from the cache, as of the last commit, without a query.
+Settings are read from memory, as of the last commit, without a query.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Administration(QueueMethods, Consumers):
         return await self.change_settings(queue, read_change(changes))
 
     async def change_settings(self, queue: str, change: SettingsChange) -> QueueConfiguration:
-        """`configure` with a change as a value."""
+        """`configure` with the change as one value."""
         check_queue_name(queue)
         command = commands.Configure(queue, check_change(queue, change))
         await name_queues(self._writer, queue, change.dead_letter_queue or None)
@@ -61,5 +61,5 @@ class Administration(QueueMethods, Consumers):
         if not await self._writer.execute(commands.ForgetQueue(self.known.check_queue(queue))):
             raise QueueNotEmpty
         for consumer in self.leases.of(queue):
-            with suppress(ConsumerNotFound):  # another call deletes it, too
+            with suppress(ConsumerNotFound):  # another call has just deleted it
                 await self.delete_consumer(queue, consumer.name)

@@ -1,4 +1,4 @@
-"""How much is used of each bound that all keys share, and how much by one key."""
+"""How much of each bound is used by all keys together, and by the key that uses most."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Receives, and settlements of what was received: ack, nack, extend, release. A part of `Broker`."""
+"""Receives messages and settles them: ack, nack, extend, release. A part of `Broker`."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
@@ -17,7 +17,7 @@ from forq_trio.wire.methods.settlements import SettlementMethods
 from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of, refused
 
 Outcome = bool | int | None
-"""The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
+"""The outcome for one receipt: False or None if it is not current; after `extend` the new end of the lease."""
 
 OutcomeT = TypeVar("OutcomeT", bool, int | None)
 
@@ -53,7 +53,7 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
         return list(deliveries)
 
     def undeliver(self, queue: str, receipts: Sequence[str]) -> None:
-        """Release messages whose consumer disconnected before it got them, the attempt uncounted. Does not wait."""
+        """Release messages whose consumer disconnected before they reached it, the attempt uncounted. Does not wait."""
         backend = self._backends.of(queue)
         backend.post(commands.Release(queue, tuple(map(backend.parse_receipt, receipts))))
 
@@ -125,11 +125,11 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
         return await self._settle(queue, receipts, lambda known: commands.Release(queue, known, delay_ms))
 
     async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
-        """Forq's ack of one message. With a receipt: raises MessageNotFound unless it is current and the message's.
+        """Forq's ack of one message. Raises MessageNotFound unless the receipt is current and belongs to the message.
 
-        Without one: removes the message if it is processing, else does nothing (Forq's guide). A receipt that Forq
-        itself gave before its file was migrated is good for that claim.
-        Raises MalformedMessageId, MalformedReceipt, and what `receive` raises.
+        Without a receipt it removes the message if it is processing, and otherwise does nothing (Forq's guide). A
+        receipt that Forq itself gave before its file was migrated is valid for that claim. Raises MalformedMessageId,
+        MalformedReceipt, and the errors of `receive`.
         """
         check_queue_name(queue)
         message_id = check_message_id(message_id)
@@ -161,7 +161,7 @@ class Receives(SettlementMethods, MessageMethods, BrokerBase):
         receipts: OneReceipt | ManyReceipts,
         command: Callable[[tuple[Receipt, ...]], Command[tuple[OutcomeT, ...]]],
     ) -> list[ReceiptResult]:
-        """Apply `command` to all receipts at once, without those that are malformed."""
+        """Apply a command to all receipts at once; malformed ones are left out."""
         if queue is not None:
             check_queue_name(queue)
         texts = receipts_of(receipts)

@@ -8,8 +8,8 @@ from forq_trio.model import limits
 class Pace:
     """Spreads moves over time: `wait` before each step of at most `step` messages, then `charge` how many it moved.
 
-    In any span of time no more than `rate_per_second` times its length and two steps are moved. rate_per_second: None
-    for no waiting. page: the greatest step.
+    In any span of time no more messages are moved than `rate_per_second` times its length, plus two steps.
+    rate_per_second: None for no waiting. page: the largest step.
     """
 
     def __init__(self, rate_per_second: int | None, page: int) -> None:
@@ -24,7 +24,7 @@ class Pace:
         await trio.sleep_until(self._free_at)
 
     def charge(self, moved: int) -> None:
-        """Set when the next step may be taken. It makes up for a delay of up to a step's time, not for a longer one."""
+        """Set when the next step may be taken. A delay of up to one step's time is made up for, a longer one is not."""
         if self._rate is not None:
             earliest = trio.current_time() - self.step / self._rate
             self._free_at = max(self._free_at, earliest) + moved / self._rate

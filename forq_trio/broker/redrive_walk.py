@@ -3,8 +3,8 @@
 A step searches a page and moves (or deletes) its messages, in one transaction that also stores the progress of the
 task: `RedriveStep`. A step that changes no message stores that at most once in REDRIVE_CURSOR_SECONDS.
 
-Cancelled, a walk ends between two steps: it waits for the transaction under way, which the writer answers also when it
-stops. A step of a walk that does not have its task any more is refused with RedriveStateConflict, which ends the walk.
+A cancelled walk ends between two steps: it waits for the current transaction, which the writer answers even while it
+stops. A step of a walk that no longer owns its task is refused with RedriveStateConflict, which ends the walk.
 """
 
 from collections.abc import Awaitable, Callable
@@ -36,13 +36,13 @@ T = TypeVar("T")
 TRANSIENT_ERRORS = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
 """Errors after which nothing has changed and the same call may succeed later."""
 NOTHING_BELOW = 1
-"""The cursor of a task at the end of its queue: the lowest sequence."""
+"""The cursor of a task at the end of its queue: the lowest sequence number."""
 
 
 class Walk:
-    """Walks on from the task's cursor, as the walk that the task names. task: as of the last step.
+    """Walks from the task's cursor on. task: as of the last step; it names this walk.
 
-    saved_at: when something of it was last stored, in trio's time.
+    saved_at: when its progress was last stored, on trio's clock.
     """
 
     def __init__(self, task: RedriveTask, known: Known, lists: Lists, writer: WriterActor) -> None:
@@ -54,14 +54,14 @@ class Walk:
 
     @property
     def progress(self) -> RedriveStep:
-        """How far it has come."""
+        """How far the walk has come."""
         task = self.task
         return RedriveStep(
             task.id, task.before_sequence, task.searched, task.matched, task.skipped, task.walker
         )
 
     async def run(self) -> None:
-        """Take steps until the end of the queue. Raises what searches and moves raise, DeadLettersOnly besides."""
+        """Take steps until the end of the queue. Raises the errors of searches and moves, and DeadLettersOnly."""
         task = self.task
         pace = Pace(None if task.dry_run else task.rate_per_second, limits.REDRIVE_PAGE_MAX)
         wanted = _bounded(task)
@@ -79,7 +79,7 @@ class Walk:
         return await self._lists.search(self.task.queue, wanted, before_sequence=before, limit=limit)
 
     async def _step(self, found: DeadLetterPage) -> int:
-        """Move what can be moved of a page, and note it; returns how many messages were."""
+        """Move those messages of a page that can be moved, with the progress; returns how many."""
         task = self.task
         movable = tuple(message.id for message in found.messages if self._can_change(message))
         step = RedriveStep(
@@ -120,13 +120,13 @@ class Walk:
 
 
 def _bounded(task: RedriveTask) -> MessageFilter:
-    """The filter of a task, without what became a dead letter after its start."""
+    """The filter of a task, without messages that became dead letters after its start."""
     until = task.started_at if task.filter.until is None else min(task.filter.until, task.started_at)
     return MessageFilter(**msgspec.structs.asdict(task.filter) | {"until": until})
 
 
 def _above(found: DeadLetterPage, sequence: int | None) -> DeadLetterPage:
-    """The part of a page above a sequence; the page is the last one if it reaches that sequence."""
+    """The part of a page above a sequence number; a page that reaches that number is the last one."""
     if sequence is None:
         return found
     messages = [message for message in found.messages if message.sequence > sequence]

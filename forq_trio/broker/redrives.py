@@ -90,7 +90,7 @@ class Redrives:
         self._changed = trio.Event()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Go on with the stored tasks, and run new ones, until cancelled: then each walk ends between two steps."""
+        """Continue the stored tasks and run new ones until cancelled; then each walk ends between two steps."""
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -106,7 +106,7 @@ class Redrives:
             self._tell()
 
     def _check_tasks(self) -> None:
-        """Say which walks are alive, and take over the tasks of those that are not; tell what others changed."""
+        """Report which walks are alive, take over the tasks of those that are not, and announce others' changes."""
         assert self._nursery is not None
         now_ms = self._clock.now_ms()
         for task in self._stored().values():
@@ -126,12 +126,12 @@ class Redrives:
         self._tell()
 
     async def _take_over(self, redrive_id: str) -> None:
-        """Walk on with a task that nobody walks; nothing if another process was faster, or the database refuses."""
+        """Continue a task that nobody walks; does nothing if another process was faster or the database refuses."""
         with suppress(*TRANSIENT_ERRORS, Stopping):
             await self._go_on(redrive_id)
 
     async def _go_on(self, redrive_id: str) -> RedriveTask | None:
-        """Have the task walked by this process, if it is walked by none."""
+        """Let this process walk a task that nobody walks."""
         walker = str(uuid.uuid4())
         task = await self._change(ChangeRedrive(redrive_id, "running", walker=walker))
         if task is not None and task.walker == walker:
@@ -154,8 +154,8 @@ class Redrives:
         action: move them, or delete them. target: None moves each back to where it came from. rate_per_second:
         1-10,000, None for no limit. dry_run: only count. started_by: the name of the access token, None for the
         server's secret. Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes,
-        InvalidContent, TooManyRedrives, QueueBound for the target, and what `WriterActor.execute` raises. If this call
-        is cancelled, the task starts all the same.
+        InvalidContent, TooManyRedrives, QueueBound for the target, and the errors of `WriterActor.execute`. If this
+        call is cancelled, the task starts anyway.
         """
         await trio.lowlevel.checkpoint()
         self._known.check_dead_letter_queue(queue)
@@ -197,7 +197,7 @@ class Redrives:
         return task
 
     def all(self, queue: str | None = None) -> list[RedriveTask]:
-        """The tasks that are remembered, of one queue or (None) of all, the latest first."""
+        """The stored tasks of one queue, or (None) of all, latest first."""
         return [
             self._now(task) for task in reversed([*self._stored().values()]) if queue in (None, task.queue)
         ]
@@ -210,12 +210,15 @@ class Redrives:
         return self._now(task)
 
     async def find(self, redrive_id: str) -> RedriveTask:
-        """A task, also one that another process has just started. Raises RedriveNotFound."""
+        """A task, even one that another process has just started. Raises RedriveNotFound."""
         await trio.lowlevel.checkpoint()
         return self.get(redrive_id) if redrive_id in self._stored() else await self._latest(redrive_id)
 
     async def wait(self, redrive_id: str) -> RedriveTask:
-        """Return a task once it has ended, or the actor has. Cancelled, the task goes on. Raises RedriveNotFound."""
+        """Wait until a task, or this actor, has ended; returns the task. Cancelled, the task goes on.
+
+        Raises RedriveNotFound.
+        """
         await trio.lowlevel.checkpoint()
         while not (task := self.get(redrive_id)).ended and self._nursery is not None:
             await self._changed.wait()
@@ -224,8 +227,8 @@ class Redrives:
     async def pause(self, redrive_id: str) -> RedriveTask:
         """Stop a task between two transactions, to be resumed; a paused one is unchanged.
 
-        Raises RedriveNotFound, RedriveStateConflict if it has ended, and what `WriterActor.execute` raises. If this
-        call is cancelled, the task is paused all the same; so it is with `resume` and `cancel`.
+        Raises RedriveNotFound, RedriveStateConflict if it has ended, and the errors of `WriterActor.execute`. If this
+        call is cancelled, the task is paused anyway; the same holds for `resume` and `cancel`.
         """
         return _in(await self._stop(redrive_id, "paused"), "paused")
 
@@ -266,31 +269,31 @@ class Redrives:
 
     @property
     def walks_here(self) -> bool:
-        """This process walks a task."""
+        """Whether this process walks any task."""
         return bool(self._here)
 
     def _stored(self) -> Mapping[str, RedriveTask]:
         return self._writer.snapshot().redrives
 
     def _now(self, task: RedriveTask) -> RedriveTask:
-        """A stored task, as of the last step, where it is walked here."""
+        """A stored task; as of its last step if this process walks it."""
         running = self._here.get(task.id)
         walked_here = running is not None and task.walker == running.walker
         return running.walk.task if running is not None and walked_here else task
 
     def _tell(self) -> None:
-        """Wake those that wait for a change of a task."""
+        """Wake the tasks that wait for a change of a redrive task."""
         self._changed.set()
         self._changed = trio.Event()
 
     def running_by_key(self) -> Counter[str | None]:
-        """How many tasks run, or are about to, by who started them (`RedriveTask.started_by`)."""
+        """How many tasks run or are about to, by `RedriveTask.started_by`."""
         running = [task.started_by for task in self.all() if task.state == "running"]
         return Counter([*self._starting, *running])
 
     @contextmanager
     def _admitted(self, started_by: str | None) -> Iterator[None]:
-        """Around storing a task that is about to run. Raises TooManyRedrives if none may, or none of its key."""
+        """The body stores a task that is about to run. Raises TooManyRedrives if none may, or none of its key."""
         running = self.running_by_key()
         if running.total() >= limits.REDRIVES_RUNNING_MAX:
             raise TooManyRedrives
@@ -312,20 +315,20 @@ class Redrives:
         return task
 
     def _begin(self, task: RedriveTask) -> None:
-        """Begin a walk, if the task is running and the actor is."""
+        """Begin a walk, if the task and this actor are running."""
         if task.state == "running" and self._nursery is not None:
             running = self._here[task.id] = _Running(Walk(task, self._known, self._lists, self._writer))
             self._nursery.start_soon(self._walk, running)
 
     async def _end(self, redrive_id: str) -> None:
-        """Store the end of a walk of this process, if that was refused until now."""
+        """Store the end of a walk of this process, if that has been refused so far."""
         running = self._here.get(redrive_id)
         if running is not None and running.ending is not None:
             await self._change(running.ending)
 
     async def _stop(self, redrive_id: str, state: RedriveState) -> RedriveTask:
         """Bring a task that has not ended to this state."""
-        with trio.CancelScope(shield=True):  # a stopped walk gets its new state, or continues
+        with trio.CancelScope(shield=True):  # once a walk is stopped, it must get its new state or continue
             await self._end(redrive_id)
             running = self._here.get(redrive_id)
             if running is not None:
@@ -343,7 +346,7 @@ class Redrives:
         return task
 
     async def _walk(self, running: _Running) -> None:
-        """Walk to the end of the queue, or until the walk is cancelled or fails; then store what became of it."""
+        """Walk until the end of the queue, or until the walk is cancelled or fails; then store the result."""
         walk = running.walk
         try:
             with running.scope:
@@ -370,7 +373,7 @@ class Redrives:
             del self._here[walk.task.id]
 
     async def _store_end(self, running: _Running, ending: ChangeRedrive) -> None:
-        """Store the end of a walk, however often that is refused; others see it here meanwhile."""
+        """Store the end of a walk, however often that is refused. Until then callers see it from memory."""
         while True:
             try:
                 await self._change(ending)

@@ -1,4 +1,4 @@
-"""Schedules: saved, listed, paused, run by hand, deleted. A part of `Broker`; their runs are done by the engine."""
+"""Saves, lists, pauses and deletes schedules, and runs them by hand. A part of `Broker`; the engine does the runs."""
 
 from typing import TypeVar
 
@@ -102,7 +102,7 @@ class ScheduleCalls(ScheduleMethods, BrokerBase):
 
 
 def _checked(kind: type[TimingT], value: Timing) -> TimingT:
-    """The value again, if its members have their types; raises InvalidRequest."""
+    """Return the value, or raise InvalidRequest if a member has a wrong type."""
     try:
         return msgspec.convert(msgspec.to_builtins(value), kind)
     except (msgspec.ValidationError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Sends: one message, many of one queue, or of several; and cancelling what was sent. A part of `Broker`."""
+"""Sends one message, or many to one or several queues, and cancels sent messages. A part of `Broker`."""
 
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -33,7 +33,7 @@ class Sends(MessageMethods, BrokerBase):
         """Store one message, like `produce`."""
         check_producible(queue)
         command = commands.Produce(queue, check_message(message, self._clock.now_ms()))
-        if token_of_task() is not None:  # also asked below: here it makes a send with the secret cheaper
+        if token_of_task() is not None:  # checked again below; here it makes a send with the secret cheaper
             await name_queues(self._writer, queue, message.dead_letter_queue)
         return await self._backends.of(queue).execute(command)
 
@@ -65,10 +65,10 @@ class Sends(MessageMethods, BrokerBase):
         results: list[Produced | ForqError | None],
         of_all: str = "",
     ) -> None:
-        """Refuse those messages alone whose queues, or dead-letter queues, the token may not make.
+        """Refuse only those messages whose queues or dead-letter queues the token may not make.
 
-        queues: of the messages. results: None for each that is not refused so far. of_all: the queue of all of them,
-        for which it is raised.
+        queues: of the messages. results: None for each that is not refused so far. of_all: the queue that all of them
+        have in common, whose error is raised.
         """
         if token_of_task() is None:
             return
@@ -88,11 +88,11 @@ class Sends(MessageMethods, BrokerBase):
         messages_max: int | None = None,
         content_bytes_max: int = limits.CONTENT_BYTES_MAX,
     ) -> list[Produced | ForqError]:
-        """Store messages of several queues in one commit, each alone: one that is refused does not affect the others.
+        """Store messages of several queues in one commit; a refused message does not affect the others.
 
-        Dead-letter queues are allowed. messages_max: one more bound on the messages of each queue (QueueFull), None for
-        no other bound than the rules'. content_bytes_max: the bound on each content (ContentTooLarge).
-        Results in the order of the messages: for a refused one the error that `produce` would raise.
+        Dead-letter queues are allowed. messages_max: an additional bound on the messages of each queue (QueueFull);
+        None for none. content_bytes_max: the bound on each content (ContentTooLarge). The results are in the order of
+        the messages: for a refused one, the error that `produce` would raise.
         """
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
         results: list[Produced | ForqError | None] = []

@@ -1,8 +1,8 @@
-"""Sessions of the admin UI: opened by a login, found by the browser's cookie, ended. `Broker.sessions`.
+"""Opens sessions of the admin UI at a login, finds them by the browser's cookie, and ends them. `Broker.sessions`.
 
 The id of a session leaves this module once, as the result of `open`. Only its hash is stored. A session ends
-SESSION_LIFE_MS after its login, and with the access token that was shown then: once that is revoked or has expired, the
-session is unknown.
+SESSION_LIFE_MS after its login, or earlier with the access token of that login: once the token is revoked or has
+expired, the session is unknown.
 """
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Sessions:
-    """As of the last commit. Cancellation is that of `Broker`; errors are the ServiceErrors."""
+    """The sessions as of the last commit. Cancellation is that of `Broker`; errors are the ServiceErrors."""
 
     def __init__(self, writer: WriterActor, clock: Clock) -> None:
         self._writer = writer
@@ -27,10 +27,10 @@ class Sessions:
         )
 
     async def open(self, key_name: str | None, key_digest: str, client: str, agent: str) -> str:
-        """Open a session for a login with a key; returns its id, which only the result has.
+        """Open a session for a login with a key; returns its id, which is nowhere else.
 
-        key_name: the name of the access token, None for the server's secret; key_digest: the key's hash. Where there
-        are SESSIONS_A_KEY_MAX with this key, or SESSIONS_MAX in all, the one that was used longest ago ends.
+        key_name: the name of the access token, None for the server's secret. key_digest: the key's hash. If there are
+        SESSIONS_A_KEY_MAX with this key, or SESSIONS_MAX in all, the one that was used longest ago ends.
         """
         of_key = [each.digest for each in self.all() if each.key_digest == key_digest]
         too_many = tuple(of_key[limits.SESSIONS_A_KEY_MAX - 1 :])
@@ -42,7 +42,7 @@ class Sessions:
         return session_id
 
     def use(self, session_id: str) -> UiSession | None:
-        """The session of this id, noted as used now; None if there is none, it was ended or is over."""
+        """The session with this id, noted as used now; None if there is none or it has ended."""
         session = self._writer.snapshot().sessions.get(digest(session_id))
         if session is None or self._is_over(session):
             return None
@@ -50,7 +50,7 @@ class Sessions:
         return session
 
     def all(self) -> list[UiSession]:
-        """The sessions that are not over, each with its latest use, saved or not; the latest used first."""
+        """The open sessions, each with its latest use, even if that is not saved yet; the latest used first."""
         sessions = [
             replace(session, last_used_at=max(session.last_used_at, self.uses.at.get(session.digest, 0)))
             for session in self._writer.snapshot().sessions.values()
@@ -59,7 +59,7 @@ class Sessions:
         return sorted(sessions, key=lambda session: (-session.last_used_at, session.digest))
 
     async def end(self, session_digest: str) -> bool:
-        """End a session, with effect from the commit; False if there is none of this digest."""
+        """End a session, with effect from the commit on; False if there is none with this digest."""
         ended = await self._writer.execute(EndSessions((session_digest,)))
         return ended > 0
 

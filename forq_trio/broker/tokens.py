@@ -1,4 +1,4 @@
-"""Access tokens: made, listed, revoked. A part of `Broker`; `keys` finds one by what a request shows.
+"""Makes, lists and revokes access tokens. A part of `Broker`; `Broker.keys` finds the token of a request.
 
 The text of a token leaves this module once, as the result of `create_token`. Only its hash is stored.
 """

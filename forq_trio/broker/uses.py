@@ -1,4 +1,4 @@
-"""When access tokens and sessions were last used: noted in memory, so that requests do not write.
+"""Notes in memory when access tokens and sessions were last used, so that requests do not write.
 
 A job stores the uses every TOKEN_USE_SAVE_SECONDS, and the system stores the last ones when it stops.
 """
@@ -12,8 +12,8 @@ from forq_trio.writer_actor import WriterActor
 class Uses:
     """The uses of tokens, or of sessions, that are not stored yet, by the digest of their secret.
 
-    note: the command that stores them. names: the name under which the use of each digest is stored, for all that
-    exist.
+    note: makes the command that stores them. names: for all that exist, the name under which the use of a digest is
+    stored.
     """
 
     def __init__(
@@ -26,16 +26,16 @@ class Uses:
         self._note = note
         self._names = names
         self.at: dict[str, int] = {}
-        """Epoch ms by digest."""
+        """The latest use of each digest (epoch ms)."""
 
     def _unsaved(self) -> dict[str, int]:
-        """Epoch ms by name; forgets the uses of removed ones, so that a new token of the same name has none."""
+        """The uses (epoch ms) by name. Drops those of removed tokens, so that a new one of the same name has no use."""
         names = self._names()
         self.at = {digest: at for digest, at in self.at.items() if digest in names}
         return {names[digest]: at for digest, at in self.at.items()}
 
     async def save(self) -> int:
-        """Store the uses, and return how many; sends no command for none."""
+        """Store the uses; returns how many. Sends no command if there are none."""
         uses = self._unsaved()
         if uses:
             await self._writer.execute(self._note(uses))

@@ -1,4 +1,4 @@
-"""Values of the storage as the types that callers see."""
+"""Converts values of the storage into the types that callers see."""
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.redrives import ChangedRedrive, RedriveInfo, RedriveTask
@@ -7,12 +7,12 @@ from forq_trio.wire.tokens import TokenInfo
 
 
 def changed_redrive(task: RedriveTask) -> ChangedRedrive:
-    """A task over dead letters, as whoever changes it sees it."""
+    """A redrive task as the caller who changes it sees it."""
     return seen(ChangedRedrive, task)
 
 
 def redrive_info(task: RedriveTask) -> RedriveInfo:
-    """A task over dead letters, without its cursor."""
+    """A redrive task without its cursor."""
     return seen(RedriveInfo, task)
 
 

@@ -1,4 +1,4 @@
-"""Workers and server processes that make themselves known. A part of `Broker`; what is known of them is in memory."""
+"""Reports of workers and server processes. A part of `Broker`; what is known about them is only in memory."""
 
 import trio
 
@@ -12,7 +12,7 @@ from forq_trio.wire.methods.workers import WorkerMethods
 
 
 class WorkerCalls(WorkerMethods, BrokerBase):
-    """Nothing of this is stored: after a restart the server knows a worker from its next report on."""
+    """Nothing here is stored: after a restart the server learns of a worker with its next report."""
 
     async def report_worker(self, report: WorkerReport, *, key: Key = SECRET) -> None:
         await trio.lowlevel.checkpoint()
