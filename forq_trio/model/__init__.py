@@ -1,1 +1,1 @@
-"""The nouns and verbs of the queue as plain values: they import nothing of the package but each other."""
+"""The nouns and verbs of the queue as plain values. These modules import nothing of the package but each other."""

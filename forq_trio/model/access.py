@@ -1,4 +1,4 @@
-"""Access tokens with scopes on queues, stored as hashes only; principals, which have their rights; and callers."""
+"""Access tokens with scopes on queues, stored only as hashes; principals with the rights of a token; and callers."""
 
 import re
 import secrets
@@ -43,22 +43,22 @@ class Key(NamedTuple):
     queues: str = ALL_QUEUES  # the token's glob
 
     def covers(self, queue: str) -> bool:
-        """True if the glob matches this queue, or (of a glob) whatever that matches."""
+        """Whether the glob matches this queue, or, if `queue` is a glob itself, everything that it matches."""
         return self.queues == ALL_QUEUES or fnmatchcase(queue, self.queues)
 
     def covers_all(self, queues: Iterable[str]) -> bool:
-        """True if the glob matches each of them."""
+        """Whether the glob matches each of these queues."""
         return all(map(self.covers, queues))
 
 
 SECRET = Key()
-"""The server's secret, and applications that embed the queue."""
+"""The key of the server's secret, and of applications that embed the queue."""
 UNKNOWN = "?"
 """In place of a key's name, for data that an earlier version stored without one."""
 
 
 class Token(Struct, frozen=True, gc=False, rename="camel"):
-    """What callers see of a token."""
+    """An access token as callers see it."""
 
     name: str
     scopes: tuple[Scope, ...]
@@ -69,7 +69,7 @@ class Token(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Digest:
-    """SHA-256 of a token's text in hex. Neither a text nor a Struct: no encoder takes it, so no answer can have it."""
+    """SHA-256 of a token's text in hex. It is neither a str nor a Struct, so no encoder can put it into an answer."""
 
     __slots__ = ("hex",)
 
@@ -84,12 +84,12 @@ class Digest:
 
 
 class AccessToken(Token, frozen=True, gc=False):
-    """A token as it is stored: with the digest of its text."""
+    """An access token as it is stored, with the digest of its text."""
 
     digest: Digest
 
     def allows(self, scope: Scope) -> bool:
-        """True if the token has this scope, on some queue."""
+        """Whether the token has this scope for any queue."""
         return scope in self.scopes or Scope.ADMIN in self.scopes
 
     def covers(self, queue: str) -> bool:
@@ -111,7 +111,7 @@ def is_token_name(name: str) -> bool:
 
 
 def check_scopes(scopes: Iterable[Scope]) -> frozenset[Scope]:
-    """The scopes as a set, also if they are given as their words; raise InvalidToken for one that is none."""
+    """The scopes as a set; each may be given as its word. Raises InvalidToken for an unknown one."""
     check_is_list("scopes", scopes)
     try:
         return frozenset(map(Scope, scopes))
@@ -147,12 +147,12 @@ def new_token_text() -> str:
 
 
 def digest(text: str) -> str:
-    """SHA-256 of a token's text in hex. The text is random, so nobody can guess it from a plain hash."""
+    """SHA-256 of a token's text in hex. The text is random, so a plain hash does not help to guess it."""
     return sha256(text.encode()).hexdigest()
 
 
 class Principal:
-    """On whose behalf a request is made. token: None for the server's own secret, which has all rights."""
+    """The party on whose behalf a request is made. token: None for the server's own secret, which has all rights."""
 
     __slots__ = ("token",)
 
@@ -179,7 +179,7 @@ class Principal:
             raise Forbidden(f"the token has not the scope {scope.value} for {where}")
 
     def check_somewhere(self, scope: Scope) -> None:
-        """Raise Forbidden unless the principal has the scope, for whatever queues."""
+        """Raise Forbidden unless the principal has the scope for any queue."""
         if self.token is not None and not self.token.allows(scope):
             raise Forbidden(f"the token has not the scope {scope.value} for this queue")
 
@@ -188,9 +188,9 @@ EVERYBODY = Principal()
 """The principal of a request to a route without a gate."""
 
 CALLER: ContextVar[str] = ContextVar("caller", default="")
-"""The caller that the present task works for, for round-robin between callers: an access token, a session of the
-admin UI, the address of another client; "" for an application that embeds the queue, and the server's own work. Set in
-the task of a request."""
+"""The caller for whom the current task works, so that callers are served round-robin: an access token, a session of the
+admin UI, or the address of any other client; "" for an application that embeds the queue, and for the server's own
+work. Set in the task of a request."""
 
 
 def expired_longest(tokens: Iterable[AccessToken], now_ms: int) -> str | None:

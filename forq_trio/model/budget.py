@@ -2,11 +2,11 @@
 
 Rules
 - The holder of the server's own secret may use everything that is free.
-- A token may use at most BUDGET_SHARE times as much as is free: alone two thirds, two of them two fifths each. So
-  the next token always finds something free (dynamic thresholds, Choudhury and Hahne 1998).
-- Requests without a key have a quarter, all together; within it the same rule goes for each address. The other three
-  quarters are a reserve for requests with a right key.
-- A connection that can carry many requests has a share as well; the subclasses and callers check it.
+- A token may use at most BUDGET_SHARE times as much as is free: a single token two thirds, two tokens two fifths each.
+  So the next token always finds something free (dynamic thresholds, Choudhury and Hahne 1998).
+- All requests without a key together have a quarter; within it the same rule holds for each address. The other three
+  quarters are reserved for requests with a right key.
+- A connection that can carry many requests has a share as well, which the subclasses and callers check.
 
 Every amount that is added is subtracted at the end.
 """
@@ -22,7 +22,7 @@ from forq_trio.model.holders import HOLDER, Holder, HolderKind
 
 
 class Share(StrEnum):
-    """What was used up when something was refused: the whole, or the share of a token, an address or a connection."""
+    """What was used up when something was refused: the whole budget, or the share of a token, address or connection."""
 
     ALL = "all"
     TOKEN = "token"
@@ -44,7 +44,7 @@ class Budget:
         self._keyless_size = size // limits.BUDGET_KEYLESS_PART
 
     def change(self, holder: Holder, by: int) -> bool:
-        """Add an amount, or subtract it with a negative number; False when more is in use than allowed."""
+        """Add an amount (below 0: subtract it). False if more is in use afterwards than allowed."""
         held = self._add(holder, by)
         if by <= 0:
             return True
@@ -59,7 +59,7 @@ class Budget:
         return held <= limits.BUDGET_SHARE * (self.size - self.used) or self.refuse(Share.TOKEN)
 
     def take(self, holder: Holder) -> bool:
-        """Add one; False, and nothing is added, where more would be in use than allowed."""
+        """Add one, unless more would be in use than allowed; then nothing is added and this returns False."""
         if self.change(holder, 1):
             return True
         self._add(holder, -1)
@@ -67,7 +67,7 @@ class Budget:
 
     @contextmanager
     def one_used(self) -> Iterator[None]:
-        """One more is in use while the body runs, for the present task. Raises Overloaded."""
+        """Use one more for the current task while the body runs. Raises Overloaded."""
         holder = HOLDER.get()
         if not self.take(holder):
             raise Overloaded

@@ -23,7 +23,7 @@ from forq_trio.model.values import json_name
 
 
 def check_range(name: str, value: int, low: int, high: int, field: str | None = None) -> int:
-    """Return `value`, or raise OutOfRange naming it and its bounds (both included), InvalidRequest if it is no integer.
+    """Return `value`. Raises OutOfRange, which names it and its bounds (included), or InvalidRequest for a non-integer.
 
     field: the member's name in JSON, None if it is `name` in camel case.
     """
@@ -34,7 +34,7 @@ def check_range(name: str, value: int, low: int, high: int, field: str | None = 
 
 
 def check_is_integer(name: str, value: object, field: str | None = None) -> None:
-    """Raise InvalidRequest unless `value` is an int: SQLite would store a fraction in a column of integers.
+    """Raise InvalidRequest unless `value` is an int, because SQLite would store a fraction in an integer column.
 
     field: as for `check_range`.
     """
@@ -44,7 +44,7 @@ def check_is_integer(name: str, value: object, field: str | None = None) -> None
 
 
 def check_is_text(name: str, value: object) -> None:
-    """Raise TypeError, saying what to do, unless `value` is a str: as JSON, bytes would become base64 unnoticed."""
+    """Raise TypeError, which says what to do, unless `value` is a str: bytes would silently become base64 in JSON."""
     if isinstance(value, str):
         return
     kind = type(value).__name__
@@ -57,20 +57,20 @@ def check_is_text(name: str, value: object) -> None:
 
 
 def check_is_list(name: str, value: object) -> None:
-    """Raise TypeError, saying what to do, for a text where a list of texts is wanted: each letter would be one."""
+    """Raise TypeError, which says what to do, for a text in place of a list: each letter would become a text."""
     if isinstance(value, str):
         raise TypeError(f"{name} is a list of texts, not one text: [{value!r}]")
 
 
 def check_is_message(message: object) -> None:
-    """Raise TypeError, saying what to do, unless `message` is a NewMessage."""
+    """Raise TypeError, which says what to do, unless `message` is a NewMessage."""
     if not isinstance(message, NewMessage):
         kind = type(message).__name__
         raise TypeError(f"a message to send is a NewMessage, not {kind}: NewMessage(content) makes one")
 
 
 def check_texts(message: NewMessage) -> None:
-    """Raise TypeError unless it is a message and its text members are text."""
+    """Raise TypeError unless `message` is a NewMessage whose text members are str."""
     check_is_message(message)
     check_is_text("content", message.content)
     for name in _TEXTS:
@@ -85,7 +85,7 @@ _TEXTS = tuple(name for name, option in OPTIONS.items() if option.kind in (Value
 
 
 def check_pairs(attributes: Mapping[str, str]) -> None:
-    """Raise TypeError unless attributes are pairs of text."""
+    """Raise TypeError unless all keys and values of attributes are str."""
     for key, value in attributes.items():
         if not (isinstance(key, str) and isinstance(value, str)):
             check_is_text("the key of an attribute", key)
@@ -93,9 +93,9 @@ def check_pairs(attributes: Mapping[str, str]) -> None:
 
 
 def encode(name: str, text: str, field: str) -> bytes:
-    """Return `text` in UTF-8, or raise InvalidContent naming it: UTF-8 has no lone surrogates.
+    """Return `text` in UTF-8. Raises InvalidContent, which names it, for lone surrogates, which UTF-8 does not have.
 
-    field: the member that it is, or is a part of, by its name in JSON.
+    field: the name in JSON of the member that contains the text.
     """
     try:
         return text.encode()
@@ -104,7 +104,7 @@ def encode(name: str, text: str, field: str) -> bytes:
 
 
 def storable_reason(text: str) -> str:
-    """Text that can be stored as a reason: without NUL and lone surrogates, and not too long."""
+    """Make a text storable as a reason: without NUL and lone surrogates, and cut if it is too long."""
     readable = text.encode(errors="replace").decode().replace("\0", "")
     return readable[: limits.REASON_LENGTH_MAX]
 
@@ -134,9 +134,9 @@ def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> No
 
 
 def check_attributes(attributes: Mapping[str, str], field: str = "attributes") -> None:
-    """Raise InvalidAttributes unless they are at most 10 pairs of text within their lengths (Sasquatch, S2).
+    """Raise InvalidAttributes unless there are at most 10 pairs of text within their lengths (Sasquatch, S2).
 
-    field: the member that they are, by its name in JSON.
+    field: the name in JSON of the member that contains them.
     """
     if len(attributes) > limits.ATTRIBUTES_MAX:
         raise InvalidAttributes(
@@ -165,8 +165,8 @@ def check_message(
     """Return `message` if it may be stored.
 
     Raises TypeError (no message, or no text), ContentTooLarge, InvalidContent, InvalidAttributes, InvalidQueueName (of
-    its dead-letter queue), ProcessAfterInPast, ProcessAfterTooFar, OutOfRange or InvalidRequest (a number that is no
-    integer). The `field` of the error names the member where there is one.
+    its dead-letter queue), ProcessAfterInPast, ProcessAfterTooFar, OutOfRange or InvalidRequest (a number that is not
+    an integer). The `field` of the error names the member at fault, if there is one.
     """
     check_is_message(message)
     check_content(message.content, content_bytes_max)
@@ -227,7 +227,7 @@ _OPTIONS = tuple(OPTIONS.values())
 _CHECKS = tuple(_OF_KIND[option.kind] for option in _OPTIONS)
 _options_of = attrgetter(*OPTIONS)
 _WITHOUT = _options_of(NewMessage(""))
-"""The options of a message without any."""
+"""The options of a message in which none is set."""
 
 
 def check_producible(queue: str) -> None:

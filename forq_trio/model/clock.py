@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 def machine_ms() -> int:
-    """What the machine's wall clock says."""
+    """The time of the machine's wall clock (epoch ms)."""
     return time.time_ns() // 1_000_000
 
 
@@ -20,7 +20,7 @@ class Clock(Protocol):
 
 
 class AheadClock:
-    """The machine's wall clock, `ahead_ms` ahead: that of another machine."""
+    """The clock of another machine: this machine's wall clock plus `ahead_ms`."""
 
     def __init__(self) -> None:
         self.ahead_ms = 0

@@ -1,4 +1,4 @@
-"""A consumer of a pipeline: a named, durable reader of one queue, that reads in numbered leases."""
+"""Pipeline consumers: named, durable readers of a queue that read in numbered leases."""
 
 import re
 from enum import Enum
@@ -14,7 +14,7 @@ _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.CONSUMER_NAME_LENGTH_MAX}}}")
 
 
 class Settling(Enum):
-    """How the messages of a lease are settled: removed, given back with the attempt uncounted, or with it counted."""
+    """How the messages of a lease are settled: removed, released with the attempt uncounted, or with it counted."""
 
     ACKNOWLEDGE = "acknowledge"
     RELEASE = "release"
@@ -28,10 +28,10 @@ class NumberedLease(Struct, frozen=True, gc=False):
     messages: int = 0
     bytes: int = 0  # of all lines
     pages: int = 0
-    # when its last page was made, epoch ms; 0 for a lease that an earlier version made. A server that was
-    # restored from a backup gives out numbers again, and this tells the leases apart.
+    # when its last page was made, epoch ms; 0 for a lease of an earlier version. A server that was restored from a
+    # backup gives out the same numbers again; this tells their leases apart.
     made_at: int = 0
-    # when the lease of the number before was made, whatever became of it; 0 where that is not known
+    # when the lease with the previous number was made, whatever became of it; 0 if that is not known
     follows: int = 0
 
 
@@ -41,26 +41,26 @@ class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
     queue: str
     name: str
     generation: int = 1  # grows whenever it is opened
-    # its open lease is given back when it is not used for so long
+    # its open lease is released when the consumer was not used for so long
     idle_ms: int = limits.CONSUMER_IDLE_SECONDS_DEFAULT * limits.SECOND_MS
     leased: int = 0  # the number of the newest lease, 0 for none
-    leased_at: int = 0  # when it was made, 0 where that is not known
+    leased_at: int = 0  # when that one was made, 0 if that is not known
     acknowledged: int = 0  # all leases up to this number are settled
-    released_before: int = 0  # the leases below this number that were not acknowledged were given back
-    open: NumberedLease | None = None  # the older lease whose messages are leased, None for none
-    complete: bool = False  # that lease gets no more messages
-    # the lease behind it, made before it is settled; it is the open one then
+    released_before: int = 0  # the leases below this number that were not acknowledged were released
+    open: NumberedLease | None = None  # the oldest unsettled lease, None for none
+    complete: bool = False  # the open lease gets no more messages
+    # the next lease, if it was made before the open one is settled; it then becomes the open one
     ahead: NumberedLease | None = None
     ahead_complete: bool = False
-    settling: Settling | None = None  # how the open lease is being settled, None while nobody does
-    settled_pages: int = 0  # how many of its pages are
+    settling: Settling | None = None  # how the open lease is being settled, None while it is not
+    settled_pages: int = 0  # how many pages of the open lease are settled
     kept: tuple[NumberedLease, ...] = ()  # acknowledged leases that can still be read
-    # leases whose pages are yet to be deleted; `pages` says how many are left
+    # leases whose pages are still to be deleted; their `pages` says how many are left
     dropping: tuple[NumberedLease, ...] = ()
     opened_at: int
     used_at: int
-    made_by: str = UNKNOWN  # the key that opened it first (`Key.name`), UNKNOWN where that was not stored
-    created_at: int = 0  # when, 0 where that was not stored
+    made_by: str = UNKNOWN  # the key that opened it first (`Key.name`), UNKNOWN if that was not stored
+    created_at: int = 0  # when it was opened first, 0 if that was not stored
 
     @property
     def key(self) -> str:
@@ -68,7 +68,7 @@ class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def stored_bytes(self) -> int:
-        """The bytes of all of its pages, some of which may be deleted already."""
+        """The bytes of all its pages, some of which may be deleted already."""
         return sum([lease.bytes for lease in (*self.unsettled, *self.kept, *self.dropping)])
 
     @property
@@ -78,20 +78,20 @@ class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def unsettled(self) -> list[NumberedLease]:
-        """The leases whose messages are leased."""
+        """The unsettled leases: the open one, and the one that was made ahead."""
         return [lease for lease in (self.open, self.ahead) if lease is not None]
 
     @property
     def being_given_back(self) -> bool:
-        """True while the open lease is being given back."""
+        """True while the open lease is being released."""
         return self.settling is not None and self.settling is not Settling.ACKNOWLEDGE
 
     def is_idle(self, now_ms: int) -> bool:
-        """True for one that was not used for `idle_ms`."""
+        """Whether the consumer was not used for `idle_ms`."""
         return self.used_at + self.idle_ms <= now_ms
 
     def open_lease_expired(self, now_ms: int) -> bool:
-        """True for an idle one with an open lease."""
+        """Whether the consumer is idle and has an open lease."""
         return self.open is not None and self.is_idle(now_ms)
 
     def is_complete(self, lease: NumberedLease) -> bool:
@@ -101,9 +101,9 @@ class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
         return lease is not self.open or self.complete
 
     def lease_times(self) -> dict[int, int]:
-        """When leases were made, by their numbers, of those of which that is known: in the order of numbers.
+        """When leases were made (epoch ms), by number and sorted by it, as far as that is known.
 
-        These are the ones that are not settled or can still be read, the one before each of them, and the newest one.
+        It is known of leases that are unsettled or can still be read, of the one before each, and of the newest.
         """
         stored = (*self.kept, *self.unsettled)
         before = {lease.number - 1: lease.follows for lease in stored if lease.follows}
@@ -111,32 +111,32 @@ class PipelineConsumer(Struct, frozen=True, gc=False, kw_only=True):
         return dict(sorted((before | newest | {lease.number: lease.made_at for lease in stored}).items()))
 
     def check_lease(self, number: int, made_at: int | None) -> None:
-        """Raise OtherLease where the lease of this number is known to be made at another time. None: it is not told."""
+        """Raise OtherLease if the lease with this number is known to have another time. made_at: None for any."""
         known = self.lease_times().get(number)
         if made_at is not None and known is not None and known != made_at:
             raise OtherLease(f"lease {number} was made at {known}, not at {made_at}: it is another one")
 
     def readable(self, number: int) -> NumberedLease | None:
-        """The lease of this number if it can be read."""
+        """The lease with this number if it can be read, else None."""
         leases = (*(() if self.being_given_back else self.unsettled), *self.kept)
         return next((lease for lease in leases if lease.number == number), None)
 
 
 class ConsumerTotals(Struct, frozen=True, gc=False):
-    """Of all consumers."""
+    """The totals of all consumers."""
 
     pages_bytes: int = 0  # of the pages of their leases
-    # the highest one of those that were forgotten; a new consumer begins above it, so that no generation of a
-    # name comes back
+    # the highest generation of forgotten consumers; a new consumer begins above it, so that no generation of a name
+    # is used twice
     forgotten_generation: int = 0
-    # the highest lease number of those whose own is no longer stored, above which the numbers of a name
-    # without one begin
+    # the highest lease number of the names whose own is no longer stored; the numbers of a name without a stored
+    # one begin above it
     forgotten_number: int = 0
-    leased_bytes: int = 0  # of the pages of unsettled leases alone
+    leased_bytes: int = 0  # only of the pages of unsettled leases
 
 
 class ConsumerGauges(NamedTuple):
-    """The metrics of a consumer. lag: messages of its queue that it could lease."""
+    """The metrics of a consumer. lag: how many messages of its queue it could lease."""
 
     queue: str
     name: str
@@ -146,12 +146,12 @@ class ConsumerGauges(NamedTuple):
 
 
 def consumer_key(queue: str, name: str) -> str:
-    """The key of a consumer among those of all queues; neither name has a slash."""
+    """The key of a consumer among all consumers; neither name contains a slash."""
     return f"{queue}/{name}"
 
 
 def check_consumer_name(name: str) -> str:
-    """Return `name`, or raise OutOfRange unless it is 1 to 64 of A-Z a-z 0-9 . _ -, and no step in a path."""
+    """Return `name`. Raises OutOfRange unless it is 1 to 64 characters of A-Z a-z 0-9 . _ -, but not . or .. alone."""
     if _NAME.fullmatch(name) is None or name in (".", ".."):
         raise OutOfRange(
             f"the name of a consumer is 1 to {limits.CONSUMER_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -",

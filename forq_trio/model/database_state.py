@@ -1,4 +1,4 @@
-"""What a PostgreSQL server says of itself and of the queue's tables on it."""
+"""What a PostgreSQL server reports about itself and about the queue's tables."""
 
 from typing import Literal, NamedTuple
 
@@ -10,18 +10,18 @@ KeeperKind = Literal["session", "prepared", "slot"]
 
 
 class SnapshotKeeper(NamedTuple):
-    """What keeps a snapshot: dead rows that it may still see cannot be removed, here and in all that are as old."""
+    """Something that keeps an old snapshot open, so that dead rows which it may still see cannot be removed."""
 
     kind: KeeperKind  # a connection, a prepared transaction or a replication slot
-    name: str  # that of the application, the transaction or the slot
+    name: str  # of the application, the transaction or the slot
     pid: int | None  # the server process of a connection
-    state: str | None  # of a connection, such as "idle in transaction"; None where the role may not see it
+    state: str | None  # of a connection, such as "idle in transaction"; None if the role may not see it
     oldest: str  # the transaction as of which it sees the database
-    idle_ms: int  # for how long at least, as the server can tell; 0 where it cannot
+    idle_ms: int  # for how long at least, as far as the server can tell; 0 if it cannot
 
     @property
     def words(self) -> str:
-        """Who it is, for people."""
+        """A description for people."""
         if self.kind == "session":
             said = f"{self.name or 'no name'} (pid {self.pid})"
             return f"{said}, {self.state}" if self.state else said
@@ -29,33 +29,33 @@ class SnapshotKeeper(NamedTuple):
 
 
 class HeldSnapshot(Struct, frozen=True):
-    """The oldest snapshot. held_ms: since when it was first seen, or longer."""
+    """The oldest snapshot. held_ms: for how long at least it has been open, since it was first seen."""
 
     keeper: SnapshotKeeper
     held_ms: int
 
 
 class DatabaseReading(Struct, frozen=True):
-    """One look."""
+    """One reading of the server's state."""
 
-    connections: int  # of all to the server, which takes connections_max
-    connections_ours: int  # of these those of the queue's processes
+    connections: int  # all connections to the server, which accepts connections_max
+    connections_ours: int  # those of the queue's processes
     connections_max: int
-    hidden: int  # of how many the role may not see the state
-    dead_rows: int  # of messages, as the server estimates them
-    vacuumed_at: int | None  # when they were last removed (epoch ms), None for never
+    hidden: int  # the connections whose state the role may not see
+    dead_rows: int  # dead rows of messages, as the server estimates them
+    vacuumed_at: int | None  # when dead rows were last removed (epoch ms), None for never
     bytes: int  # of the whole database
     keepers: tuple[SnapshotKeeper, ...]  # the oldest snapshot first
 
 
 class DatabaseState(Struct, frozen=True):
-    """The latest look, and the oldest snapshot of it, None without one."""
+    """The latest reading, and its oldest snapshot, None without one."""
 
     reading: DatabaseReading
     snapshot: HeldSnapshot | None
 
     @property
     def old_snapshot(self) -> HeldSnapshot | None:
-        """The oldest snapshot if it is so old that it is trouble."""
+        """The oldest snapshot, if it is old enough to be a problem; else None."""
         held = self.snapshot
         return held if held is not None and held.held_ms >= limits.SNAPSHOT_HELD_MS else None

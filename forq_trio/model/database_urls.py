@@ -1,4 +1,4 @@
-"""The URLs of one database, beside the one where it is written, and the option of a URL that is ours."""
+"""The further URLs of a database besides the one for writing, and our own option in a URL."""
 
 import re
 from typing import NamedTuple
@@ -16,9 +16,10 @@ _POOLED = re.compile("([?&])pooled=(yes|auto)(?:&|$)")
 
 
 def split_pooled(url: str) -> tuple[str, bool]:
-    """A URL of PostgreSQL as libpq reads it, and whether its option `pooled=yes` says that it names a pool.
+    """A URL of PostgreSQL as libpq reads it, and whether its option `pooled=yes` says that it leads to a pool.
 
-    `pooled=auto` is as no such option: a pool is noticed by its process numbers. Another value stays: libpq refuses it.
+    `pooled=auto` is the same as no option: a pool is recognised by its process ids. Any other value stays in the URL,
+    and libpq refuses it.
     """
     found = _POOLED.search(url)
     if found is None:
@@ -28,7 +29,7 @@ def split_pooled(url: str) -> tuple[str, bool]:
 
 
 def shown(text: str) -> str:
-    """What can be shown of a text that is no URL of a database: it may be one with a typo, and have a password."""
+    """The part of an invalid URL that is safe to show: it may be a valid one with a typo, including a password."""
     if "@" in text or "password" in text.lower():
         return f"{text.partition('://')[0]}://…" if "://" in text else "…"
     return text

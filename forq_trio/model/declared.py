@@ -1,7 +1,7 @@
-"""What is declared once, in the type of a member: settings of a queue, options of a message, and more.
+"""Declarations in the types of members: settings of a queue, options of a message, and more, each declared once.
 
-A declaration is in the annotation of a type, and a member of that type makes it known. Who validates, documents, types
-or shows members reads the declarations.
+A declaration is in the annotation of a type, and every member of that type has it. Code that validates, documents,
+parses or shows members reads the declarations.
 """
 
 import re
@@ -18,7 +18,7 @@ _NAMED = re.compile(r"\{(\w+)\}")
 
 
 class ValueKind(Enum):
-    """What a value is, hence how it is typed and shown."""
+    """The kind of a value, which decides how people type it and how it is shown."""
 
     TIME = auto()
     DURATION = auto()
@@ -38,20 +38,20 @@ class ValueKind(Enum):
 class Declared(Struct, frozen=True, kw_only=True):
     """All that is known about a member."""
 
-    # a sentence, and one about an empty value that is not the default; another member is named as
+    # a sentence, and perhaps one about an empty value that is not the default; other members are written as
     # `{process_after}`, see `says`
     meaning: str
     kind: ValueKind
-    # this and the next: the range of a number, of the length of a text, or of how many pairs there are, both
-    # ends included
+    # this and the next: the range (both ends included) of a number, of the length of a text, or of the number of
+    # pairs
     low: int = 0
     high: int = 0
-    option: str = ""  # on the command line, where it is not the name
+    option: str = ""  # the name on the command line, if it is another one
     name: str = ""  # of the member
     json_name: str = ""  # in JSON
 
     def says(self, name_of: Callable[[str], str] = values.json_name) -> str:
-        """The meaning, with other members by their names in JSON, or as `name_of` names them."""
+        """The meaning, with other members under their names in JSON, or as `name_of` names them."""
         return _NAMED.sub(lambda found: name_of(found[1]), self.meaning)
 
 
@@ -59,10 +59,10 @@ DeclaredT = TypeVar("DeclaredT", bound=Declared)
 
 
 def documented(declared: Declared) -> Meta:
-    """For the type of a member. What a schema says of the range is enforced elsewhere, by checks that name the code."""
+    """The annotation for the type of a member. It only documents the range; checks with error codes enforce it."""
     extra = {"declared": declared}
     if declared.kind in (ValueKind.WORD, ValueKind.BACK_OFF, ValueKind.RATE):
-        return Meta(extra=extra)  # their types say what they are
+        return Meta(extra=extra)  # their types already document the range
     meaning = declared.says()
     if declared.kind is ValueKind.TIME:
         meaning = f"{meaning} Milliseconds since the Unix epoch."
@@ -80,7 +80,7 @@ def _range(declared: Declared) -> dict[str, int] | None:
 
 
 def members_declared(struct: type[Struct], kind: type[DeclaredT]) -> dict[str, DeclaredT]:
-    """The declarations in the types of the members of `struct`, by name and in their order."""
+    """The declarations in the types of a Struct's members, by name and in their order."""
     found = {}
     for field in msgspec.inspect.type_info(struct).fields:  # type: ignore[attr-defined]  # those of a Struct
         types = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)

@@ -6,7 +6,7 @@ from forq_trio.model.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
 TEXT_LENGTH_MAX = 60
 WHOLE_NUMBER = re.compile(r"\d{1,3}(?:[ ,']?\d{3})*|\d{1,18}")
-"""As people type it, with or without separators of thousands."""
+"""A whole number as people type it, with or without separators of thousands."""
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("min", MINUTE_MS), ("s", SECOND_MS))
 _OPTION_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", SECOND_MS), ("ms", 1))
@@ -26,9 +26,9 @@ _TWO_UNITS_BELOW = 10
 
 
 def in_words(ms: float) -> str:
-    """At most two units, the second only below 10 of the first, rounded down: "1.4 s", "8 min 12 s", "26 min".
+    """A duration in at most two units, rounded down: "1.4 s", "8 min 12 s", "26 min".
 
-    Below 10 ms with tenths: "0.2 ms".
+    The second unit is left out from 10 of the first on. Below 10 ms there are tenths: "0.2 ms".
     """
     if 0 < ms < 10 and ms != int(ms):
         return f"{max(int(ms * 10), 1) / 10:g} ms"
@@ -47,7 +47,7 @@ def in_words(ms: float) -> str:
 
 
 def about(ms: float) -> str:
-    """One unit, rounded down: "4 d", "12 min", "31 s"."""
+    """A duration in one unit, rounded down: "4 d", "12 min", "31 s"."""
     ms = max(int(ms), 0)
     for unit, unit_ms in _UNITS:
         if ms >= unit_ms:
@@ -56,7 +56,7 @@ def about(ms: float) -> str:
 
 
 def exactly(ms: int) -> str:
-    """Without rounding: "45 s", "10 min", "1 h 30 min", "1,500 ms"."""
+    """A duration without rounding: "45 s", "10 min", "1 h 30 min", "1,500 ms"."""
     if ms % SECOND_MS:
         return f"{ms:,} ms"
     parts = []
@@ -68,7 +68,7 @@ def exactly(ms: int) -> str:
 
 
 def as_option(ms: int) -> str:
-    """In the largest unit that is exact, as options are documented: "5m", "90s", "1500ms"."""
+    """A duration in the largest unit that is exact, as options are documented: "5m", "90s", "1500ms"."""
     for unit, unit_ms in _OPTION_UNITS:
         if ms >= unit_ms and ms % unit_ms == 0:
             return f"{ms // unit_ms}{unit}"
@@ -76,10 +76,11 @@ def as_option(ms: int) -> str:
 
 
 def parse_duration(text: str, *, bare: str = "", rounded: bool = False) -> int:
-    """Milliseconds. Parts add up: "1 h 30 min", "1h30". "1,5 min" is "1.5 min".
+    """The milliseconds of a duration that people typed, such as "1 h 30 min" or "1h30". "1,5 min" is "1.5 min".
 
-    bare: the unit of a number without one; "" refuses one that is not 0, because it could mean seconds or milliseconds.
-    rounded: fractions of a millisecond are, else refused. Raises ValueError with a sentence for what is no duration.
+    bare: the unit of a number without one; "" refuses such a number (except 0), which could mean seconds or
+    milliseconds. rounded: round fractions of a millisecond instead of refusing them. Raises ValueError with a sentence
+    for a text that is not a duration.
     """
     sentence = "Type a number and a unit, as 45 s, 10 min or 1 h 30 min."
     total = unit_ms = 0
@@ -106,7 +107,7 @@ def parse_duration(text: str, *, bare: str = "", rounded: bool = False) -> int:
 
 
 def parse_durations(text: str) -> tuple[int, ...]:
-    """Several durations with commas or semicolons between them; "1, 5, 15 s": the last unit is that of all.
+    """The milliseconds of durations separated by commas or semicolons; in "1, 5, 15 s" all have the last unit.
 
     Raises ValueError with a sentence.
     """
@@ -124,7 +125,7 @@ def parse_durations(text: str) -> tuple[int, ...]:
 def prepared(text: str, sentence: str) -> str:
     """The typed text in lower case, without separators of thousands, with a point for decimals.
 
-    Raises ValueError with `sentence` for what is no such text.
+    Raises ValueError with `sentence` for a text that cannot be read in this way.
     """
     text = text.strip().lower()
     if not text or len(text) > TEXT_LENGTH_MAX or not text.isascii():

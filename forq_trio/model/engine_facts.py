@@ -13,31 +13,23 @@ REFUSAL_WORDS: Mapping[SendsRefused, str] = {
 }
 
 ReplicaState = Literal["used", "behind", "away"]
-"""Whether reads go to the replica; else the primary answers them."""
+"""Whether reads go to the replica ("used"), or the primary answers because the replica is behind or away."""
 
 
 class EngineFacts(Struct, frozen=True, kw_only=True):
-    """What an engine is and how much disk it uses, in bytes; for the admin UI.
-
-    shared: other processes may use the database; it is no file of ours. path: of the file, None for one that is
-    temporary or in memory, or where there is none. file: of the database without its log;
-    free_page_bytes: its free pages, as of the last checkpoint; gives_pages_back: whether it can give them back to the
-    disk. log_bytes: of the log, in a file of log_file_bytes; log_bytes_max: how long it becomes before it
-    is started over, if no long read holds it. disk_free_bytes, disk_total_bytes: of the disk of the database; None
-    where that cannot be told. replica: None where there is none.
-    """
+    """What an engine is, and how much disk space it uses; for the admin UI."""
 
     name: str
     version: str
     durability: str
-    shared: bool = False
-    replica: ReplicaState | None = None
-    path: str | None = None
-    file_bytes: int = 0
-    free_page_bytes: int = 0
-    gives_pages_back: bool = False
-    log_bytes: int = 0
-    log_file_bytes: int = 0
-    log_bytes_max: int = 0
-    disk_free_bytes: int | None = None
+    shared: bool = False  # other processes may use the database, which is not a file of ours
+    replica: ReplicaState | None = None  # None if there is none
+    path: str | None = None  # of the file; None if that is temporary or in memory, or if there is none
+    file_bytes: int = 0  # of the database file, without its log
+    free_page_bytes: int = 0  # the free pages in that file, as of the last checkpoint
+    gives_pages_back: bool = False  # free pages can be given back to the disk
+    log_bytes: int = 0  # the part of the log that is in use
+    log_file_bytes: int = 0  # of the log's file
+    log_bytes_max: int = 0  # how long the log becomes before it is started over, unless a long read holds it
+    disk_free_bytes: int | None = None  # this and the next: of its disk; None if that cannot be told
     disk_total_bytes: int | None = None

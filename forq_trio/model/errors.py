@@ -1,9 +1,9 @@
-"""The errors of the queue, as one tree: the broker raises them, a server answers them, its clients raise them again.
+"""The errors of the queue, as one tree: the broker raises them, a server answers with them, clients raise them again.
 
 `CallerError` is the caller's fault, and repeating the same call cannot help; `ServiceError` is ours, and a later try
-may succeed. An error is declared in its class: `code=` in the class statement makes it one that a server
-answers, with that word; its docstring is the sentence that says why. Forq's API, its OpenAPI document, the clients and
-docs/api.md follow from it. Another dialect has a table of its own codes.
+may succeed. The class of an error declares everything about it: with `code=` in the class statement a server answers
+with that code; the docstring is the sentence that says why. Forq's API, its OpenAPI document, the clients and
+docs/api.md follow from it. Another dialect has its own table of codes.
 """
 
 from forq_trio.model.client_errors import ClientClosed as ClientClosed
@@ -425,9 +425,9 @@ class ForqUnreachable(ServiceError):
 
 
 def error_of(code: str, *, field: str | None = None, message: str | None = None) -> ForqError:
-    """The error for a code that a server answered: the one that the broker raises for the same reason.
+    """The error for a code in a server's answer: the one that the broker raises for the same reason.
 
-    field: the part of the request to blame, a path into its JSON ($.priority) or the name of a parameter or header.
+    field: the part of the request at fault, as a path into its JSON ($.priority) or the name of a parameter or header.
     message: what is wrong, in the server's words.
     """
     kind = KINDS.get(code) or _family(code.split("."))
@@ -435,7 +435,7 @@ def error_of(code: str, *, field: str | None = None, message: str | None = None)
 
 
 def _family(words: list[str]) -> type[ForqError]:
-    """The class of a code that is not known here."""
+    """The class for an unknown code."""
     return _FAMILIES.get(".".join(words[:2])) or _FAMILIES.get(words[0], ServiceError)
 
 
@@ -446,7 +446,7 @@ _FAMILIES: dict[str, type[ForqError]] = {
     "conflict": CallerError,
     "request_timeout": CallerError,
 }
-"""The classes of codes that are not known here, by their first words; the others are the server's fault."""
+"""The classes for unknown codes, by their first words; all others are the server's fault."""
 
 
 def names() -> list[str]:

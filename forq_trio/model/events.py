@@ -1,4 +1,4 @@
-"""Lifecycle events: what happened to messages, in the order of commits. In lists each is a line of NDJSON."""
+"""Lifecycle events: what happened to messages, in the order of commits. Lists have each event as a line of NDJSON."""
 
 from typing import Literal, get_args
 
@@ -23,7 +23,7 @@ EventKind = Literal[
     "updated",
 ]
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
-"""What is stored of a kind is its place here, so the order never changes; new ones come at the end."""
+"""A kind is stored as its index in this list, so the order never changes, and new kinds come at the end."""
 
 
 class MessageEvent(Struct, frozen=True, gc=False, rename="camel"):
@@ -36,17 +36,17 @@ class MessageEvent(Struct, frozen=True, gc=False, rename="camel"):
     message_id: str
     sequence: int
     attempt: Count  # the delivery that it is about, 0 before the first
-    # of a nack what the consumer said; of dead_lettered failed, expired or overflow; of deleted
-    # deleted_by_user, failed, overflow, dlq_full or consumer; ended_by_consumer where the consumer ended its
-    # own lease
+    # for a nack the reason that the consumer gave; for dead_lettered: failed, expired or overflow; for deleted:
+    # deleted_by_user, failed, overflow, dlq_full or consumer; for lease_expired: ended_by_consumer if the consumer
+    # ended its own lease
     reason: str | None
     target: str | None  # the queue that it went to (dead_lettered, requeued)
     received_at: EpochMs
-    # of delivered, for how long it could have been claimed; of acked, nacked, released and lease_expired, for
-    # how long it was claimed; below 0 where the server's clock was set back meanwhile
+    # for delivered, how long the message was ready; for acked, nacked, released and lease_expired, how long it was
+    # claimed; below 0 if the server's clock was set back in between
     duration_ms: int | None
-    bytes: Count  # of content and attributes, with a key also those of the offer that waits behind it
+    bytes: Count  # of content and attributes, and of an offer that waits behind it
 
 
 read_events = msgspec.json.Decoder(MessageEvent).decode_lines
-"""The events of lines. Raises MsgspecError."""
+"""Decodes the events in lines. Raises MsgspecError."""

@@ -1,4 +1,4 @@
-"""The extras of the package beside the client, and the errors where one is missing or does not run on the system."""
+"""The extras of the package, and the errors if one is not installed or does not run on this system."""
 
 import sys
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ OF_COMMANDS = {
 
 
 def how_to_install(extra: str) -> str:
-    """What to do to install an extra.
+    """A sentence on how to install an extra.
 
-    It names no package of the index: nobody has registered the name, so pip would install whatever somebody else puts
-    there. At the first release this becomes `pip install 'forq-trio[extra]'`, here and in the documents.
+    It names no package of the index: the name is not registered yet, so pip would install whatever somebody else puts
+    there. With the first release this becomes `pip install 'forq-trio[extra]'`, here and in the documents.
     """
     return f"pip install '.[{extra}]' in a clone of the repository"
 
@@ -40,7 +40,7 @@ class SystemUnsupported(ImportError):
 
 
 def check_system(what: str) -> None:
-    """Raise SystemUnsupported on Windows: locks, syncs and signals of the server are those of POSIX."""
+    """Raise SystemUnsupported on Windows, because the server needs the locks, syncs and signals of POSIX."""
     if sys.platform == "win32":
         raise SystemUnsupported(
             f"{what} does not run on Windows: use Linux, macOS or WSL. The clients run there"
@@ -53,7 +53,7 @@ class ExtraMissing(ImportError):
 
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
-    """Raises ExtraMissing, which says how to install `extra`, if the body imports a missing package."""
+    """Raise ExtraMissing, which says how to install `extra`, if the body imports a missing package."""
     try:
         yield
     except ModuleNotFoundError as missing:

@@ -7,7 +7,7 @@
 - a word with a digit in it, and such words joined by `.`, `,` or `:` (numbers, ids, dates, times, IP addresses).
 
 An HTTP status does not vary: three digits at the start, or behind "HTTP", "status" or "code".
-A fingerprint is its own fingerprint. It takes one pass over the text, whatever is in it.
+The fingerprint of a fingerprint is the same text. Computing one takes a single pass over the text, whatever is in it.
 """
 
 import re
@@ -52,7 +52,7 @@ def alike(error: str | None, other: str) -> bool:
 
 
 def fingerprint_key(error: str | None) -> int | None:
-    """64 bits of the fingerprint, by which an engine groups and finds errors; None for no error."""
+    """64 bits of a hash of the fingerprint, by which an engine groups and finds errors; None for no error."""
     if not error:
         return None
     return int.from_bytes(blake2b(fingerprint(error).encode(), digest_size=8).digest(), signed=True)

@@ -1,4 +1,4 @@
-"""Every error has a code, a status and a sentence. The errors themselves are in `errors`."""
+"""The base classes of errors: each error has a code, a status and a sentence. The errors themselves are in `errors`."""
 
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, TypeAlias
@@ -18,18 +18,18 @@ class Reason(NamedTuple):
 
 
 REASONS: dict[str, Reason] = {}
-"""All reasons that a server answers, by code."""
+"""All reasons with which a server answers, by code."""
 
 KINDS: "dict[str, type[ForqError]]" = {}
-"""The classes of the errors that a server answers, by code."""
+"""The classes of the errors with which a server answers, by code."""
 
 
 class ForqError(Exception):
-    """Base of every error this package raises on purpose. Raised without a message, its docstring is its message.
+    """Base of every error that this package raises on purpose. Without a message, the docstring is the message.
 
     code: Forq's word for the reason; field: the member of the request that is wrong, by its name in JSON, None for the
-    whole; message: the reason as a sentence. told: servers answer this message; else it is for the log, and callers get
-    the sentence of the class. members: the reasons of members that have their own.
+    whole; message: the reason as a sentence. told: servers send this message to callers; otherwise it is for the log,
+    and callers get the sentence of the class. members: the reasons of members that have their own.
     """
 
     code: str = "forq.error"
@@ -45,9 +45,9 @@ class ForqError(Exception):
         means: str = "",
         members: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
-        """code, status: those of the class above where they are left out.
+        """code, status: inherited if they are left out. members: code and meaning of each member with its own code.
 
-        means: what the code means where that is more than the sentence. members: code and meaning of each.
+        means: what the code means, if that is more than the docstring says.
         """
         cls.status = status or cls.status
         if code:
@@ -72,12 +72,12 @@ class ForqError(Exception):
 
     @classmethod
     def sentence(cls) -> str:
-        """Why, as a sentence without its full stop."""
+        """The reason as a sentence without its full stop."""
         return " ".join((cls.__doc__ or cls.__name__).split())
 
     @classmethod
     def about(cls, member: str) -> Reason:
-        """The reason where this member of a request, or parameter of a query, is to blame."""
+        """The reason if this member of a request, or parameter of a query, is at fault."""
         return cls.members.get(member) or REASONS[cls.code]
 
     def __init__(
@@ -110,4 +110,4 @@ class NotFound(CallerError, status=404):
 
 
 AnyReason: TypeAlias = type[ForqError] | Reason
-"""An error, or its reason where a certain member of the request is to blame."""
+"""An error, or its reason if a certain member of the request is at fault."""

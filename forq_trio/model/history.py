@@ -1,4 +1,4 @@
-"""Finished messages: how each ended, what is kept of it, and how much of that there is."""
+"""The history of finished messages: how each ended, what is stored of it, and how many there are."""
 
 from typing import Literal, NamedTuple, get_args
 
@@ -22,7 +22,7 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     queue: str
     sequence: int
     outcome: Outcome
-    reason: str | None  # why it was discarded (failed, overflow, dlq_full, consumer); null for other outcomes
+    reason: str | None  # why it was discarded (failed, overflow, dlq_full, consumer); null for others
     finished_at: int  # when it ended
     content: str
     attempts: int
@@ -38,19 +38,19 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     dead_lettered_at: int | None = None
     failures: tuple[Failure, ...] = ()
     bytes: int = 0  # of content and attributes
-    key: str | None = None  # this and the next: those that it had
+    key: str | None = None  # this and the next: as the message had them
     kind: str | None = None
 
 
 class HistoryCounts(NamedTuple):
-    """How many finished messages of a queue are kept, and their bytes."""
+    """How many finished messages of a queue are stored, and their bytes."""
 
     messages: int = 0
     bytes: int = 0
 
 
 class FinishedPage(Struct, frozen=True, rename="camel"):
-    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` ones.
+    """The messages of a page that match, newest first, after reading `searched` of the queue's `total` ones.
 
     nextBefore: the `before` of the next page; null when all were searched.
     """

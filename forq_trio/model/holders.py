@@ -1,4 +1,4 @@
-"""The holder of a share of a budget that all clients use: a key, or, without a right key, an address."""
+"""The holders of shares of the budgets that all clients use: a key, or, without a right key, an address."""
 
 from contextvars import ContextVar
 from enum import StrEnum
@@ -9,8 +9,10 @@ _NETWORK_BITS = 64  # of an IPv6 address
 
 
 class HolderKind(StrEnum):
-    """OWNER: the server's own secret. TOKEN: an access token. OPEN: let in without a key, where none is asked for.
-    ADDRESS: no key was presented yet, or a wrong one.
+    """The kind of a holder.
+
+    OWNER: the server's own secret. TOKEN: an access token. OPEN: a request that needs no key. ADDRESS: a request with
+    no key yet, or with a wrong one.
     """
 
     OWNER = "owner"
@@ -20,7 +22,7 @@ class HolderKind(StrEnum):
 
 
 class Holder(NamedTuple):
-    """name: of the token, or the network of the address; "" for the owner."""
+    """The holder of a share. name: of the token, or the network of the address; "" for the owner."""
 
     kind: HolderKind
     name: str
@@ -28,20 +30,20 @@ class Holder(NamedTuple):
 
 OWNER = Holder(HolderKind.OWNER, "")
 HOLDER: ContextVar[Holder] = ContextVar("holder", default=OWNER)
-"""The holder whose budgets the present task uses; OWNER in an application that embeds the queue.
+"""The holder whose share the current task uses; OWNER in an application that embeds the queue.
 
 Set in the task of a request.
 """
 
 
 def token_of_task() -> str | None:
-    """The name of the access token for which the present task works; None where it needs none."""
+    """The name of the access token for which the current task works; None if it works for none."""
     holder = HOLDER.get()
     return holder.name if holder.kind is HolderKind.TOKEN else None
 
 
 def network(address: str) -> str:
-    """The address, or of an IPv6 address the network of 64 bits: who has one address of it usually has all."""
+    """The address, or for IPv6 its network of 64 bits, because whoever has one address of it usually has all."""
     if ":" not in address:
         return address
     try:
@@ -59,5 +61,5 @@ def network(address: str) -> str:
 
 
 def at_address(address: str) -> Holder:
-    """The holder of a request from this address that has presented no right key."""
+    """The holder of a request from this address without a right key."""
     return Holder(HolderKind.ADDRESS, network(address))

@@ -1,11 +1,11 @@
-"""Values as JSON and back, with the same bounds wherever our code writes or reads JSON of applications.
+"""Encodes and decodes JSON of applications, with the same bounds everywhere.
 
-- NaN and infinities are refused: JSON has no such numbers, and null, which many encoders write instead, has another
-  meaning.
-- So are numbers beyond those of a double, such as 1e999, although JSON's grammar has them: some readers take them as
-  infinity, some as an integer, others refuse them. So what is JSON here is the same to all readers.
-- Arrays and objects are nested at most JSON_DEPTH_MAX deep: readers recurse, and how deep they can, depends on
-  who calls.
+- NaN and infinities are refused: JSON has no such numbers, and null, which many encoders write instead, means something
+  else.
+- Numbers beyond the range of a double, such as 1e999, are refused although the grammar of JSON permits them: some
+  readers take them as infinity, some as an integer, others refuse them. So accepted JSON means the same to all readers.
+- Arrays and objects may be nested at most JSON_DEPTH_MAX deep: readers recurse, and how deep they can depends on their
+  caller.
 """
 
 import json
@@ -27,7 +27,7 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*"?', re.DOTALL)
 _STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
 _NOT_BRACKETS = bytes(set(range(256)) - _STEPS.keys())
 _LARGE = re.compile(r"[0-9][eE]\+?[0-9]|(?<![0-9])[0-9]{309}")
-"""In every text that has a number beyond a double, whose largest one has 309 digits; and in some others."""
+"""Matches every text with a number beyond a double (the largest has 309 digits), and some other texts."""
 _LONG = re.compile(rb"(?<![0-9])[0-9]{309}")
 _TOO_DEEP = f"it is nested deeper than {limits.JSON_DEPTH_MAX} levels"
 
@@ -50,9 +50,9 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def encode_payload(value: Any, *, ordered: bool = False) -> bytes:
-    """The JSON of any value. ordered: with sorted members, so that equal dicts have the same.
+    """The JSON of any value. ordered: sort members, so that equal dicts have the same JSON.
 
-    Raises as `encode`, and InvalidJson for what is nested too deep.
+    Raises like `encode`, and InvalidJson for a value that is nested too deep.
     """
     try:
         text = _checked(msgspec.json.encode(value, order="deterministic" if ordered else None), value)
@@ -63,8 +63,8 @@ def encode_payload(value: Any, *, ordered: bool = False) -> bytes:
 
 
 def _checked(text: bytes, value: Any) -> bytes:
-    """The text. Raises InvalidJson if the value has NaN or an infinity, for which msgspec writes null, or a word as a
-    key; or an integer beyond a double."""
+    """Return the text. Raises InvalidJson if the value has an integer beyond a double, NaN or an infinity; for the
+    latter two msgspec writes null, or a word if it is a key."""
     if any(word in text for word in _TRACES_OF_NO_NUMBER) or _LONG.search(text):
         check_numbers(msgspec.to_builtins(value))
     return text
@@ -91,7 +91,7 @@ def check_numbers(value: Any) -> None:
 
 
 def _refusal(number: float) -> str:
-    """Why JSON has no such number; "" if it has."""
+    """Why JSON cannot have this number; "" if it can."""
     try:
         return "" if math.isfinite(number) else f"{number}, which JSON has no number for"
     except OverflowError:
@@ -109,7 +109,7 @@ def check_depth(text: str | bytes) -> None:
 
 
 def bounded(read: Callable[[str], T]) -> Callable[[str], T]:
-    """A reader of JSON that raises InvalidJson for what is nested too deep, else what `read` raises."""
+    """Wrap a reader of JSON so that it raises InvalidJson for a text that is nested too deep."""
 
     def read_bounded(text: str) -> T:
         check_depth(text)
@@ -168,8 +168,8 @@ def _refuse_constant(word: str) -> None:
 
 
 def is_json(text: bytes) -> bool:
-    """True if every reader takes it as JSON, and as the same: no NaN, no 1e999, no half of a surrogate pair, no byte
-    order mark, nothing behind it, not nested too deep."""
+    """Whether every reader accepts a text as JSON with the same meaning: no NaN, no 1e999, no half of a surrogate pair,
+    no byte order mark, nothing after it, not nested too deep."""
     try:
         check_depth(text)
         _read(text)

@@ -1,4 +1,4 @@
-"""Keyed messages: what is offered under a key, what became of it, and what callers see of a key.
+"""Keyed messages: offers under a key, their results, and keys as callers see them.
 
 A key is unique per queue and kind while its message is pending: ready, delayed, held, in process, or failed and not
 yet moved.
@@ -25,15 +25,15 @@ from forq_trio.model.new_message import (
 from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to
 
 Mode = Literal["create", "createOrUpdate", "createIfAbsent", "debounce", "onceMore"]
-"""What an offer does where its key is pending.
+"""What an offer does if its key is pending.
 
-create: it is refused with KeyExists. createOrUpdate: the message is changed; one in process is claimable again, and its
-receipt ends. createIfAbsent: nothing. debounce: the message is changed, and its due time moves. onceMore: the message
-is changed; while it is in process, the offer waits and is delivered after it.
+create: it is refused with KeyExists. createOrUpdate: it changes the message; a message in process becomes claimable
+again, and its receipt ends. createIfAbsent: it does nothing. debounce: it changes the message and moves its due time.
+onceMore: it changes the message; while that is in process, the offer waits and is delivered after it.
 """
 
 Outcome = Literal["created", "updated", "ignored"]
-"""What became of an offer. ignored: the message is as it was."""
+"""The result of an offer. ignored: the message did not change."""
 
 MessageKey = Annotated[
     str,
@@ -71,10 +71,10 @@ class OfferOptions(TypedDict, total=False):
 
 
 class Offer(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """What is offered under a key: a message, and what to do where the key is pending.
+    """A message to offer under a key, and what to do if the key is pending.
 
-    Without processAfter and delayMs it is due at once, or after the queue's delay; debounce needs delayMs. null is like
-    absent: the queue's rule.
+    Without processAfter and delayMs it is due at once, or after the queue's delay; debounce needs delayMs. null is the
+    same as absent: the queue's rule.
     """
 
     content: Content
@@ -91,7 +91,7 @@ class Offer(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, f
 
     @property
     def message(self) -> NewMessage:
-        """The message alone."""
+        """The message without the members of an offer."""
         return NewMessage(self.content, **{name: getattr(self, name) for name in _OPTION_NAMES})
 
 
@@ -121,8 +121,8 @@ class Offered(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True)
     sequence: int
     process_after: EpochMs  # when it is due
     revision: Revision
-    # the offer waits behind the message in process; id and sequence are those of the one in process,
-    # processAfter is that of the offer
+    # the offer waits behind the message in process: id and sequence are those of that message, processAfter is that
+    # of the offer
     once_more: Annotated[bool, LEFT_OUT] = False
 
 
@@ -136,12 +136,12 @@ class KeyInfo(Struct, frozen=True, gc=False, rename="camel"):
     offers: Count  # how many there were since the message was created
     first_offer_at: EpochMs
     last_offer_at: EpochMs
-    # of a debounced message, when it is due at the latest; null for no bound
+    # the latest time at which a debounced message is due; null for no bound
     max_wait_until: EpochMs | None = None
 
 
 class OnceMore(Struct, frozen=True, gc=False, rename="camel"):
-    """What waits behind the message in process, and is delivered after it under the same key."""
+    """An offer that waits behind the message in process, and is delivered after it under the same key."""
 
     content: str
     attributes: dict[str, str]

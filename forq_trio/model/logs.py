@@ -10,28 +10,30 @@ LogName = Literal["events", "history"]
 
 
 class Log(NamedTuple):
-    """What is kept of a log: ids from `first` to `last`, none where first is last + 1.
+    """The extent of a log: the ids from `first` to `last`; it is empty if first is last + 1.
 
-    Of the history those of queues whose history was purged are missing.
+    In the history, ids of purged queues are missing in between.
     """
 
-    enabled: bool = False  # what happens now is added
+    enabled: bool = False  # new entries are added
     first: int = 1
     last: int = 0
-    # this and the next: of all that was removed, and of all that ever was, from some point on
+    # this and the next: the bytes of all entries that were removed, and of all that there ever were, counted from some
+    # point on
     bytes_before_first: int = 0
     bytes_to_last: int = 0
 
     @property
     def bytes(self) -> int:
-        """Of what is kept: about what events take in a file; content and attributes of finished messages."""
+        """The bytes of the stored entries: for events about what they take in a file; for the history their content and
+        attributes."""
         return self.bytes_to_last - self.bytes_before_first
 
 
 class LogLines(NamedTuple):
     """A page of a log, oldest first."""
 
-    lines: bytes  # as NDJSON, with an end of line behind each
-    next: int  # the id behind which the next page goes on
+    lines: bytes  # NDJSON, each with an end of line
+    next: int  # the id after which the next page begins
     first: int  # this and the next: see `Log`
     last: int

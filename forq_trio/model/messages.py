@@ -1,7 +1,7 @@
-"""Messages as they are sent, delivered and looked at, and the receipt that proves a delivery.
+"""Messages as they are sent, delivered and read, and the receipt that proves a delivery.
 
-All are immutable `msgspec.Struct`s: cheap to make, and JSON without further code. Times are milliseconds since
-the Unix epoch. The columns that Forq has, too, mean what they mean there (contract F).
+All are immutable `msgspec.Struct`s, which are cheap to make and need no further code to become JSON. Times are
+milliseconds since the Unix epoch. Columns that Forq has as well have the same meaning (contract F).
 """
 
 import re
@@ -56,7 +56,7 @@ def check_queue_name(name: str, field: str = "queue") -> str:
 
 
 def is_message_id(text: str) -> bool:
-    """True for a UUID, in large or small letters."""
+    """True for a UUID, in upper or lower case."""
     return _UUID.fullmatch(text) is not None
 
 
@@ -68,18 +68,18 @@ def check_message_id(text: str) -> str:
 
 
 def token_of_forq(receipt: str) -> int | None:
-    """The token of a receipt that Forq itself gave: when it claimed the message (F4). None for other text."""
+    """The token of a receipt that Forq itself gave: the time of its claim (F4). None for any other text."""
     return int(receipt) if _FORQS_RECEIPT.fullmatch(receipt) else None
 
 
 def receipt_text(seq: int, token: int) -> str:
-    """The text form of a receipt. Made once per delivery, so in the cheapest way."""
+    """The text form of a receipt; made for each delivery, hence in the cheapest way."""
     parts = (seq >> 16, seq & 0xFFFF, 0x8000 | token >> 48, token & 0xFFFF_FFFF_FFFF)
     return "%08x-%04x-8000-%04x-%012x" % parts  # noqa: UP031 (an f-string takes almost twice as long here)
 
 
 RECEIPT_TOKEN_BITS = 62
-"""Of the random number that a claim draws for each message."""
+"""The size of the random number that a claim draws for each message."""
 
 
 class Receipt(NamedTuple):
@@ -96,7 +96,7 @@ class Receipt(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the text form. Any UUID is accepted; one that is no receipt matches no message.
+        """Read the text form. Any UUID is accepted; a UUID that is not a receipt matches no message.
 
         Raises MalformedReceipt when `text` is not a UUID.
         """
@@ -111,15 +111,14 @@ class Receipt(NamedTuple):
 class NewMessageWithDefaultBound(NewMessage, frozen=True, gc=False):
     """A message whose sender's dialect leaves the bound on deliveries to its receivers, with a default (Sasquatch).
 
-    default_max_receives: how many deliveries are enough for a claim whose redrive policy names no bound; None: such a
-    claim has no bound for this message.
+    default_max_receives: the bound on deliveries for claims whose redrive policy names none; None for no bound.
     """
 
     default_max_receives: int | None = None
 
 
 class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Answer to a send. `sequence` grows strictly in order of arrival and is never used twice.
+    """The result of a send. `sequence` grows strictly in the order of arrival and is never used twice.
 
     duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
     """
@@ -161,7 +160,7 @@ class Failure(Struct, frozen=True, gc=False):
 
 
 class QueueCounts(Struct, frozen=True, gc=False):
-    """How many messages of a queue are in each status, and the bytes of content and attributes of all of them."""
+    """How many messages of a queue are in each status, and the bytes of all their contents and attributes."""
 
     ready: int = 0
     processing: int = 0
@@ -177,7 +176,7 @@ class QueueCounts(Struct, frozen=True, gc=False):
 
 StatusName = Literal["ready", "processing", "failed", "delayed", "held"]
 STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
-"""What callers see of a `Status`, by its number."""
+"""The name of each `Status` for callers, by its number."""
 
 
 class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
@@ -213,7 +212,7 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class KeyedMessage(Struct, frozen=True, gc=False, rename="camel"):
-    """The pending message of a key, in whatever state; onceMore: what waits behind it while it is in process."""
+    """The pending message of a key, whatever its state. onceMore: the offer behind it while it is in process."""
 
     message: MessageInfo
     once_more: OnceMore | None = None

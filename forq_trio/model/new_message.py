@@ -15,7 +15,7 @@ from forq_trio.model.json_text import dumps
 
 
 class Option(Declared, frozen=True, kw_only=True):
-    """All that is known about an option. default: what is without it, in words; "" for nothing."""
+    """The declaration of an option. default: what happens without the option, in words; "" for nothing."""
 
     default: str = "the queue's"
 
@@ -162,7 +162,7 @@ class MessageOptions(TypedDict, total=False):
 class NewMessage(
     Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A message to send. Without processAfter and delayMs it is due at once. null is like absent: the queue's rule."""
+    """A message to send. Without processAfter and delayMs it is due at once. null means the queue's rule."""
 
     content: Content
     process_after: ProcessAfter | None = None
@@ -180,8 +180,8 @@ class NewMessage(
     def of_json(cls, value: Any, **options: Unpack[MessageOptions]) -> Self:
         """A message whose content is `value` as JSON; `Delivery.json` reads it.
 
-        Raises TypeError for what JSON has no form for (bytes, dates), InvalidJson, a ValueError, for NaN, infinities
-        and what is nested deeper than 100 levels.
+        Raises TypeError for values that JSON cannot represent (bytes, dates), and InvalidJson (a ValueError) for NaN,
+        infinities and values that are nested deeper than 100 levels.
         """
         return cls(dumps(value), **options)
 

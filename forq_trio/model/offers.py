@@ -1,4 +1,4 @@
-"""Validates keys and offers. All functions raise CallerErrors, and TypeError for what is no text."""
+"""Validates keys and offers. All functions raise CallerErrors, and TypeError for a value that is not a text."""
 
 from typing import get_args
 
@@ -12,25 +12,25 @@ _MODES = get_args(Mode)
 
 
 def check_key(key: str, kind: str = "") -> None:
-    """Raise InvalidKey or InvalidKind unless they may name a message."""
+    """Raise InvalidKey or InvalidKind unless a message may have this key and kind."""
     _check_name("key", key, 1, limits.KEY_LENGTH_MAX, InvalidKey)
     check_kind(kind)
 
 
 def check_prefix(prefix: str) -> None:
-    """Raise InvalidKey unless keys may begin with it."""
+    """Raise InvalidKey unless a key may begin with this prefix."""
     _check_name("prefix", prefix, 0, limits.KEY_LENGTH_MAX, InvalidKey)
 
 
 def check_kind(kind: str) -> None:
-    """Raise InvalidKind unless keys may be of this kind."""
+    """Raise InvalidKind unless a key may be of this kind."""
     _check_name("kind", kind, 0, limits.KIND_LENGTH_MAX, InvalidKind)
 
 
 def check_offering(offering: Offering, now_ms: int) -> NewMessage:
-    """Return the message of an offer that may be stored.
+    """Return the message of an offer if it may be stored.
 
-    Raises what `check_key` and `check_message` raise; InvalidRequest for a mode that is none, for debounce without
+    Raises the errors of `check_key` and `check_message`; InvalidRequest for an unknown mode, for debounce without
     delayMs, and for maxWaitMs with another mode; OutOfRange for a maxWaitMs that is too long.
     """
     check_is_offering(offering)
@@ -48,7 +48,7 @@ def check_offering(offering: Offering, now_ms: int) -> NewMessage:
 
 
 def check_is_offering(offering: object) -> None:
-    """Raise TypeError, saying what to do, unless `offering` is one."""
+    """Raise TypeError, which says what to do, unless `offering` is an Offering."""
     if not isinstance(offering, Offering):
         kind = type(offering).__name__
         raise TypeError(

@@ -1,7 +1,7 @@
-"""Outboxes: tables of applications' own databases, whose messages a relay moves into queues, each exactly once.
+"""Outboxes: tables in applications' own databases, whose messages a relay moves into queues, each exactly once.
 
-The server stores how far each outbox was relayed, its position, in the transaction that stores the messages. A relay
-says from which position it goes on; of two that go on from the same one, the second stores nothing.
+The server stores how far each outbox was relayed (its position) in the transaction that stores the messages. A relay
+names the position from which it continues; of two relays that continue from the same one, the second stores nothing.
 """
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ class RelayedMessage(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 class OutboxRefusal(Struct, frozen=True, gc=False):
-    """Why a message of an outbox was not stored: its id, and code and sentence of the error that a send would raise."""
+    """Why a message of an outbox was not stored: its id, and the code and sentence of the error that a send raises."""
 
     id: int
     code: str
@@ -34,9 +34,9 @@ class OutboxPosition(Struct, frozen=True, gc=False, omit_defaults=True):
     """How far an outbox was relayed."""
 
     position: int  # the id of its last message that is stored, 0 for none
-    # the message behind it that was not stored, None if none was refused. Those behind it were not looked at.
+    # the refusal of the next message, None if none was refused; later messages were not read
     refused: OutboxRefusal | None = None
 
     def then(self, last: int, refused: OutboxRefusal | None) -> "OutboxPosition":
-        """With the refusal of the message behind `last`, where all up to that one are stored."""
+        """This position, with the refusal of the message after `last` if all messages up to `last` are stored."""
         return OutboxPosition(last, refused) if refused and self == OutboxPosition(last) else self

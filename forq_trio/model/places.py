@@ -1,4 +1,4 @@
-"""Where a page of a list ended: the `cursor` with which the next one begins, as text for a URL."""
+"""The cursors of lists: where a page ended and the next one begins, as text for a URL."""
 
 import re
 from typing import NamedTuple, Self
@@ -32,7 +32,7 @@ class ClaimPlace(NamedTuple):
 
 
 def parse_sequence(cursor: str) -> int:
-    """Read the cursor of a list that goes by sequence. Raises OutOfRange."""
+    """Read the cursor of a list that is sorted by sequence number. Raises OutOfRange."""
     if _SEQUENCE.fullmatch(cursor) is None:
         raise _malformed()
     return _bounded(int(cursor))

@@ -1,4 +1,4 @@
-"""Server processes that share a database: what one says of itself, and what is known of it."""
+"""Server processes that share a database: what each reports about itself, and what is known about it."""
 
 import re
 
@@ -8,7 +8,7 @@ from forq_trio.model.values import Count, EpochMs
 
 
 class JobRun(Struct, frozen=True, rename="camel"):
-    """The latest run of a job at a process that has ended."""
+    """The latest finished run of a job in a process."""
 
     job: str  # its name
     at: EpochMs  # when it began
@@ -18,26 +18,26 @@ class JobRun(Struct, frozen=True, rename="camel"):
 
 
 class ProcessReport(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a process says of itself."""
+    """The report of a process about itself."""
 
     id: str  # made at its start
     name: str  # of its host
-    process: Count  # its number there
+    process: Count  # its process id on the host
     version: str
     started_at: EpochMs
     last_batch_at: EpochMs | None = None  # when it last changed something in the database
-    connections: Count | None = None  # open to its API; None where it serves none
-    waiting: Count = 0  # consumers that wait at it
+    connections: Count | None = None  # open to its API; None if it serves none
+    waiting: Count = 0  # consumers that wait in it
     running: tuple[str, ...] = ()  # the jobs that run now, by their titles
-    gate_wait_ms: float | None = None  # how long its batches waited until no other process ran one
-    # how old the batches of others were when it learned of them: each the 99th percentile of five minutes,
-    # None without any
+    gate_wait_ms: float | None = None  # how long its batches waited for those of other processes
+    # how old the batches of others were when it took them over. This and the one before: the 99th percentile of five
+    # minutes, None without any
     lag_ms: float | None = None
     ran: tuple[JobRun, ...] = ()  # its jobs that have run
 
 
 class HeardProcess(Struct, frozen=True, gc=False):
-    """A report as the database has it."""
+    """A report as it is in the database."""
 
     report: ProcessReport
     address: str | None  # where it is connected from; None by a Unix socket
@@ -45,12 +45,12 @@ class HeardProcess(Struct, frozen=True, gc=False):
 
 
 class ProcessInfo(ProcessReport, frozen=True, kw_only=True, rename="camel"):
-    """What is known of a process."""
+    """What is known about a process."""
 
     address: str | None  # where the database sees it; None on the same machine
     heard_at: EpochMs  # when it last reported
     silent: bool  # nothing was heard for PROCESS_SILENT_MS
-    here: bool  # it is the one that answers
+    here: bool  # it is the process that answers
 
 
 def is_newer(version: str, than: str) -> bool:

@@ -1,8 +1,8 @@
-"""Stages and publications: messages that are stored beside a queue until all of them enter it at once.
+"""Stages and publications: messages that are stored beside a queue until all of them are published at once.
 
-A client stages pages of messages under a name of its own, then publishes whole stages as a version of an app. The
-commit of the publication is the moment from which nothing can lose or repeat them; the writer moves them into their
-queues in the next batches.
+A client stages pages of messages under a name of its own, then publishes whole stages as a version of an app. Once the
+publication is committed, no message can be lost or repeated; the writer moves them into their queues in the next
+batches.
 """
 
 import re
@@ -17,7 +17,7 @@ _NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._:-]{{1,{limits.PIPELINE_NAME_LE
 
 
 class StagedPart(Struct, frozen=True, gc=False):
-    """A part of a staged page that enters its queue whole, in one batch."""
+    """A part of a staged page, which enters its queue in one batch."""
 
     body: bytes  # the messages as MessagePack
     messages: int  # how many
@@ -32,7 +32,7 @@ class Staged(Struct, frozen=True, gc=False):
 
 
 class Stage(Struct, frozen=True, gc=False):
-    """A stage to publish. pages: how many it has, numbered from 0: a stage that has not exactly these is refused."""
+    """A stage to publish. pages: how many it has, numbered from 0; a stage without exactly these is refused."""
 
     queue: str
     stage: str
@@ -44,7 +44,7 @@ class Published(Struct, frozen=True, gc=False):
 
     published: bool  # False if the app had published this version, or a later one, before
     messages: int
-    # once no stage up to this entry number is in progress any more, all messages are in their queues
+    # all messages are in their queues once no stage up to this entry number is in progress any more
     entry: int
 
 
@@ -55,15 +55,15 @@ class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
     version: int
     published_at: int
     once: bool = False  # its name is used for one job only
-    # the key that published it last: the name of an access token, "" for the server's secret, "?" where that
-    # was not stored
+    # the key that published it last: the name of an access token, "" for the server's secret, "?" if that was not
+    # stored
     made_by: str = ""
-    # those that it wrote, at most APP_QUEUES_MAX; the glob that its key had where they were not stored
+    # the queues that it wrote, at most APP_QUEUES_MAX; if they were not stored, the glob of its key
     queues: tuple[str, ...] = ()
 
 
 class KeyShare(Struct, frozen=True, gc=False):
-    """The stages and apps that one key has made: stages that wait, bytes of its stages as they are stored, apps."""
+    """What one key has made: stages that are not published, their bytes as they are stored, and apps."""
 
     stages: int = 0
     bytes: int = 0
@@ -71,18 +71,18 @@ class KeyShare(Struct, frozen=True, gc=False):
 
 
 class Staging(Struct, frozen=True, gc=False):
-    """What is staged in all."""
+    """How much is staged, in all and by key."""
 
-    # this and the next: those that are not yet in a queue, nor removed; bytes of their parts as they are
-    # stored
+    # this and the next: the stages that are neither in a queue yet nor removed, and the bytes of their parts as they
+    # are stored
     stages: int = 0
     bytes: int = 0
-    # how many stages are published and move into their queues, or have ended and are removed
+    # how many stages are published and being moved into their queues, or have ended and are being removed
     in_progress: int = 0
     first_entry: int | None = None  # the entry number of the first published one, None for none
     last_entry: int = 0  # the last number that a stage got
-    apps: int = 0  # how many have published
-    shares: Mapping[str, KeyShare] = {}  # by name of the key, those that are not nothing
+    apps: int = 0  # how many apps have published
+    shares: Mapping[str, KeyShare] = {}  # by name of the key; without keys that have nothing
 
 
 def check_pipeline_name(name: str, field: str) -> str:

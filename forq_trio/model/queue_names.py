@@ -1,11 +1,11 @@
-"""What the ending of a queue's name says about the queue."""
+"""The meaning of the endings of queue names."""
 
 DLQ_SUFFIX = "-dlq"
 LIFO_SUFFIX = "_lifo"
 
 
 def is_dead_letter_queue(name: str) -> bool:
-    """True for a name that ends in -dlq: Forq's convention, there is no other mark."""
+    """True for a name that ends in -dlq, which is Forq's convention; there is no other mark."""
     return name.endswith(DLQ_SUFFIX)
 
 

@@ -26,7 +26,7 @@ NO_DEAD_LETTERS = ""
 
 
 class FormSection(StrEnum):
-    """Where a setting is in the form of the admin UI."""
+    """The section of the admin UI's form in which a setting is."""
 
     DELIVERY = "Delivery"
     SENDS = "Messages that are sent from now on"
@@ -45,18 +45,17 @@ class Defaults(Struct, frozen=True, gc=False):
 class Setting(Declared, frozen=True, kw_only=True):
     """The declaration of a setting."""
 
-    label: str  # in the admin UI
+    label: str  # its name in the admin UI
     section: FormSection
-    default: Callable[[str, Defaults], Any]  # by the queue's name
-    default_text: str | None = None  # the default in words, None where all queues have the same
-    words: Mapping[str, str] = {}  # the values of a WORD, each with what the admin UI says
-    # the default in the sentence of the admin UI about all defaults, with {} for the value; None: it is not
-    # mentioned
+    default: Callable[[str, Defaults], Any]  # computes the default from the queue's name
+    default_text: str | None = None  # the default in words, None if it is the same for all queues
+    words: Mapping[str, str] = {}  # the values of a WORD, each with its text in the admin UI
+    # the default in the admin UI's sentence about all defaults, with {} for the value; None if it is not mentioned
     phrase: str | None = None
 
 
 def _fixed(value: Any) -> Callable[[str, Defaults], Any]:
-    """The default that all queues have."""
+    """A default that is the same for all queues."""
     return lambda queue, defaults: value
 
 
@@ -125,12 +124,12 @@ class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     per: RatePer = RatePer.QUEUE
 
     def turn_ms(self, place: int, full_at_ms: int, now_ms: int) -> int:
-        """In how many ms token number `place` (from 1) comes, of a bucket that is full at `full_at_ms`."""
+        """In how many ms the `place`th token (from 1) comes into a bucket that is full again at `full_at_ms`."""
         empty_ms = max(full_at_ms, now_ms) - now_ms - self.period_ms
         return max(0, empty_ms + -(-place * self.period_ms // self.count))
 
     def holds(self, ready: int, held: int, full_at_ms: int, now_ms: int) -> int:
-        """How many messages wait for it: ready ones without a token, or held ones of groups."""
+        """How many messages wait for this rate: ready ones without a token, or held ones of groups."""
         if self.per is RatePer.GROUP:
             return held
         filled_ms = self.period_ms - max(0, full_at_ms - now_ms)
@@ -347,11 +346,11 @@ RateOrNone = Annotated[
 ]
 
 OF_TABLES = ("lease_ms", "max_attempts")
-"""The settings of a queue that is bound to a table."""
+"""The settings that a queue bound to a table may have."""
 
 
 class QueueTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table of an application to which a queue is bound: its messages are the rows there."""
+    """The table of an application to which a queue is bound; its rows are the queue's messages."""
 
     layout: Literal["pgq"]  # whose columns it has: those of Go's pgq
     table: str  # its name, one identifier in the current schema
@@ -376,11 +375,11 @@ class QueueSettings(
     group_in_flight_max: int | None = None
     in_flight_max: int | None = None
     rate: Rate | None = None
-    paused: bool = False  # changed by Pause alone
-    table: QueueTable | None = None  # by BindTable alone
+    paused: bool = False  # changed only by Pause
+    table: QueueTable | None = None  # changed only by BindTable
 
     def reset(self) -> "QueueSettings":
-        """The defaults, with what is no setting."""
+        """The default settings, but with the same pause and table, which are not settings."""
         return QueueSettings(paused=self.paused, table=self.table)
 
     def changed(self, change: "SettingsChange") -> "QueueSettings":
@@ -390,7 +389,7 @@ class QueueSettings(
 
 
 class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What to change: absent members stay as they are, null goes back to the default."""
+    """A change of settings: absent members stay as they are, null resets to the default."""
 
     lease_ms: LeaseMs | UnsetType | None = UNSET
     delay_ms: DelayMs | UnsetType | None = UNSET
@@ -452,12 +451,12 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def queue_rate(self) -> Rate | None:
-        """The rate, if it is one of the whole queue."""
+        """The rate, if it is for the whole queue; else None."""
         return self.rate if self.rate is not None and self.rate.per is RatePer.QUEUE else None
 
     @property
     def group_rate(self) -> Rate | None:
-        """The rate, if it is one of each group."""
+        """The rate, if it is for each group; else None."""
         return self.rate if self.rate is not None and self.rate.per is RatePer.GROUP else None
 
 

@@ -1,10 +1,10 @@
-"""How much is used of a bound that all keys share."""
+"""The use of a bound that all keys share."""
 
 from typing import NamedTuple
 
 
 class Quota(NamedTuple):
-    """used: of `limit` in all; key_used: by the key that uses most, of at most `key_limit`."""
+    """How much of a bound is used. used: in all, of `limit`. key_used: by the key that uses most, of `key_limit`."""
 
     name: str
     used: int

@@ -1,4 +1,4 @@
-"""Tasks over all dead letters that match a filter."""
+"""Redrive tasks, which move or delete all dead letters that match a filter."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -12,20 +12,20 @@ from forq_trio.model.values import Count, EpochMs
 RedriveAction = Literal["redrive", "delete"]
 """What a task does with the messages that match: move them back, or remove them for good."""
 RedriveState = Literal["running", "paused", "done", "cancelled", "failed"]
-"""A task that is running or paused goes on, a failed one may; done and cancelled are for good."""
+"""The state of a task. A running or paused task goes on, and a failed one may be resumed; the others are final."""
 ENDED: Collection[RedriveState] = ("done", "cancelled", "failed")
-"""The states in which a task does nothing by itself any more, and may be forgotten."""
+"""The states in which a task no longer does anything by itself, and may be forgotten."""
 
 
 class ChangedRedrive(Struct, frozen=True, rename="camel"):
-    """A task over dead letters, as whoever starts or changes it sees it: without filter and counts.
+    """A redrive task as the caller who starts or changes it sees it: without filter and counts.
 
-    A filter may quote contents, and the count of those that match tells whether a text is in one: these need `browse`.
+    Those need `browse`: a filter may quote contents, and the number of matches tells whether a text occurs in one.
     """
 
     id: str
     queue: str
-    action: RedriveAction  # what it does with those that match
+    action: RedriveAction  # what it does with matching messages
     state: RedriveState
     dry_run: bool
     target: str | None
@@ -38,15 +38,15 @@ class ChangedRedrive(Struct, frozen=True, rename="camel"):
 
 
 class RedriveInfo(ChangedRedrive, frozen=True, rename="camel"):
-    """A task over dead letters, with its progress.
+    """A redrive task with its progress.
 
-    action: what it does with those that match. startedBy: the name of the access token, null for the server's secret.
+    action: what it does with matching messages. startedBy: the name of the access token, null for the server's secret.
     """
 
     filter: AppliedFilter
-    searched: Count  # how many messages were read, of the `total` at its start
-    matched: Count  # how many of them match and can be moved or deleted
-    skipped: Count  # how many match and cannot (processing, or without a queue to go to)
+    searched: Count  # how many of the `total` messages were read
+    matched: Count  # how many of these match and can be moved or deleted
+    skipped: Count  # how many match but cannot (processing, or without a queue to go to)
     moved: Count  # how many were moved or deleted
     error: str | None  # why it failed
 
@@ -54,14 +54,14 @@ class RedriveInfo(ChangedRedrive, frozen=True, rename="camel"):
 class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
     """A task as it is stored.
 
-    started_by: None also in the process of the `Broker`. matched, moved: fewer are moved than match if others were
-    faster with some; a dry run moves none.
+    started_by: None also for calls of a program that embeds the broker. matched, moved: `moved` is the smaller one if
+    others moved some first; in a dry run it is 0.
     """
 
-    # its cursor: what is at or above this sequence is done; None before the first page
+    # its cursor: messages at or above this sequence number are done; None before the first page
     before_sequence: int | None = None
     walker: str = ""  # the id of the walk that takes its steps, made anew for each; "" while there is none
-    # when that was last seen to be alive (epoch ms): after REDRIVE_SILENT_MS another may take the task over
+    # when that walk last reported that it is alive (epoch ms); after REDRIVE_SILENT_MS another may take the task over
     walked_at: int = 0
 
     @property
@@ -70,11 +70,11 @@ class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
 
 
 class RedriveStep(Struct, frozen=True, gc=False):
-    """How far a task is once the messages of a command are moved; stored in the same transaction.
+    """The progress of a task after a command has moved messages; stored in the same transaction.
 
-    It has the new values of the task's members; to its `moved` the engine adds how many messages the command changed.
-    If the task is not running, or another walk has taken it over, the command fails with RedriveStateConflict and moves
-    nothing.
+    It has the new values of the task's members, except `moved`, to which the engine adds how many messages the command
+    changed. If the task is not running, or another walk has taken it over, the command fails with RedriveStateConflict
+    and moves nothing.
     """
 
     task_id: str  # the task
@@ -86,7 +86,7 @@ class RedriveStep(Struct, frozen=True, gc=False):
 
 
 def after_step(task: RedriveTask, step: RedriveStep, moved: int, now_ms: int) -> RedriveTask:
-    """The task once it has taken a step that moved or deleted so many messages."""
+    """The task after a step that moved or deleted `moved` messages."""
     return replace(
         task,
         before_sequence=step.before_sequence,

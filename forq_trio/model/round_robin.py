@@ -1,4 +1,4 @@
-"""A queue that serves callers round-robin: one item of each, however many items one of them has waiting."""
+"""A queue that serves callers round-robin: one item of each in turn, however many items a caller has waiting."""
 
 from collections import OrderedDict, deque
 from typing import Generic, TypeVar

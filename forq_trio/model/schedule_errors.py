@@ -34,8 +34,8 @@ class InvalidSchedule(
 class CronPlace(NamedTuple):
     """Where a cron expression is wrong."""
 
-    number: int  # of its field, from 1; 0 for the whole
-    start: int  # this and the next: of the characters, from 0, `end` not included
+    number: int  # of the field, from 1; 0 for the whole expression
+    start: int  # this and the next: the range of characters, from 0; `end` is not included
     end: int
     allowed: str  # what may be there, in words
 

@@ -1,7 +1,7 @@
-"""Schedules: when each sends its message, and what became of its runs.
+"""Schedules: when each sends its message, and the results of its runs.
 
-A run is one time of a schedule, and its nominal time is what the timing says, before jitter. At most one message is
-sent for each. The rules are in storage/engine.py, the arithmetic of times in forq_trio/schedules.
+A run is one time of a schedule; its nominal time is the one that the timing says, before jitter. At most one message is
+sent for each run. The rules are in storage/relational/operations/schedules.py; forq_trio/schedules computes the times.
 """
 
 import re
@@ -29,14 +29,14 @@ from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
 
 
 class ScheduleOption(Declared, frozen=True, kw_only=True):
-    """How a member is given on the command line; `meaning` is what is said of it there."""
+    """How a member is given on the command line; `meaning` is its help text."""
 
-    default: str = ""  # what is without it, in words; "" for nothing
-    words: tuple[str, ...] = ()  # those of a WORD
+    default: str = ""  # what happens without it, in words; "" for nothing
+    words: tuple[str, ...] = ()  # the words of a WORD
 
 
 def _option(kind: ValueKind, meaning: str, default: str = "", words: Any = None) -> Meta:
-    """For the type of a member. words: the type that has them."""
+    """The annotation for the type of a member. words: the type whose values are the words."""
     option = ScheduleOption(kind=kind, meaning=meaning, default=default, words=get_args(words))
     return Meta(extra={"declared": option})
 
@@ -51,7 +51,7 @@ Missed = Annotated[
         words=_Missed,
     ),
 ]
-"""Which of the runs that were missed are sent later: none, only the last run that is due, or each (the last 1,000)."""
+"""Which missed runs are sent later: none, only the last one that is due, or all (at most the last 1,000)."""
 _WhilePending = Literal["send", "skip"]
 WhilePending = Annotated[
     _WhilePending,
@@ -62,9 +62,9 @@ WhilePending = Annotated[
         words=_WhilePending,
     ),
 ]
-"""What a run does while the message of an earlier run is in its queue: send its own all the same, or skip."""
+"""What a run does while the message of an earlier run is in its queue: send its own anyway, or skip it."""
 RunResult = Literal["sent", "skipped", "missed", "refused", "by_hand"]
-"""What became of a run.
+"""The result of a run.
 
 skipped: the message of an earlier run was still in the queue. missed: nothing ran at its time. refused: the queue did
 not take its message. by_hand: sent by `run_schedule`.
@@ -73,7 +73,7 @@ not take its message. by_hand: sent by `run_schedule`.
 DUE_RESULTS: tuple[RunResult, ...] = ("sent", "skipped", "missed", "refused")
 """The results of runs whose time came."""
 NO_OPTIONS = ("process_after", "delay_ms", "deduplication_id", "deduplication_window_ms")
-"""The options of a message that a schedule has not: it says itself when a message is sent, and that it is sent once."""
+"""The options of a message that a schedule does not have: it decides when a message is sent, and sends it once."""
 
 _NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._-]{{1,{limits.SCHEDULE_NAME_LENGTH_MAX}}}")
 
@@ -121,8 +121,10 @@ End = Annotated[EpochMs, Meta(description="No run is after it."), _option(ValueK
 class Timing(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """When a schedule runs: exactly one of cron, every and daily. Local times that a clock change skips run at the
-    first instant after it; those that it repeats run once, at the first.
+    """When a schedule runs: exactly one of cron, every and daily.
+
+    If a clock change skips a local time, its run is at the first instant after the change. If it repeats a local time,
+    there is one run, at the first of the two.
     """
 
     cron: Cron | None = None
@@ -145,7 +147,7 @@ class Timing(
 
 
 def duration_of(member: str, text: str) -> int:
-    """The milliseconds of a duration. Raises InvalidSchedule, naming the member, for what is none."""
+    """The milliseconds of a duration. Raises InvalidSchedule, which names the member, for a text that is not one."""
     try:
         return parse_duration(text)
     except ValueError as error:
@@ -169,7 +171,7 @@ class NewSchedule(Timing, frozen=True, kw_only=True):
 
     @property
     def timing(self) -> Timing:
-        """Its timing alone."""
+        """The timing, without the message."""
         return Timing(**{name: getattr(self, name) for name in Timing.__struct_fields__})
 
     @property
@@ -187,20 +189,20 @@ _OPTION_NAMES = tuple(name for name in OPTIONS if name not in NO_OPTIONS)
 
 
 COUNTED_IN_PART = "at least so many, the rest was not counted"
-"""At the end of the reason of missed runs, where their number is a bound (RUNS_COUNTED_MAX)."""
+"""Ends the reason of missed runs if only RUNS_COUNTED_MAX of them were counted."""
 DROPPED = "missed runs were dropped"
-"""In the reason of missed runs that are not sent for there are too many (RUNS_CAUGHT_UP_MAX)."""
+"""In the reason of missed runs that are not sent because there are too many (RUNS_CAUGHT_UP_MAX)."""
 
 
 class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """What became of a run."""
+    """The stored result of a run."""
 
     nominal: EpochMs | None  # its nominal time, null for a run by hand
     result: RunResult
-    # 1, or how many missed runs this stands for, of which `nominal` is the last, at least so many where the
-    # reason says so
+    # 1, or the number of missed runs that this stands for; `nominal` is then the last of them, and the reason says if
+    # there may be more
     runs: Count = 1
-    at: EpochMs  # when that was done
+    at: EpochMs  # when this was recorded
     late_ms: Count = 0  # how much later than its time with jitter
     # this and the next: of its message, or of the one that was still pending; null for none
     message_id: str | None = None
@@ -209,7 +211,7 @@ class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
 
 
 def is_dropped(run: SavedRun) -> bool:
-    """Whether it stands for missed runs that are not sent, for only the latest RUNS_CAUGHT_UP_MAX are."""
+    """Whether this stands for missed runs that are not sent, because only the latest RUNS_CAUGHT_UP_MAX are."""
     return run.result == "missed" and DROPPED in (run.reason or "")
 
 
@@ -223,15 +225,15 @@ class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forb
     made_at: EpochMs
     made_by: str | None = None  # the name of the access token, null for the server's secret
     updated_at: EpochMs
-    # the nominal time of the next run, null while it is paused and when there is none any more
+    # the nominal time of the next run; null while it is paused, or if there is none any more
     next_run: EpochMs | None = None
     last_run: SavedRun | None = None  # null before the first
 
 
 class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
-    """A schedule as whoever saves, pauses or resumes it sees it: without its message, and what became of its runs.
+    """A schedule as the caller who saves, pauses or resumes it sees it: without its message and results of runs.
 
-    These need `browse`; `schedule` shows them. The members are those of `Schedule`.
+    Those need `browse`; the method `schedule` shows them. The members are those of `Schedule`.
     """
 
     name: str
@@ -248,7 +250,7 @@ class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, fo
 
 
 class ScheduleTotals(Struct, frozen=True, gc=False):
-    """All schedules."""
+    """The totals of all schedules."""
 
     count: int = 0
     made: Mapping[str, int] = {}  # how many there are by the token that made them
@@ -260,11 +262,11 @@ class NextRun(Struct, frozen=True, gc=False, omit_defaults=True):
 
     at: EpochMs
     local: str  # in the schedule's time zone, as ISO 8601 with its offset
-    note: str | None = None  # a sentence where a change of the clocks moves or repeats it, null else
+    note: str | None = None  # a sentence if a clock change moves or repeats it, else null
 
 
 class ScheduleDetails(Struct, frozen=True, rename="camel"):
-    """A schedule with its next five runs, also while it is paused, and what became of the latest ones, newest first."""
+    """A schedule with its next five runs, even while it is paused, and the results of the latest ones, newest first."""
 
     schedule: Schedule
     next_runs: tuple[NextRun, ...]

@@ -13,19 +13,19 @@ class MessageFilter(Struct, frozen=True, gc=False):
     """Which messages to find; None and {} mean any."""
 
     reason: str | None = None  # why it was dead-lettered, exactly
-    # this and the next: when it was dead-lettered, else received (epoch ms, both included)
+    # this and the next: when it was dead-lettered, or else received (epoch ms, both included)
     since: int | None = None
     until: int | None = None
-    attributes: dict[str, str] = {}  # those that it must have, with these values
+    attributes: dict[str, str] = {}  # the attributes that it must have, with their values
     text: str | None = None  # part of the content, exactly
-    error: str | None = None  # its last error, exactly; "" for those without one
+    error: str | None = None  # its last error, exactly; "" for messages without one
     error_like: str | None = None  # a last error with the fingerprint of this one (fingerprints.py)
     status: Status | None = None
-    above_sequence: int | None = None  # only those with a sequence above it; a search ends there
+    above_sequence: int | None = None  # only messages with a greater sequence number; a search ends there
 
 
 class AppliedFilter(Struct, frozen=True, rename="camel"):
-    """The filter of a task, with times instead of ages. aboveSequence: only messages with a greater sequence."""
+    """The filter of a task, with times instead of ages. aboveSequence: only messages with a greater sequence number."""
 
     reason: str | None
     since: EpochMs | None
@@ -38,7 +38,7 @@ class AppliedFilter(Struct, frozen=True, rename="camel"):
 
 
 class DeadLetterPage(Struct, frozen=True, rename="camel"):
-    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` messages.
+    """The messages of a page that match, newest first, after reading `searched` of the queue's `total` messages.
 
     nextBefore: the `before` of the next page; null when the queue was searched to its end.
     """
@@ -53,11 +53,10 @@ PREVIEW_ELLIPSIS = "…"
 
 
 class MessageRow(Struct, frozen=True, gc=False):
-    """A message in a list: what `MessageInfo` says, without the content, attributes and failures.
+    """A message in a list: like `MessageInfo`, but without the content, attributes and failures.
 
-    preview: at most PREVIEW_LENGTH_MAX characters of the content: the first ones; but where the first match of what was
-    searched comes after PREVIEW_MATCH_LATE characters, those around it, PREVIEW_LEAD of them before it, behind an
-    ellipsis.
+    preview: the first PREVIEW_LENGTH_MAX characters of the content. If the searched text first occurs after more than
+    PREVIEW_MATCH_LATE characters, it is an ellipsis and the characters around it, PREVIEW_LEAD of them before it.
     """
 
     id: str
@@ -94,16 +93,16 @@ ListedState = Literal["all", "ready", "delayed", "processing", "held", "failed"]
 
 
 class MessagePage(Struct, frozen=True, gc=False):
-    """A page of a list. next: the `cursor` of the next page, None at the end; it fits into a URL as it is."""
+    """A page of a list. next: the `cursor` of the next page, None at the end; it needs no escapes in a URL."""
 
     rows: list[MessageRow]
     next: str | None
 
 
 class FoundRows(Struct, frozen=True, gc=False):
-    """`DeadLetterPage` with rows, of any queue.
+    """`DeadLetterPage` with rows, for any queue.
 
-    oldest_at: when the oldest message that was looked at was dead-lettered, else received.
+    oldest_at: when the oldest message that was read was dead-lettered, or else received.
     """
 
     rows: list[MessageRow]
@@ -114,7 +113,7 @@ class FoundRows(Struct, frozen=True, gc=False):
 
 
 class MatchCount(Struct, frozen=True, gc=False):
-    """How many of the messages that were looked at match, and how many of these are in process."""
+    """How many of the messages that were read match, and how many of those are in process."""
 
     count: int
     processing: int
@@ -125,30 +124,30 @@ class MatchCount(Struct, frozen=True, gc=False):
 
 
 class ErrorGroup(Struct, frozen=True, gc=False):
-    """Messages with the same reason why they were dead-lettered, and last errors of the same fingerprint."""
+    """Messages that were dead-lettered for the same reason, and whose last errors have the same fingerprint."""
 
     reason: str | None
-    error: str | None  # the least of these errors, None where they have none
+    error: str | None  # the first of these errors in alphabetical order, None if they have none
     count: int
-    last_at: int  # when the latest of them was dead-lettered, else received
-    errors: int  # how many different ones they have
+    last_at: int  # when the latest of them was dead-lettered, or else received
+    errors: int  # how many different errors they have
 
 
 class ErrorTexts(Struct, frozen=True, gc=False):
-    """The most frequent of the errors that are alike, and how often each was found; different: how many there are."""
+    """The most frequent of the errors that are alike, with how often each was found. different: how many there are."""
 
     texts: list[tuple[str, int]]
     different: int
 
 
 class ErrorGroups(Struct, frozen=True, gc=False):
-    """The groups of the messages that were looked at, the largest first, at most ERROR_GROUPS_MAX of them."""
+    """The groups of the messages that were read, the largest first, at most ERROR_GROUPS_MAX of them."""
 
     groups: list[ErrorGroup]
     searched: int  # these 3: as in `DeadLetterPage`
     total: int
     next_before: int | None
-    # what the further groups have together, by reason, whatever the errors (their `error` is None)
+    # all further groups together, by reason, whatever their errors (`error` is None)
     others: list[ErrorGroup] = []
 
 
@@ -156,11 +155,11 @@ class ExportRows(NamedTuple):
     """A page of an export."""
 
     lines: bytes  # NDJSON
-    next: int | None  # the sequence behind which to go on, None if nothing is left
+    next: int | None  # the sequence number after which to continue, None if nothing is left
 
 
 class ExportBounds(Struct, frozen=True, gc=False):
-    """Ranges of sequences, above the first number up to the second, that cover `messages` stored messages."""
+    """Ranges of sequence numbers, above the first and up to the second, that cover `messages` stored messages."""
 
     bounds: list[tuple[int, int]]
     messages: int

@@ -1,4 +1,4 @@
-"""What text a secret may be: the server's, an access token, and what a client presents."""
+"""Checks which texts may be a secret: the server's, an access token, or what a client presents."""
 
 from forq_trio.model.checks import check_is_text
 from forq_trio.model.client_errors import InvalidSecret
@@ -7,10 +7,10 @@ _LINE_ENDS = "\r\n"
 
 
 def why_no_secret(text: str) -> str | None:
-    """Why no header can carry this secret as it is meant, in words that follow its name, without its text; else None.
+    """Why a header cannot carry this secret, in words that follow its name and do not contain it; None if it can.
 
-    A header loses blanks at its ends (RFC 9110 section 5.5), and only printable ASCII arrives safely. Quotes around a
-    value are part of it in the files of `docker run --env-file` and of many other programs.
+    A header loses blanks at its ends (RFC 9110 section 5.5), and only printable ASCII arrives safely. Quotes around it
+    are refused, because `docker run --env-file` and many other programs take them as part of the value.
     """
     if not text:
         return "is empty"
@@ -30,7 +30,7 @@ def why_no_secret(text: str) -> str | None:
 
 
 def check_secret(text: str, name: str = "the secret") -> str:
-    """The secret. name: where it comes from. Raises InvalidSecret, and TypeError for what is no str."""
+    """Return the secret. name: where it comes from. Raises InvalidSecret, and TypeError unless it is a str."""
     check_is_text(name, text)
     if (reason := why_no_secret(text)) is not None:
         raise InvalidSecret(f"{name} {reason}")

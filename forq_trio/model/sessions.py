@@ -14,14 +14,14 @@ class UiSession(Struct, frozen=True, gc=False, rename="camel"):
     """A session as it is stored."""
 
     digest: str  # SHA-256 of its id in hex; times are epoch ms
-    # the name of the access token that was shown at the login, None for the server's secret
+    # the name of the access token that was used for the login, None for the server's secret
     key_name: str | None
-    key_digest: str  # its hash
+    key_digest: str  # the hash of that key
     created_at: int
     expires_at: int
     last_used_at: int
-    client: str  # the address that the login came from
-    agent: str  # what the browser said of itself
+    client: str  # the address from which the login came
+    agent: str  # the browser's User-Agent
 
     def expired(self, now_ms: int) -> bool:
         """True from the millisecond `expires_at` on."""
@@ -31,7 +31,7 @@ class UiSession(Struct, frozen=True, gc=False, rename="camel"):
 def new_session(
     key_name: str | None, key_digest: str, client: str, agent: str, now_ms: int
 ) -> tuple[str, UiSession]:
-    """The id of a new session (256 random bits, as text for a cookie) and the session. Long texts are cut."""
+    """A new session and its id (256 random bits, as text for a cookie); returns (id, session). Long texts are cut."""
     session_id = secrets.token_urlsafe(_ID_BYTES)
     session = UiSession(
         digest(session_id),

@@ -8,8 +8,8 @@ from forq_trio.model.new_message import NewMessage
 class SetAside(Struct, frozen=True, gc=False):
     """A message that was handed over in a database, and refused for good."""
 
-    id: int  # by which it is sent again or deleted; ids grow
+    id: int  # names the message to send again or delete; ids grow
     queue: str
     message: NewMessage
-    code: str  # this and the next: of the error that a send of it would raise
+    code: str  # this and the next: of the error that sending it would raise
     reason: str

@@ -1,4 +1,4 @@
-"""What can be set for a queue: changes from keywords, and the errors for values that are not valid."""
+"""Reads and checks changes of a queue's settings."""
 
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from forq_trio.model.queue_settings import SETTINGS, BackOff, SettingsChange, Se
 def read_change(changes: SettingsOptions) -> SettingsChange:
     """The change that these keywords name.
 
-    Raises InvalidRequest for a value of another type than its setting's, and TypeError for a name that is no setting.
+    Raises InvalidRequest for a value of a wrong type, and TypeError for a name that is not a setting.
     """
     given = SettingsChange(**cast("Any", changes))
     try:
@@ -29,7 +29,7 @@ def invalid_setting(member: str, problem: str) -> InvalidSetting:
 
 
 def check_change(queue: str, change: SettingsChange) -> SettingsChange:
-    """Return `change`, or raise InvalidSetting naming the member that is out of range, by its name in JSON."""
+    """Return `change`. Raises InvalidSetting, which names in JSON the member that is out of range."""
     for name, setting in SETTINGS.items():
         value = getattr(change, name)
         if setting.high and value is not UNSET and value is not None:

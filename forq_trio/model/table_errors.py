@@ -17,7 +17,7 @@ class WrongTable(ForqError, code="conflict.wrong_table", status=409):
         field: str | None = None,
         code: str | None = None,
     ) -> None:
-        """columns, indexes: the columns that are missing, and those of which an index is missing."""
+        """columns: those that are missing. indexes: the columns for which an index is missing."""
         super().__init__(message, field=field, code=code)
         self.columns = columns
         self.indexes = indexes

@@ -10,7 +10,7 @@ LEFT_OUT_MARK = "x-left-out"
 """Marks the schema of a LEFT_OUT member, until the OpenAPI document is made of it."""
 
 LEFT_OUT = Meta(extra_json_schema={LEFT_OUT_MARK: True})
-"""For a member that the JSON leaves out at its default None or False: it is documented without a default."""
+"""For a member that is left out of the JSON if it is None or False, its default: it is documented without a default."""
 
 
 def bounded(low: int, high: int, meaning: str) -> Any:
@@ -33,13 +33,13 @@ Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
 
 
 def seen(kind: type[SeenT], whole: Struct, /, **others: Any) -> SeenT:
-    """What callers see of a value that has more: its members that `kind` has, too, and the others of `kind`."""
+    """A value as callers see it: a `kind` with the members that it shares with `whole`, and `others` for the rest."""
     same = {name: getattr(whole, name) for name in kind.__struct_fields__ if name not in others}
     return kind(**same, **others)
 
 
 def json_name(name: str) -> str:
-    """The name of a member in JSON: lease_ms is leaseMs there."""
+    """The name of a member in JSON: leaseMs for lease_ms."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
 

@@ -1,4 +1,4 @@
-"""Which release is installed, as the package's metadata says."""
+"""The installed release, from the package's metadata."""
 
 from functools import cache
 from importlib import metadata
@@ -8,7 +8,7 @@ from importlib import metadata
 def installed_version() -> str | None:
     """The version, or None when the code runs from a checkout that was never installed.
 
-    It is read once: that takes 2 ms, and everybody who opens a broker asks.
+    It is read only once, because that takes 2 ms and every open of a broker needs it.
     """
     try:
         return metadata.version("forq-trio")

@@ -1,17 +1,17 @@
 """Decides whether applications notify waiting consumers of their messages, in their own transactions.
 
-PostgreSQL commits transactions that notify one after the other in the whole cluster, each with its wait for the disk:
-16 publishers commit 150 times a second instead of 2,700. So an application notifies only while somebody waits. Who
-waits holds an advisory lock, and the function that the application calls looks at it. Every transaction sees a lock,
-whatever its snapshot is, and it ends with its connection.
+PostgreSQL commits transactions that notify one at a time in the whole cluster, and each waits for the disk: 16
+publishers commit 150 times a second instead of 2,700. So applications notify only while somebody waits. A waiting
+process holds an advisory lock, and the function that applications call checks for it. A lock is visible to every
+transaction, whatever its snapshot, and ends with its connection.
 
-- A process holds the lock while somebody waits in it, and for WAKE_AWAITED_SECONDS longer: a consumer that takes one
-  message after the other keeps it.
-- A transaction may have looked before the lock was there, and be committed later. So a process that has just got the
-  lock looks at once, again after WAKE_LOOK_SECONDS, after twice that, and so on: the message waits at most as long as
-  the transaction took.
-- A process that is notified more than WAKE_NOTICES_MAX times in a second gives the lock back for WAKE_QUIET_SECONDS,
-  and looks every WAKE_LOOK_SECONDS meanwhile.
+- A process holds the lock while somebody waits in it, and for WAKE_AWAITED_SECONDS longer, so that a consumer that
+  takes one message after the other keeps it.
+- A transaction may have checked before the lock was taken, and commit later. So a process that has just got the lock
+  looks at the database at once, again after WAKE_LOOK_SECONDS, after twice that, and so on. The message then waits at
+  most as long as the transaction took.
+- A process that is notified more than WAKE_NOTICES_MAX times in a second releases the lock for WAKE_QUIET_SECONDS, and
+  looks every WAKE_LOOK_SECONDS in the meantime.
 - A process that does not get the lock, because somebody holds it exclusively, looks every WAKE_UNTOLD_SECONDS.
 """
 
@@ -21,7 +21,7 @@ from forq_trio.model import limits
 
 
 class WakeUps:
-    """The lock and the looks for one table, or for all queues. Times are seconds of one clock that never goes back.
+    """Decides about lock and looks for one table, or for all queues. Times are seconds of a clock that never goes back.
 
     told: whether the lock is held, so that applications notify.
     """
@@ -36,11 +36,11 @@ class WakeUps:
         self._looks_at = -inf
 
     def await_until(self, now: float) -> None:
-        """Somebody waits."""
+        """Note that somebody waits."""
         self._awaited_until = now + limits.WAKE_AWAITED_SECONDS
 
     def awaited(self, now: float) -> bool:
-        """Whether somebody waits, or did just now."""
+        """Whether somebody waits, or waited a moment ago."""
         return now < self._awaited_until
 
     def wanted(self, now: float) -> bool:
@@ -48,13 +48,13 @@ class WakeUps:
         return self._quiet_until <= now < self._awaited_until
 
     def set_told(self, now: float, *, told: bool) -> None:
-        """The lock is held from now on, or is not."""
+        """Note that the lock is held from now on, or no longer."""
         self.told = told
         self._pause = limits.WAKE_LOOK_SECONDS
         self._looks_at = now
 
     def notice(self, now: float) -> None:
-        """A notification came."""
+        """Note that a notification came."""
         if now >= self._second + 1.0:
             self._second, self._notices = now, 0
         self._notices += 1
@@ -62,11 +62,11 @@ class WakeUps:
             self._quiet_until = now + limits.WAKE_QUIET_SECONDS
 
     def looks_at(self, now: float) -> float:
-        """When to look, beside the usual times; inf: not at all."""
+        """When to look, besides the usual times; inf for never."""
         return self._looks_at if self.awaited(now) else inf
 
     def looked(self, now: float, tables: int = 1) -> None:
-        """Somebody looks now. tables: how many share these looks, which are so much rarer for each."""
+        """Note that somebody looks now. tables: how many share these looks, so that each is looked at less often."""
         if now < self._quiet_until:
             self._looks_at = now + limits.WAKE_LOOK_SECONDS * tables
         elif not self.told:

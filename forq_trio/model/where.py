@@ -1,4 +1,4 @@
-"""Receive by attributes: which messages a receiver takes, as conditions that must all hold."""
+"""Receive by attributes: the conditions that must all hold for a message to be received."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from forq_trio.model.errors import InvalidRequest
 
 
 class NotEqual(Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Takes messages that have the attribute with another value; orAbsent: also those that do not have it."""
+    """Matches messages whose attribute has another value. orAbsent: also messages without the attribute."""
 
     value: str = msgspec.field(name="not")
     or_absent: bool = False
 
 
 class Condition(NamedTuple):
-    """What one attribute has to be."""
+    """A condition on one attribute."""
 
     key: str
     value: str
-    negated: bool = False  # any other value
-    or_absent: bool = False  # or none
+    negated: bool = False  # the attribute has any other value
+    or_absent: bool = False  # or is absent
 
     def holds(self, attributes: Mapping[str, str]) -> bool:
         found = attributes.get(self.key)
@@ -41,7 +41,7 @@ Wanted = Mapping[str, str | NotEqual | Mapping[str, str | bool]]
 
 
 def takes(where: Where, attributes: Mapping[str, str] | None) -> bool:
-    """Whether a message with these attributes fits."""
+    """Whether a message with these attributes meets all conditions."""
     return all(condition.holds(attributes or {}) for condition in where)
 
 
@@ -85,7 +85,7 @@ def _invalid(problem: str) -> InvalidRequest:
 
 
 def json_of(where: Where) -> dict[str, str | NotEqual] | None:
-    """The conditions as a body of a request has them; None for none."""
+    """The conditions as they are in the body of a request; None for none."""
     return {
         each.key: NotEqual(each.value, each.or_absent) if each.negated else each.value for each in where
     } or None

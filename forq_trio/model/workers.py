@@ -1,4 +1,4 @@
-"""Workers that make themselves known: what one reports about itself, and what is known of it."""
+"""Workers that report to the server: what each reports about itself, and what is known about it."""
 
 from collections.abc import Callable
 from heapq import nsmallest
@@ -19,7 +19,7 @@ class HeldMessage(Struct, frozen=True, rename="camel"):
 
     message_id: str
     sequence: int
-    since: EpochMs  # when it got it
+    since: EpochMs  # when the worker got it
     attempt: int  # from 1
     lease_until: EpochMs
 
@@ -29,36 +29,36 @@ class WorkerQueue(Struct, frozen=True, rename="camel"):
 
     queue: str
     slots: int  # how many handlers may run
-    busy: int = 0  # messages in process, which a batch may let be more than slots
+    busy: int = 0  # messages in process; with batches there may be more than slots
     handled: int = 0  # this and the next: since its start
     failed: int = 0
-    # the messages in process, those for longest first, at most WORKER_QUEUE_HOLDS_MAX
+    # the messages in process, oldest first, at most WORKER_QUEUE_HOLDS_MAX
     holds: tuple[HeldMessage, ...] = ()
 
 
 class WorkerReport(Struct, frozen=True, rename="camel"):
-    """What a worker says of itself."""
+    """The report of a worker about itself."""
 
     id: str  # a UUID that it made at its start
     name: str
     host: str
     version: str
-    process: int  # its number on the host
+    process: int  # its process id on the host
     started_at: EpochMs
     queues: tuple[WorkerQueue, ...]
 
 
 class WorkerInfo(Struct, frozen=True, rename="camel"):
-    """What is known of a worker."""
+    """What is known about a worker."""
 
     report: WorkerReport
     heard_at: EpochMs  # when it last reported
-    handled_per_minute: int  # how many messages it handled in the last minute, 0 of a silent one
+    handled_per_minute: int  # how many messages it handled in the last minute; 0 for a silent worker
     silent: bool  # nothing was heard for WORKER_SILENT_MS
     all_busy_since: EpochMs | None  # since when all of its slots are busy, None while one is free
     made_by: str  # the name of the token that it reports with, "" for the server's secret
-    queue_per_minute: dict[str, int] = {}  # what it handled in the last minute, by queue
-    # since when all of its slots in a queue are busy, without the queues that have a free one
+    queue_per_minute: dict[str, int] = {}  # how many messages it handled in the last minute, by queue
+    # since when all of its slots in a queue are busy; without queues that have a free slot
     queue_busy_since: dict[str, int] = {}
 
     def per_minute_of(self, queue: str) -> int:
@@ -66,11 +66,11 @@ class WorkerInfo(Struct, frozen=True, rename="camel"):
         return self.queue_per_minute.get(queue, 0)
 
     def part_of(self, queue: str) -> WorkerQueue | None:
-        """What it does in this queue; None if it does not serve it."""
+        """The part of its report about this queue; None if it does not serve the queue."""
         return next((part for part in self.report.queues if part.queue == queue), None)
 
     def within(self, covers: Callable[[str], bool]) -> "WorkerInfo | None":
-        """What is known of it in the queues that `covers` is true of; None if it serves none of them."""
+        """What is known about it in the queues for which `covers` is true; None if it serves none of them."""
         parts = tuple(part for part in self.report.queues if covers(part.queue))
         if len(parts) == len(self.report.queues):
             return self
@@ -92,7 +92,7 @@ class WorkerInfo(Struct, frozen=True, rename="camel"):
 class WorkerGauges(Struct, frozen=True):
     """The metrics of workers."""
 
-    # how many are in each
+    # how many workers are in each state
     states: dict[str, int] = field(default_factory=lambda: {"busy": 0, "idle": 0, "silent": 0})
     slots: dict[str, tuple[int, int]] = {}  # of those that answer, in all and busy, by queue
 
@@ -101,22 +101,22 @@ class QueueWorkers(Struct, frozen=True):
     """The workers of one queue."""
 
     workers: int = 0
-    silent: int = 0  # how many of them are
-    held: int = 0  # messages that these named
+    silent: int = 0  # how many of them are silent
+    held: int = 0  # messages that the silent ones hold
     slots: int = 0  # of the others
-    # since when all of these slots are busy (epoch ms), None while one is free or nobody answers
+    # since when all of these slots are busy (epoch ms); None while one is free, or if no worker answers
     busy_since: int | None = None
 
 
 def check_worker_id(worker_id: str) -> str:
-    """Return it in small letters, or raise InvalidRequest unless it is a UUID."""
+    """Return a worker's id in lower case. Raises InvalidRequest unless it is a UUID."""
     if not isinstance(worker_id, str) or not is_message_id(worker_id):
         raise InvalidRequest("the id of a worker is a UUID", field="id")
     return worker_id.lower()
 
 
 def check_report(report: WorkerReport) -> WorkerReport:
-    """Return the report with its ids in small letters, the messages that it holds by their age, and not more than kept.
+    """Return the report with ids in lower case, and with the messages that it holds sorted by age and cut to the bound.
 
     Raises InvalidRequest, OutOfRange, InvalidContent, InvalidQueueName or MalformedMessageId unless it is valid.
     """

@@ -1,8 +1,8 @@
 """The commands that the writer actor executes. Every command names its outcome: `Command[Outcome]`.
 
-Commands are plain values that have already been validated (the broker does it); the storage engine executes them.
-All commands of one batch were sent before any of them was answered, so the engine may execute them in any order: that
-of `COMMANDS`. The class of a command declares everything about it, in one of these modules.
+Commands are plain values that the broker has already validated; the storage engine executes them. All commands of a
+batch were sent before any of them was answered, so any order is correct; the engine takes that of `COMMANDS`. The class
+of a command declares everything about it, in one of these modules.
 """
 
 from collections.abc import Collection
@@ -28,7 +28,7 @@ NOTED = frozenset(kind for kind in COMMANDS if kind.traits.noted is not None)
 
 
 def in_order(kinds: Collection[type[Command[Any]]]) -> tuple[type[Command[Any]], ...]:
-    """The commands that an engine has operations for, in order; TypeError unless they are all but Claim."""
+    """The commands for which an engine has operations, in order. Raises TypeError unless these are all but Claim."""
     if odd := ({*COMMANDS} - {Claim}) ^ {*kinds}:
         raise TypeError(f"no operation, or no command: {sorted(kind.__name__ for kind in odd)}")
     return tuple(kind for kind in COMMANDS if kind in kinds)

@@ -6,9 +6,9 @@ from forq_trio.model.sessions import UiSession
 
 
 class SaveToken(Command[None], frozen=True, gc=False):
-    """Store an access token. Fails with TokenExists for a name that is taken, with TooManyTokens past TOKENS_MAX.
+    """Store an access token. Fails with TokenExists if the name is taken, with TooManyTokens beyond TOKENS_MAX.
 
-    Where as many are stored, the one that expired longest ago is removed for it.
+    If so many are stored, the one that expired longest ago is removed first.
     """
 
     traits = Traits(CommandOrder.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
@@ -33,8 +33,9 @@ class NoteTokenUse(Command[None], frozen=True, gc=False):
 
 
 class SaveSession(Command[None], frozen=True, gc=False):
-    """Store a session of the admin UI. Those that have expired are removed, and the one that was used longest ago
-    where there are SESSIONS_MAX.
+    """Store a session of the admin UI. Expired sessions are removed.
+
+    If there are SESSIONS_MAX sessions, the one that was used longest ago is removed, too.
     """
 
     traits = Traits(CommandOrder.ACCESS, Effect.LASTS, weighs=1)

@@ -1,7 +1,7 @@
-"""What a command is, and what every command declares: its `Traits`.
+"""The base class of commands, and what every command declares: its `Traits`.
 
-The writer, its inbox and all engines ask a command's traits; an engine's own table says only which function runs it. A
-class of commands without traits cannot be defined.
+The writer, its inbox and all engines read a command's traits; an engine's own table only says which function runs it. A
+command class without traits cannot be defined.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class CommandOrder(Enum):
-    """When a command runs within its batch: in this order, and within one member as they are declared."""
+    """When a command runs within its batch: in the order of these members; within one, in the order of declaration."""
 
     SETTINGS = "settings"
     SEND = "sends"
@@ -68,18 +68,18 @@ class Noted(Enum):
 
 
 class Traits(Struct, frozen=True, gc=False):
-    """What is known of all commands of a class."""
+    """What holds for all commands of a class."""
 
     order: CommandOrder | None  # None for a command of the writer itself, which is in no batch
     effect: Effect
-    # how many messages it can change, counted several times where one takes as long as several sends
+    # how many messages it can change; one that takes as long as several sends counts several times
     weighs: int | Callable[[Any], int]
-    # how many bytes of content it stores; at the most, as a number or a function of the command. Their sums
-    # bound a batch (inbox.py).
+    # how many bytes of content it stores at most, as a number or a function of the command. The sum of these
+    # bounds a batch (inbox.py).
     stores: int | Callable[[Any], int] = 0
     work: Work | Callable[[Any], Work] = Work.SHORT
     noted: Noted | None = None
-    # the member of which a batch may do the first ones, and leave the others to the next one
+    # the member whose first items a batch may process, leaving the others to the next one
     parts: str = "receipts"
 
 
@@ -105,10 +105,10 @@ class Command(Struct, Generic[OutcomeT], frozen=True, gc=False):
         return work if isinstance(work, Work) else work(self)
 
     def part(self, start: int, stop: int | None = None) -> Self:
-        """The command with these of its parts alone."""
+        """The command with only these of its parts."""
         return replace(self, **{self.traits.parts: getattr(self, self.traits.parts)[start:stop]})
 
     def content_bytes(self) -> int:
-        """How many bytes of content it stores, at the most."""
+        """How many bytes of content it stores at most."""
         stores = self.traits.stores
         return stores if isinstance(stores, int) else stores(self)

@@ -7,7 +7,7 @@ from forq_trio.model.consumers import PipelineConsumer, Settling
 
 
 class OpenConsumer(Command[PipelineConsumer], frozen=True, gc=False):
-    """Open a consumer, which is made if there is none: its generation grows, and older ones are fenced.
+    """Open a consumer, or create it if there is none. Its generation grows, and older generations are fenced.
 
     Fails with TooManyConsumers.
     """
@@ -16,15 +16,15 @@ class OpenConsumer(Command[PipelineConsumer], frozen=True, gc=False):
 
     queue: str
     name: str
-    idle_ms: int | None = None  # None for what it had, or the default
-    key: Key = SECRET  # whose share a new one counts to
+    idle_ms: int | None = None  # None: unchanged, or the default for a new one
+    key: Key = SECRET  # the key whose share a new consumer counts towards
 
 
 class SettleLease(Command[PipelineConsumer], frozen=True, gc=False):
     """Settle the next pages of the open lease, and drop some pages that can no longer be read.
 
-    An acknowledgement names lease `number`, or the one behind it, which another command goes on with then; it may be
-    repeated. EXPIRE: only if the consumer is idle. Fails with ConsumerNotFound, ConsumerFenced, OtherLease,
+    An acknowledgement of the lease after the open one settles the open one first; another command then goes on. It may
+    be repeated. EXPIRE: only if the consumer is idle. Fails with ConsumerNotFound, ConsumerFenced, OtherLease,
     LeaseOutOfOrder, LeaseGone.
     """
 
@@ -34,13 +34,12 @@ class SettleLease(Command[PipelineConsumer], frozen=True, gc=False):
 
     queue: str
     name: str
-    # None for any; a release without one raises the generation, which fences the client that has the consumer
-    # open
+    # None for any; a release without one raises the generation, which fences the client that opened the consumer
     generation: int | None
     number: int
     how: Settling
-    # when lease `number` was made; None for whenever. Giving back a lease that is not open does nothing; one
-    # that was made ahead of it is given back with it. A settlement keeps the mode it started with.
+    # when lease `number` was made; None: not checked. Releasing a lease that is not open does nothing; a lease that
+    # was made ahead is released together with the open one. A settlement stays in the mode in which it started.
     made_at: int | None = None
 
 
@@ -48,9 +47,9 @@ class LeaseMessages(Command[PipelineConsumer], frozen=True, gc=False):
     """Make the next pages of lease `number`, of up to CONSUMER_STEP_MESSAGES_MAX messages in claim order.
 
     A page has up to CONSUMER_PAGE_MESSAGES_MAX of them. The lease is complete once it has `max_messages` messages,
-    `max_bytes` bytes of lines, or all that were ready; a complete one is left as it is. A lease without messages is not
-    made. ahead: it may follow a complete lease that is not settled, and what is ready does not complete it. Fails with
-    ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull.
+    `max_bytes` bytes of lines, or everything that was ready; a complete lease does not change. A lease without messages
+    is not made. ahead: the lease may follow a complete lease that is not settled, and is not complete just because
+    nothing more is ready. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull.
     """
 
     traits = Traits(
@@ -71,9 +70,9 @@ class LeaseMessages(Command[PipelineConsumer], frozen=True, gc=False):
 
 
 class MoveBack(Command[None], frozen=True, gc=False):
-    """Have the leased messages of a queue where readers find them: those between two sequences, both excluded.
+    """Move leased messages of a queue back into the table, where readers find them.
 
-    Fails with StorageFull while the disk has no space for that.
+    Only those between two sequence numbers, both excluded. Fails with StorageFull while the disk has no space for that.
     """
 
     traits = Traits(
@@ -86,7 +85,10 @@ class MoveBack(Command[None], frozen=True, gc=False):
 
 
 class DropPages(Command[PipelineConsumer | None], frozen=True, gc=False):
-    """Delete some pages that can no longer be read, of an idle consumer all. Outcome: the consumer, or None."""
+    """Delete some pages that can no longer be read; of an idle consumer also those that can.
+
+    Outcome: the consumer, or None if there is none.
+    """
 
     traits = Traits(CommandOrder.CONSUMERS, Effect.LASTS, weighs=1, work=Work.LONG)
 
@@ -97,9 +99,9 @@ class DropPages(Command[PipelineConsumer | None], frozen=True, gc=False):
 class ForgetConsumer(Command[PipelineConsumer | None], frozen=True, gc=False):
     """Delete some pages of a consumer, and with the last of them the consumer, unless it has an open lease.
 
-    generation: the first command has None, which raises it, so that clients have to open the consumer again; those that
-    follow have the raised one, and fail with ConsumerFenced if it was opened again. Outcome: the consumer while it is
-    there, None when it is gone.
+    generation: None in the first command, which raises the generation, so that clients have to open the consumer again.
+    The following commands have the raised one, and fail with ConsumerFenced if the consumer was opened in between.
+    Outcome: the consumer, or None once it is gone.
     """
 
     traits = Traits(CommandOrder.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
@@ -110,7 +112,7 @@ class ForgetConsumer(Command[PipelineConsumer | None], frozen=True, gc=False):
 
 
 class NoteConsumerUse(Command[None], frozen=True, gc=False):
-    """Store that a consumer is used now; one that is not known is ignored."""
+    """Store that a consumer is used now; an unknown consumer is ignored."""
 
     traits = Traits(CommandOrder.CONSUMERS, Effect.REPEATS, weighs=1, work=Work.PIPELINE)
 

@@ -17,10 +17,10 @@ def _weight(command: "OfferMany") -> int:
 
 
 class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False):
-    """Offer messages by their keys, each alone, in this order: a key that comes again finds what the first one left.
+    """Offer messages by their keys, one by one in this order: a repeated key meets what the first offer left.
 
-    The outcome of a refused one is its error: KeyExists, QueueFull, Overloaded. Where they replace many bytes, the
-    first ones are done in this batch, and the others in the next ones.
+    The outcome of a refused offer is its error: KeyExists, QueueFull, Overloaded. If the offers replace many bytes, the
+    first ones run in this batch, and the others in the next ones.
     """
 
     traits = Traits(CommandOrder.OFFER, Effect.GROWS, weighs=_weight, stores=_bytes_of_all, parts="offerings")
@@ -30,10 +30,10 @@ class OfferMany(Command[tuple[Offered | ForqError, ...]], frozen=True, gc=False)
 
 
 class RescheduleKey(Command[Offered | None], frozen=True, gc=False):
-    """Move the due time of a key's message, or with once_more of what waits behind it; the rest is left as it is.
+    """Change only the due time of a key's message, or with once_more that of the offer that waits behind it.
 
-    None where there is none; fails with MessageInFlight for a message in process, and for one that failed and is yet to
-    be moved.
+    Outcome: None if there is none. Fails with MessageInFlight for a message that is in process, or that has failed and
+    is about to be moved.
     """
 
     traits = Traits(CommandOrder.KEYS, Effect.LASTS, weighs=1)
@@ -46,7 +46,7 @@ class RescheduleKey(Command[Offered | None], frozen=True, gc=False):
 
 
 class AckRevision(Command[bool], frozen=True, gc=False):
-    """Remove the message of a key if it has this revision, in whatever status; what waits behind it goes on."""
+    """Remove the message of a key, whatever its status, if it has this revision; an offer behind it goes on."""
 
     traits = Traits(CommandOrder.KEYS, Effect.REPEATS, weighs=1)
 
@@ -57,7 +57,7 @@ class AckRevision(Command[bool], frozen=True, gc=False):
 
 
 class DropKey(Command[bool], frozen=True, gc=False):
-    """Remove the message of a key in whatever status, and what waits behind it; with once_more only the latter."""
+    """Remove the message of a key, whatever its status, and the offer behind it; with once_more only the offer."""
 
     traits = Traits(CommandOrder.KEYS, Effect.LASTS, weighs=1)
 
@@ -68,9 +68,9 @@ class DropKey(Command[bool], frozen=True, gc=False):
 
 
 class DropKeys(Command[PurgeStep], frozen=True, gc=False):
-    """A step of removing all messages of a queue that have a key of this kind, and what waits behind them.
+    """One step of removing all messages of a queue that have a key of this kind, and the offers that wait behind them.
 
-    up_to: the last sequence; None: of the last message that was sent before this batch.
+    up_to: the last sequence number to remove; None for that of the last message that was sent before this batch.
     """
 
     traits = Traits(CommandOrder.KEYS, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)

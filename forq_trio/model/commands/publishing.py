@@ -16,8 +16,8 @@ def _stages(command: "Publish") -> int:
 class StagePage(Command[Staged], frozen=True, gc=False):
     """Store a page of a stage, which lives for STAGE_LIFE_MS from then on.
 
-    A page that is there already is left as it is, and is the outcome. Where the key has STAGES_A_KEY_MAX stages, its
-    oldest one without messages ends. Fails with StagingFull.
+    A page that exists already does not change, and is the outcome. If the key has STAGES_A_KEY_MAX stages, its oldest
+    one without messages ends. Fails with StagingFull.
     """
 
     traits = Traits(CommandOrder.PUBLISH, Effect.GROWS, weighs=1, stores=_staged_bytes, work=Work.LONG)
@@ -45,13 +45,13 @@ class EndStages(Command[int], frozen=True, gc=False):
 
 
 class Publish(Command[Published], frozen=True, gc=False):
-    """Publish these stages in this order, all or none: from then on the batches move their messages into the queues.
+    """Publish these stages in this order, all or none; later batches then move their messages into the queues.
 
-    Nothing happens if the app published this version, or a later one, before. The app is that of its name which wrote
-    one of these queues, or was made by this key; its queues are from then on those and these. Fails with AppInUse (the
-    rules are in storage/apps.py), with StageMissing for a stage that has not exactly its pages, with QueueFull, by what
-    is in the queues now and on its way to them, and TooManyApps. once: the app's name is used for one job only, and
-    soon forgotten.
+    Nothing happens if the app has published this version, or a later one, before. The app is the one of that name that
+    wrote one of these queues or was made by this key (the rules are in storage/apps.py); these queues are added to its
+    own. Fails with AppInUse, with StageMissing for a stage that does not have exactly the named pages, with QueueFull,
+    counting the messages in the queues and on their way to them, and with TooManyApps. once: the app's name is used for
+    one job only, and soon forgotten.
     """
 
     traits = Traits(
@@ -66,7 +66,7 @@ class Publish(Command[Published], frozen=True, gc=False):
 
 
 class ForgetApp(Command[bool], frozen=True, gc=False):
-    """Forget the apps of this name all of whose queues the key covers; False if there is none."""
+    """Forget the apps of this name if the key covers all of their queues; False if there is none."""
 
     traits = Traits(CommandOrder.PUBLISH, Effect.LASTS, weighs=1)
 

@@ -1,4 +1,4 @@
-"""Commands on queues, on messages in them that are named by id, and on tasks over dead letters."""
+"""Commands on queues, on single messages by id, and on redrive tasks."""
 
 from msgspec import Struct
 
@@ -19,9 +19,9 @@ def _named(command: "Redrive | Delete") -> int:
 
 
 class Configure(Command[QueueSettings], frozen=True, gc=False):
-    """Change the settings of a queue; outcome: its settings now. change: None removes all but the pause.
+    """Change the settings of a queue; outcome: its new settings. change: None removes all but the pause.
 
-    Fails with InvalidSetting where dead letters would go round in a circle.
+    Fails with InvalidSetting if dead letters would go round in a circle.
     """
 
     traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1)
@@ -31,9 +31,9 @@ class Configure(Command[QueueSettings], frozen=True, gc=False):
 
 
 class NameQueues(Command[tuple[ForqError | None, ...]], frozen=True, gc=False):
-    """Make queues exist, before an access token uses them for the first time: it may make only a share of all.
+    """Create queues before an access token uses them for the first time; a token may make only a share of all queues.
 
-    made_by: the token's name. Outcome per queue: None if it exists now, the error where it may not be made.
+    made_by: the token's name. Outcome per queue: None if it exists now, or the error if it may not be made.
     """
 
     traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=_count)
@@ -52,10 +52,10 @@ class Pause(Command[None], frozen=True, gc=False):
 
 
 class BindTable(Command[ForqError | None], frozen=True, gc=False):
-    """Bind a queue to a table, which has its messages from then on; None: it has messages of its own again.
+    """Bind a queue to a table, whose rows are its messages from then on; None: unbind it.
 
-    Outcome: None, or why not: QueueNotEmpty, QueueBound where the table is another queue's or the queue takes dead
-    letters, InvalidSetting where a setting cannot hold for it, QueueNotBound.
+    Outcome: None, or the error: QueueNotEmpty, QueueBound if the table belongs to another queue or the queue takes dead
+    letters, InvalidSetting if a setting has no meaning for a table, QueueNotBound.
     """
 
     traits = Traits(CommandOrder.SETTINGS, Effect.LASTS, weighs=1)
@@ -65,9 +65,9 @@ class BindTable(Command[ForqError | None], frozen=True, gc=False):
 
 
 class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Move messages to `target`, or (None) each to the queue it came from: attempts, due time, TTL and reason reset.
+    """Move messages to `target`, or (None) each to the queue it came from; resets attempts, due time, TTL and reason.
 
-    They keep their id, sequence, position and failures. Outcome per id: False for one that is not in `queue`, is
+    They keep id, sequence number, position and failures. Outcome per id: False if the message is not in `queue`, is
     processing, or has no queue to go to. Bounds of the target are ignored. step: the progress of the task that asks.
     """
 
@@ -80,7 +80,7 @@ class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Remove messages for good. Outcome per id: False for one that is not in `queue`, or is processing.
+    """Remove messages for good. Outcome per id: False if the message is not in `queue`, or is processing.
 
     step: the progress of the task that asks.
     """
@@ -95,7 +95,7 @@ class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
 class Cancel(Command[Status | None], frozen=True, gc=False):
     """Remove a message that nobody has received: ready, delayed, held, or failed and about to be moved.
 
-    Outcome: its status until now. PROCESSING: it is in flight, and stays. None: it is not in `queue`.
+    Outcome: the status that it had. PROCESSING: it is in flight, and stays. None: it is not in `queue`.
     """
 
     traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)
@@ -108,14 +108,14 @@ class PurgeStep(Struct, frozen=True, gc=False):
     """One step of a purge."""
 
     count: int  # how many messages were removed
-    up_to: int | None  # of the next `Purge`, None at the end
+    up_to: int | None  # the `up_to` of the next step, None at the end
 
 
 class Purge(Command[PurgeStep], frozen=True, gc=False):
-    """Remove up to PURGE_BATCH_MAX messages of a queue, in whatever status.
+    """Remove up to PURGE_BATCH_MAX messages of a queue, whatever their status.
 
-    up_to: only messages with a sequence up to this one; None begins a purge of the messages sent before this batch.
-    The outcome has the `up_to` of the next step, so that messages that are sent meanwhile stay.
+    up_to: the last sequence number to remove; None begins a purge of the messages that were sent before this batch. The
+    outcome has the `up_to` of the next step, so that messages that are sent in the meantime stay.
     """
 
     traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)
@@ -125,7 +125,7 @@ class Purge(Command[PurgeStep], frozen=True, gc=False):
 
 
 class ForgetQueue(Command[bool], frozen=True, gc=False):
-    """Forget an empty queue and its settings. False if it has messages: nothing is changed then."""
+    """Forget an empty queue and its settings. False if it has messages; then nothing is changed."""
 
     traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)
 
@@ -133,10 +133,10 @@ class ForgetQueue(Command[bool], frozen=True, gc=False):
 
 
 class SaveRedrive(Command[None], frozen=True, gc=False):
-    """Store a task over dead letters, in place of the one of this id if there is one.
+    """Store a redrive task, in place of the one with this id if there is one.
 
-    A new one that would be more than REDRIVES_REMEMBERED_MAX takes the place of the one that ended and was stored
-    first; it fails with TooManyRedrives if none has ended.
+    If there are REDRIVES_REMEMBERED_MAX tasks, a new one replaces the oldest one that has ended; it fails with
+    TooManyRedrives if none has.
     """
 
     traits = Traits(CommandOrder.TASKS, Effect.LASTS, weighs=1)
@@ -145,11 +145,11 @@ class SaveRedrive(Command[None], frozen=True, gc=False):
 
 
 class ChangeRedrive(Command[RedriveTask | None], frozen=True, gc=False):
-    """Bring a task to another state; returns it as it is then, None if there is none of this id.
+    """Bring a task to another state. Outcome: the task afterwards, None if there is none with this id.
 
-    What its state does not allow changes nothing: only a running one can be paused, only one that has not ended
-    cancelled; only a paused or failed one can be resumed ("running"), or a running one taken over that has no walk, or
-    a silent one.
+    A change that its state does not allow does nothing. Only a running task can be paused, and only one that has not
+    ended can be cancelled. Only a paused or failed one can be resumed ("running"); a running one can be taken over if
+    it has no walk, or a silent one.
     """
 
     traits = Traits(CommandOrder.TASKS, Effect.LASTS, weighs=1)
@@ -157,15 +157,14 @@ class ChangeRedrive(Command[RedriveTask | None], frozen=True, gc=False):
     task_id: str
     state: RedriveState
     error: str | None = None  # why it failed
-    walker: str = ""  # the walk that goes on with it
-    # how far a walk has come; it is stored if the walk still has the task. Only with it, and while it has the
-    # task, a walk can say that the task is done, failed, or running: then the walk is alive, or gives the
-    # task up (walker is "").
+    walker: str = ""  # the walk that continues it
+    # how far a walk has come; it is stored if the walk still owns the task. A walk must give it, and own the task,
+    # to say that the task is done, has failed, or is running: the walk is alive, or gives the task up (walker "")
     step: RedriveStep | None = None
 
 
 class ForgetRedrive(Command[bool], frozen=True, gc=False):
-    """Forget the task of this id; False if there is none."""
+    """Forget the task with this id; False if there is none."""
 
     traits = Traits(CommandOrder.TASKS, Effect.LASTS, weighs=1)
 

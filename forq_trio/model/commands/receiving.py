@@ -16,12 +16,11 @@ def _claimed(command: "Claim") -> int:
 
 
 class RedrivePolicy(Struct, frozen=True, gc=False):
-    """The redrive policy of one claim: a bound on deliveries, and where messages go then (Sasquatch, Dead Letter
-    Queue).
+    """The redrive policy of one claim: a bound on deliveries and a dead-letter queue (Sasquatch, Dead Letter Queue).
 
-    A message that was delivered `max_attempts` times (None: its own `default_max_receives`) is not handed out but moved
-    to `dead_letter_queue`. Where that is "", or has `messages_max` messages already (None: no bound), it goes where its
-    sender and its queue say: to their dead-letter queue, or it is deleted.
+    A message that was delivered `max_attempts` times (None: its own `default_max_receives`) is not delivered again but
+    moved to `dead_letter_queue`. If that is "", or already has `messages_max` messages (None: no bound), the message
+    goes to the dead-letter queue that its sender or its queue names, or is deleted.
     """
 
     max_attempts: int | None = None
@@ -37,17 +36,17 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     queue: str
     max_messages: int
     lease_ms: int | None  # None means the queue's
-    # how long the writer parks the claim when no message is ready; 0 answers at once with (), except that a
-    # claim for which its batch was full waits up to DEFERRED_CLAIM_SECONDS
+    # how long the writer parks the claim if no message is ready; 0: answer at once with (), except that a claim
+    # whose batch was full waits up to DEFERRED_CLAIM_SECONDS
     wait_ms: int = 0
     shuffle: bool = False  # random ready messages instead
-    # None means that only the message's and the queue's own bounds hold
+    # None: only the bounds of the message and its queue hold
     redrive_policy: RedrivePolicy | None = None
     where: Where = ()  # only messages for which these conditions hold, () for any; not together with shuffle
 
 
 class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Remove the messages of these receipts. False for a receipt that is not (or no longer) the current one."""
+    """Remove the messages of these receipts. Outcome per receipt: False if it is not the current one."""
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
 
@@ -59,8 +58,8 @@ class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
 class AckById(Command[bool], frozen=True, gc=False):
     """Remove a processing message by id alone, without fencing: for clients without receipts (F4).
 
-    token: with it, it is fenced like `Ack`, by the token of the current claim; for receipts of Forq itself, which do
-    not say the sequence.
+    token: the token of the current claim, which fences it like `Ack`; for receipts of Forq itself, which do not contain
+    the sequence number.
     """
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=1)
@@ -71,7 +70,7 @@ class AckById(Command[bool], frozen=True, gc=False):
 
 
 class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Give the messages back after a failed attempt; they return after a delay, or fail at the last attempt."""
+    """Return messages after a failed attempt: they are ready again after a delay, or fail at the last attempt."""
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts, noted=Noted.NACKS)
 
@@ -84,7 +83,7 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class NackById(Command[bool], frozen=True, gc=False):
-    """Give back a processing message by id, with the back-off by attempt. token: as for `AckById`."""
+    """Nack a processing message by id, with the back-off by attempt. token: as for `AckById`."""
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=1, noted=Noted.NACKS)
 
@@ -94,9 +93,10 @@ class NackById(Command[bool], frozen=True, gc=False):
 
 
 class DiscardMessages(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Remove the messages of these receipts, which their consumer gives up. False for one that is not current.
+    """Remove the messages of these receipts because their consumer gives up on them.
 
-    reason: the consumer's own, stored as the last error in the history.
+    reason: given by the consumer, stored as the last error in the history. Outcome per receipt: False if it is not the
+    current one.
     """
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
@@ -109,8 +109,8 @@ class DiscardMessages(Command[tuple[bool, ...]], frozen=True, gc=False):
 class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
     """Let the leases end `lease_ms` from now (0: at once, the attempt counted).
 
-    queue: None takes receipts of any queue. Outcome per receipt: the new end of the lease, None for a receipt that is
-    not current, or whose lease has ended while as many others of its group are in process as may be.
+    queue: None takes receipts of any queue. Outcome per receipt: the new end of the lease. None if the receipt is not
+    current, or if the lease has ended and as many other messages are in process as the limits permit.
     """
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
@@ -121,7 +121,7 @@ class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
 
 
 class Release(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Undo the claims: the messages are ready again at their positions (or after delay_ms), the attempt uncounted."""
+    """Undo claims: the messages are ready again at their old positions (or after delay_ms), the attempt uncounted."""
 
     traits = Traits(CommandOrder.SETTLE, Effect.REPEATS, weighs=_receipts)
 

@@ -1,4 +1,4 @@
-"""Commands on schedules. Their runs need none: each batch does those that are due."""
+"""Commands on schedules. Runs need no command: each batch carries out those that are due."""
 
 from forq_trio.model import limits
 from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits
@@ -13,7 +13,7 @@ def _bytes_max(command: "SaveSchedule") -> int:
 
 
 class SaveSchedule(Command[Schedule], frozen=True, gc=False):
-    """Store a schedule, in place of the one of this name if there is one, which keeps its runs and its maker.
+    """Store a schedule. It replaces one of the same name, whose runs and maker it keeps.
 
     Fails with TooManySchedules.
     """
@@ -27,7 +27,7 @@ class SaveSchedule(Command[Schedule], frozen=True, gc=False):
 
 
 class PauseSchedule(Command[Schedule], frozen=True, gc=False):
-    """Stop the runs of a schedule, or (paused False) go on with the first one after now. Fails with ScheduleNotFound.
+    """Stop the runs of a schedule, or (paused False) resume with the first one after now. Fails with ScheduleNotFound.
 
     by: as for `SaveSchedule`.
     """
@@ -40,7 +40,7 @@ class PauseSchedule(Command[Schedule], frozen=True, gc=False):
 
 
 class DeleteSchedule(Command[bool], frozen=True, gc=False):
-    """Remove a schedule and what is remembered of its runs; its messages stay. False if there is none."""
+    """Remove a schedule and the records of its runs; its messages stay. False if there is none."""
 
     traits = Traits(CommandOrder.SCHEDULES, Effect.LASTS, weighs=limits.SCHEDULE_WEIGHT)
 
@@ -48,7 +48,7 @@ class DeleteSchedule(Command[bool], frozen=True, gc=False):
 
 
 class RunSchedule(Command[Produced], frozen=True, gc=False):
-    """Send the message of a schedule now, whatever its timing, pause and `whilePending` say; the next run stays.
+    """Send the message of a schedule now, regardless of its timing, pause and `whilePending`; the next run stays.
 
     Fails with ScheduleNotFound, QueueFull, TooManyQueues or Overloaded.
     """

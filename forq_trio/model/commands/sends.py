@@ -11,7 +11,7 @@ _CHARACTER_BYTES_MAX = 4
 
 
 def bytes_of(content: str, attributes: dict[str, str] | None) -> int:
-    """How many bytes a message has, at the most."""
+    """How many bytes a message has at most."""
     size = len(content) if content.isascii() else len(content) * _CHARACTER_BYTES_MAX
     return size if attributes is None else size + limits.ATTRIBUTES_BYTES_MAX
 
@@ -37,7 +37,7 @@ def _relayed_bytes(command: "RelayMessages") -> int:
 
 
 def _relay_work(command: "RelayMessages") -> Work:
-    """A page of many messages, or large ones, lets others pass; what an application sent now and then does not wait."""
+    """A page of many or large messages lets other calls pass; the few that an application sends do not wait."""
     many = len(command.messages) > limits.RELAY_SHORT_MESSAGES_MAX
     return Work.LONG if many or command.content_bytes() > limits.RELAY_SHORT_BYTES_MAX else Work.SHORT
 
@@ -72,7 +72,7 @@ class Produce(Command[Produced], frozen=True, gc=False):
 class ProduceMany(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=False):
     """Store several messages of one queue, all or none (QueueFull); outcomes in the order of the messages.
 
-    Engines refuse none of them alone; the table of an application may, and stores the others.
+    An engine never refuses only some of them; the table of an application may, and stores the others.
     """
 
     traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
@@ -82,10 +82,10 @@ class ProduceMany(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=Fal
 
 
 class ProduceEach(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=False):
-    """Store messages of several queues, each alone: the outcome of a refused one is its error, the others are stored.
+    """Store messages of several queues, each on its own: the outcome of a refused one is its error.
 
-    messages_max: a bound on the messages of each queue that has none of its own: beyond it a send is refused with
-    QueueFull. None for no other bound than the rules'.
+    messages_max: a bound on the messages of queues that have none of their own, beyond which a send is refused with
+    QueueFull; None for none.
     """
 
     traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_each)
@@ -95,7 +95,7 @@ class ProduceEach(Command[tuple[Produced | ForqError, ...]], frozen=True, gc=Fal
 
 
 class Resubmit(Command[Produced | None], frozen=True, gc=False):
-    """Send a copy of a message to `target` (None: where it came from), edited, and remove the original if asked.
+    """Send an edited copy of a message to `target` (None: where it came from), and remove the original if asked.
 
     The copy keeps priority, group, TTL, max_attempts and dead-letter queue. Outcome: None if the message is not in
     `queue`, has no queue to go to, or (with remove) is processing.
@@ -114,10 +114,10 @@ class Resubmit(Command[Produced | None], frozen=True, gc=False):
 class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
     """Store the next messages of an outbox and its new position, in one transaction: each is stored exactly once.
 
-    Only if the stored position is `after`; an outbox that is not known has the position 0. Messages are stored in
-    their order up to the first that is refused. Without messages it reads the position. key: whose share a new one
-    counts to, and whose it is. Fails with TooManyOutboxes, and Forbidden for the outbox of another key. Outcome: the
-    position that is stored then.
+    Does so only if the stored position is `after`; an unknown outbox has the position 0. Messages are stored in their
+    order up to the first that is refused. Without messages it only reads the position. key: the owner of a new outbox,
+    towards whose share it counts. Fails with TooManyOutboxes, and with Forbidden for the outbox of another key.
+    Outcome: the position that is stored afterwards.
     """
 
     traits = Traits(CommandOrder.SEND, Effect.GROWS, weighs=_weight, stores=_relayed_bytes, work=_relay_work)
@@ -129,9 +129,10 @@ class RelayMessages(Command[OutboxPosition], frozen=True, gc=False):
 
 
 class TakeSetAside(Command[tuple[int, ...]], frozen=True, gc=False):
-    """Remove messages of forq.send that were set aside; again: send them anew, behind all others.
+    """Remove messages of forq.send that were set aside. again: send them once more, after all others.
 
-    Only the first by id that have OUTBOX_PAGE_BYTES_MAX together, but at least one. Outcome: their ids, growing.
+    Takes only the first ones by id that have OUTBOX_PAGE_BYTES_MAX together, but at least one. Outcome: their ids, in
+    ascending order.
     """
 
     traits = Traits(CommandOrder.SEND, Effect.LASTS, weighs=_ids)

@@ -20,7 +20,7 @@ class SweepKind(Enum):
 
 
 class Removed(Struct, frozen=True, gc=False):
-    """How many messages or events a step dealt with, and whether its bound may have left more."""
+    """How many messages or events a step removed or moved, and whether its bound may have left more."""
 
     count: int
     more: bool
@@ -37,8 +37,8 @@ class Sweep(Command[Removed], frozen=True, gc=False):
 class PurgeHistory(Command[PurgeStep], frozen=True, gc=False):
     """Remove the oldest finished messages of a queue from the history, as many as one step takes.
 
-    up_to: only those with a history id up to this one; None begins with all that ended before this command. The outcome
-    has the `up_to` of the next step.
+    up_to: the last history id to remove; None begins a purge of all that ended before this command. The outcome has the
+    `up_to` of the next step.
     """
 
     traits = Traits(CommandOrder.HISTORY, Effect.LASTS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
@@ -48,8 +48,10 @@ class PurgeHistory(Command[PurgeStep], frozen=True, gc=False):
 
 
 class TrimHistory(Command[Removed], frozen=True, gc=False):
-    """Remove the oldest finished messages, as many as `retention_steps` take: those that ended before
-    `finished_before` (epoch ms), and those beyond `bytes_max` bytes of content and attributes in all.
+    """Remove the oldest finished messages, as many as `retention_steps` take.
+
+    That is, those that ended before `finished_before` (epoch ms), and those beyond `bytes_max` bytes of content and
+    attributes in all.
     """
 
     traits = Traits(CommandOrder.HISTORY, Effect.REPEATS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
@@ -61,8 +63,8 @@ class TrimHistory(Command[Removed], frozen=True, gc=False):
 class TrimEvents(Command[Removed], frozen=True, gc=False):
     """Remove the oldest lifecycle events, `retention_steps` times EVENTS_TRIMMED_MAX, and never the newest one.
 
-    Those that happened before `before_ms` (epoch ms), and as many as are more than `bytes_max` bytes. Only a beginning
-    of the log is removed: it ends at the first event that is to stay.
+    That is, those that happened before `before_ms` (epoch ms), and those beyond `bytes_max` bytes. Only the beginning
+    of the log is removed, up to the first event that has to stay.
     """
 
     traits = Traits(CommandOrder.EVENTS, Effect.REPEATS, weighs=1, work=Work.LONG)
@@ -72,16 +74,16 @@ class TrimEvents(Command[Removed], frozen=True, gc=False):
 
 
 class Compacted(Struct, frozen=True, gc=False):
-    """What a step gave back."""
+    """The result of a step of a compaction."""
 
-    pages: int  # so many
-    free_pages: int  # so many the file still has
+    pages: int  # how many pages it gave back
+    free_pages: int  # how many free pages the file still has
 
 
 class Compact(Command[Compacted], frozen=True, gc=False):
-    """Give free pages of the database back to the disk: so many, or fewer, as far as one step goes.
+    """Give up to `pages` free pages of the database back to the disk, as far as one step goes.
 
-    None for an engine without pages, and for a file that cannot.
+    Gives none back for an engine without pages, or for a file that cannot.
     """
 
     traits = Traits(CommandOrder.UPKEEP, Effect.REPEATS, weighs=1, work=Work.LONG)
@@ -96,6 +98,6 @@ class Optimize(Command[None], frozen=True, gc=False):
 
 
 class Ping(Command[None], frozen=True, gc=False):
-    """A real operation on the write connection that changes nothing: the health check."""
+    """The health check: a real operation on the write connection that changes nothing."""
 
     traits = Traits(CommandOrder.UPKEEP, Effect.LASTS, weighs=1)

@@ -1,6 +1,6 @@
-"""Every bound of the system, by theme, with the relations between them asserted: those of two themes here.
+"""All bounds of the system, by topic. Relations between bounds are asserted; those between two topics are here.
 
-Units are the last word of each name. Values that come from Forq (contract F) keep Forq's figures.
+The last word of each name is the unit. Values that come from Forq (contract F) are Forq's.
 """
 
 from forq_trio.model.limits.access import *
@@ -25,7 +25,7 @@ assert SASQUATCH_WAIT_SECONDS_MAX * SECOND_MS <= WAIT_MS_MAX < IDLE_SECONDS_MAX 
 assert SASQUATCH_RETENTION_SECONDS_MAX * SECOND_MS <= TTL_MS_MAX
 assert CONTENT_BYTES_MAX < SEND_BODY_BYTES_MAX < PRODUCE_BATCH_BYTES_MAX < BODY_BYTES_MAX < BODIES_BYTES_MAX
 assert ATTRIBUTES_JSON_BYTES_MAX > 3 * ATTRIBUTES_BYTES_MAX
-assert SHORT_ANSWER_BYTES_MAX < 6 * BROWSE_PAGE_BYTES_MAX < ANSWERS_BYTES_MAX  # 6 by JSON's escapes
+assert SHORT_ANSWER_BYTES_MAX < 6 * BROWSE_PAGE_BYTES_MAX < ANSWERS_BYTES_MAX  # 6: JSON's escapes
 assert OUTBOX_PAGE_MAX <= PRODUCE_BATCH_MAX
 assert CONTENT_BYTES_MAX < OUTBOX_PAGE_BYTES_MAX < min(COMMIT_BYTES_MAX, PRODUCE_BATCH_BYTES_MAX)
 assert PEEK_DEFAULT <= BROWSE_PAGE_MAX

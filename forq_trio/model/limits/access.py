@@ -23,9 +23,9 @@ SESSION_LIFE_MS = 7 * DAY_MS
 SESSION_CLIENT_LENGTH_MAX = 64
 SESSION_AGENT_LENGTH_MAX = 256
 
-# What one key (an access token, or the server's secret) may have of what all share.
+# The share that one key (an access token, or the server's secret) may have of the bounds for all keys.
 KEY_SHARE = 4
-KEY_SHARE_OF_FEW = 2  # of what is large or few: one load, the redrives of one person
+KEY_SHARE_OF_FEW = 2  # of things that are large or few, such as one load, or the redrives of one person
 QUEUES_A_TOKEN_MAX = QUEUES_MAX // KEY_SHARE  # the secret may make all
 CONSUMERS_A_KEY_MAX = CONSUMERS_MAX // KEY_SHARE
 CONSUMER_PAGES_BYTES_A_KEY_MAX = CONSUMER_PAGES_BYTES_MAX // KEY_SHARE_OF_FEW

@@ -4,7 +4,7 @@ from forq_trio.model.limits.units import KIB, MIB
 
 # The admin UI.
 UI_CONNECTIONS_MAX = 1_600
-# of these, without a session; the next three: of one address, session, access token
+# those without a session; the next three: of one address, session, access token
 UI_KEYLESS_CONNECTIONS_MAX = 400
 UI_CONNECTIONS_AN_ADDRESS_MAX = 64
 UI_CONNECTIONS_A_SESSION_MAX = 100
@@ -14,18 +14,18 @@ UI_BURST_SECONDS = 0.5
 UI_REQUESTS_AT_ONCE = 8
 UI_KEYLESS_SHARE_MAX = 0.05  # of the event loop's time, for all that shows no session
 UI_KEYLESS_BURST_SECONDS = 0.1  # also of UI_ARRIVALS_SHARE_MAX
-UI_ARRIVALS_SHARE_MAX = 0.03  # for new connections, and heads until it is known whose session they show
+UI_ARRIVALS_SHARE_MAX = 0.03  # for new connections, and for reading heads until their session is known
 # requests of one session or address that wait; fewer than its connections, so that some can be replaced
 UI_WAITING_MAX = 32
 UI_WAIT_SECONDS_MAX = 10.0
-UI_REFUSE_SECONDS = 2.0  # before a refusal is sent, so that its client does not ask again at once
-UI_CONNECTION_SECONDS = 0.000_2  # of the loop's time, what a connection takes beside what is measured
+UI_REFUSE_SECONDS = 2.0  # the delay of a refusal, so that its client does not ask again at once
+UI_CONNECTION_SECONDS = 0.000_2  # the event loop's time that a connection takes besides what is measured
 UI_FIELDS_MAX = 100  # of a head, a query, cookies, and of a form without a session
-UI_RECEIVES_MAX = 24  # in which a request without a session arrives
+UI_RECEIVES_MAX = 24  # the pieces in which a request without a session may arrive
 UI_HEAD_BYTES_MAX = 20 * KIB
 UI_HEAD_SECONDS_MAX = 10.0
-UI_PORTION_BYTES = 256  # that are parsed at once: it bounds how many requests are parsed ahead
-UI_AHEAD_BYTES_MAX = 64 * KIB  # that are read while a request is answered
+UI_PORTION_BYTES = 256  # parsed at once, which bounds how many requests are parsed ahead
+UI_AHEAD_BYTES_MAX = 64 * KIB  # read while a request is answered
 UI_BODY_BYTES_MAX = MIB  # a message's content as a form, where each byte may take three
 UI_BODY_SECONDS_MAX = 30.0
 UI_BODIES_BYTES_MAX = 32 * MIB  # of all bodies that are read or worked on
@@ -46,7 +46,7 @@ PURGES_REMEMBERED_MAX = 100
 PURGE_SHOWN_SECONDS = 60.0
 LIVE_READERS_MAX = 1_000
 LIVE_VIEWS_MAX = 200
-LIVE_VIEWS_A_SESSION_MAX = 32  # different ones at once; so for an access token
+LIVE_VIEWS_A_SESSION_MAX = 32  # different views at once; the same bound holds for an access token
 LIVE_VIEWS_A_TOKEN_MAX = 64
 LIVE_SHARE_MAX = 0.04  # of the event loop's time
 LIVE_PUSH_SECONDS = 0.000_15  # what handing a change to one dashboard takes

@@ -8,7 +8,7 @@ from forq_trio.model.limits.units import KIB, MIB
 BUDGET_SHARE = 2
 BUDGET_KEYLESS_PART = 4
 BODIES_CONNECTION_PART, CONNECTIONS_ADDRESS_PART = 8, 2
-KEYLESS_CONNECTION_SECONDS = 1.0  # for which one without a key is not replaced by a new connection
+KEYLESS_CONNECTION_SECONDS = 1.0  # before a new connection may replace one without a key
 ANSWERS_CONNECTION_PART = 4
 
 # HTTP.
@@ -29,7 +29,7 @@ BODY_SECONDS_MAX = 45.0
 IDLE_SECONDS_MAX = 300.0
 SEND_SECONDS_MAX = 45.0
 CONNECTIONS_MAX = 10_000
-WAITS_ENDED_MAX = 32  # in one pass of the loop, because their clients left or their time is over
+WAITS_ENDED_MAX = 32  # in one pass of the event loop, because the client left or the time is over
 OPEN_FILES_BESIDE_MAX = 256  # readers (three files each), writer, checkpointer, listeners, log
 PIPELINED_REQUESTS_MAX = 64
 RECEIVE_CHUNK_BYTES = 64 * KIB
@@ -46,9 +46,9 @@ ERROR_FIELD_LENGTH_MAX = 100
 ERROR_MESSAGE_LENGTH_MAX = 300
 ERROR_HEADER_BYTES_MAX = 400
 
-# HTTP/2. Of a connection; allowance: of the frames that http/transport/http2/frame_allowance.py counts, portion: what
-# is parsed between two checkpoints by the one connection that may parse a full portion, free: what any other may parse,
-# unsent: what may wait to be sent while more is received.
+# HTTP/2, for a connection. ALLOWANCE: of the frames that http/transport/http2/frame_allowance.py counts. PORTION: what
+# the one connection that may parse a full portion parses between two checkpoints. FREE: what any other may parse.
+# UNSENT: how much may wait to be sent while more is received.
 HTTP2_STREAMS_MAX = 250
 HTTP2_CLOSED_STREAMS_MAX = 500
 HTTP2_CONNECTION_WINDOW_BYTES = MIB
@@ -61,11 +61,11 @@ HTTP2_ALLOWANCE_FRAMES_PER_SECOND = 100.0
 HTTP2_ALLOWANCE_FRAMES_PER_ANSWER = 8
 HTTP2_ALLOWANCE_FRAMES_PER_DATA_FRAME = 4
 HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS = 8
-# HTTP/2. Of a stream; length: the number in Content-Length.
+# HTTP/2, for a stream. LENGTH: the number in Content-Length.
 HTTP2_STREAM_WINDOW_BYTES = 256 * KIB
 HTTP2_LENGTH_DIGITS_MAX = 18
-# HTTP/2. Of a header block; block: as it is sent, list: decoded, 32 bytes more for each field, table sizes: changes of
-# the table's size at its start (RFC 7541 section 4.2).
+# HTTP/2, for a header block. BLOCK: as it is sent. LIST: decoded, with 32 bytes more for each field. TABLE SIZES:
+# changes of the table's size at its start (RFC 7541 section 4.2).
 HTTP2_HEADER_BLOCK_BYTES_MAX = 20 * KIB
 HTTP2_HEADER_LIST_BYTES_MAX = 20 * KIB
 HTTP2_TABLE_SIZES_MAX = 2

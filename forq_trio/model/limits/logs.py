@@ -8,17 +8,17 @@ LOG_PAGE_DEFAULT = 1_000
 RETENTION_HOURS_DEFAULT = 168
 RETENTION_MIB_DEFAULT = 1_024
 RETENTION_MIB_MAX = 1024 * 1024
-# a log is trimmed at once when it is this share above its bound
+# a log is trimmed at once when it exceeds its bound by one part in so many
 RETENTION_SLACK_SHARE = 16
-RETENTION_STEPS_MAX = 32  # that one command removes where there is much more than the bound
+RETENTION_STEPS_MAX = 32  # steps that one command takes if a log is far above its bound
 
-# The history. STEP: what one command removes of it, as many messages or bytes. LINE: of a page, besides the content.
+# The history. STEP: how many messages or bytes one command removes. LINE: a line of a page, besides the content.
 HISTORY_STEP_MESSAGES = 200
 HISTORY_STEP_BYTES = 512 * KIB
 HISTORY_LINE_BYTES = 300
 HISTORY_TRIM_SECONDS = 60.0
 
-# Lifecycle events. SCAN: that one read looks at.
+# Lifecycle events. SCAN: how many one read looks at.
 EVENTS_HOURS_MAX = 24 * 3_660
 EVENTS_TRIMMED_MAX = 1_000
 EVENTS_TRIM_SECONDS = 30.0

@@ -1,4 +1,4 @@
-"""Bounds of outboxes: how many positions are stored, and what one page of a relay has."""
+"""Bounds of outboxes: how many positions are stored, and how large a page of a relay is."""
 
 from forq_trio.model.limits.access import KEY_SHARE
 from forq_trio.model.limits.units import KIB, MIB
@@ -10,14 +10,14 @@ OUTBOXES_A_KEY_MAX = OUTBOXES_MAX // KEY_SHARE  # the secret may make all
 # A page of a relay. It has at least one message. BYTES: of contents and options as they are stored.
 OUTBOX_PAGE_MAX = 1_000
 OUTBOX_PAGE_BYTES_MAX = MIB
-# A page with more is long work: a batch beside other calls has one such page at most, of the part STEP_SHARE.
+# A page with more is long work: a batch with other calls has at most one such page, cut to the part STEP_SHARE.
 RELAY_SHORT_MESSAGES_MAX = 50
 RELAY_SHORT_BYTES_MAX = 64 * KIB
-SENT_SET_ASIDE_MAX = 10_000  # of those that are refused for good; the latest are stored
-SET_ASIDE_PAGE_MAX = 1_000  # that are listed, sent again or deleted at once; a step has OUTBOX_PAGE_BYTES_MAX
+SENT_SET_ASIDE_MAX = 10_000  # of the messages that are refused for good; only the latest are stored
+SET_ASIDE_PAGE_MAX = 1_000  # listed, sent again or deleted at once; a step has OUTBOX_PAGE_BYTES_MAX
 SET_ASIDE_PAGE_DEFAULT = 100
-SENT_QUEUES_MAX = 128  # of which a page has messages, or whose names it walks past
-SENT_FULL_QUEUES_MAX = 1_000  # queues whose messages of forq.send wait, without holding up others
+SENT_QUEUES_MAX = 128  # whose messages a page has, or whose names it skips
+SENT_FULL_QUEUES_MAX = 1_000  # queues whose messages of forq.send may wait without holding up others
 
 assert SET_ASIDE_PAGE_DEFAULT <= SET_ASIDE_PAGE_MAX <= SENT_SET_ASIDE_MAX
 assert RELAY_SHORT_MESSAGES_MAX * STEP_SHARE <= OUTBOX_PAGE_MAX

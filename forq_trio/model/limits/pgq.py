@@ -1,4 +1,4 @@
-"""Bounds of tables of pgq's layout: names, what one statement claims, stores or lists, and how long it may take."""
+"""Bounds of tables in pgq's layout: names, how much one statement claims, stores or lists, and how long it may take."""
 
 from forq_trio.model.limits.http import ATTRIBUTES_JSON_BYTES_MAX
 from forq_trio.model.limits.messages import PRODUCE_BATCH_MAX
@@ -39,23 +39,23 @@ PGQ_LOOKS_A_SECOND_MAX = 20  # at tables for which somebody waits, in all: each 
 # A call waits PGQ_SHARE_SECONDS_MAX for one of its table's, and then PGQ_TURN_SECONDS_MAX for one of all.
 PGQ_CONNECTIONS_MAX = 4
 PGQ_TABLE_CONNECTIONS_MAX = 2
-PGQ_CLAIM_CONNECTIONS_MAX = 3  # for claims: however many receivers wait, sends and settlements go on
+PGQ_CLAIM_CONNECTIONS_MAX = 3  # for claims, so that sends and settlements go on however many receivers wait
 PGQ_SLOW_CONNECTIONS_MAX = 2
 PGQ_LATE_CONNECTIONS_MAX = 8
 PGQ_SLOW_SECONDS = 0.1
 PGQ_SHARE_SECONDS_MAX = 5.0
 PGQ_TURN_SECONDS_MAX = 30.0
-BOUND_CALLS_MAX = INBOX_CALLS_MAX // 4  # that wait for one bound queue
+BOUND_CALLS_MAX = INBOX_CALLS_MAX // 4  # calls that wait for one bound queue
 PGQ_CONNECT_SECONDS_MAX = 10
 PGQ_STATEMENT_MS_MAX = 30 * SECOND_MS
-PGQ_ANSWER_SECONDS_MAX = 35.0  # after so long without a byte a connection is lost
-PGQ_LOCK_MS_MAX = 2 * SECOND_MS  # for which a statement waits for somebody's lock
+PGQ_ANSWER_SECONDS_MAX = 35.0  # a connection that sends no byte for so long counts as lost
+PGQ_LOCK_MS_MAX = 2 * SECOND_MS  # how long a statement waits for another's lock
 
-# A claim that took so long has walked past many due messages that somebody else has. For a moment the next ones begin
-# where it found the first that was free.
+# A claim that took so long has walked past many due messages that others have claimed. For a moment the next claims
+# begin where it found the first free one.
 PGQ_LONG_WALK_SECONDS = 0.01
 PGQ_WALKED_SECONDS = 1.0
-PGQ_WALKS_MAX = 1_000  # of tables and conditions, that are remembered
+PGQ_WALKS_MAX = 1_000  # remembered walks, one for each table and conditions
 
 PGQ_ATTEMPTS_MAX_DEFAULT = 3
 PGQ_POLLING_SECONDS_DEFAULT = 5.0

@@ -1,8 +1,9 @@
-"""Bounds of server processes that share a database: what one says of itself, how many are listed, and for how long."""
+"""Bounds of server processes that share a database: the size of a report, how many are listed, and for how long."""
 
 from forq_trio.model.limits.units import KIB, MINUTE_MS, SECOND_MS
 
-# SILENT: nothing was heard for so long; LOST: and this is trouble. GONE: then it is listed no longer.
+# SILENT: nothing was heard for so long. LOST: for so long that it is a problem. GONE: for so long that it is no longer
+# listed.
 PROCESS_REPORT_SECONDS = 5
 PROCESS_SILENT_MS = 15 * SECOND_MS
 PROCESS_LOST_MS = 30 * SECOND_MS
@@ -17,7 +18,7 @@ PROCESS_JOBS_MAX = 20
 PROCESS_JOB_LENGTH_MAX = 40
 PROCESS_RESULT_LENGTH_MAX = 80
 
-# How often a process looks at the database, at how many snapshots, and from when on an old one is trouble.
+# How often a process reads the state of the database, how many snapshots it reads, and when an old one is a problem.
 DATABASE_LOOK_SECONDS = 30
 SNAPSHOT_KEEPERS_MAX = 100
 SNAPSHOT_HELD_MS = MINUTE_MS

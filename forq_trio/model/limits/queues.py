@@ -18,7 +18,7 @@ CLAIM_FILTERED_MAX = 1_000
 CLAIM_SCAN_MAX = 2_000  # messages that claims by attributes look at in a batch
 CLAIM_SCAN_BYTES_MAX = MIB  # of their attributes
 CLAIM_SCAN_PAGE = 200
-CLAIM_SCANS_MAX = 10_000  # pairs of queue and conditions of which is kept how far a claim has looked
+CLAIM_SCANS_MAX = 10_000  # (queue, conditions) whose scans are in memory
 HEADS_MAX = 10_000  # queues whose head is in memory (storage/relational/heads.py)
 HEAD_MESSAGES_MAX = 512  # in the head of one queue
 WHERE_LENGTH_MAX = 2_048  # characters of all names and values
@@ -41,14 +41,14 @@ REDRIVE_ERROR_LENGTH_MAX = 1_000
 REDRIVE_RATE_MAX = 10_000
 REDRIVE_STEPS_PER_SECOND = 10
 REDRIVE_RETRIES_MAX = 5
-REDRIVE_ALIVE_SECONDS = 1  # how often a walk that several processes could take says that it is alive
+REDRIVE_ALIVE_SECONDS = 1  # how often a walk reports that it is alive, if other processes could take over
 REDRIVE_SILENT_MS = 5 * SECOND_MS  # then another process takes its task over
 SEARCH_TEXT_LENGTH_MAX = 1_024
 SEARCH_PAGE_DEFAULT = 50
 SEARCH_AGE_MS_MAX = 3_660 * DAY_MS
 SEQUENCE_MAX = 2**63 - 1
 
-# Metrics. Of the queues that have a label or histograms: one that is gone leaves its place to one that has none.
+# Metrics. How many queues have a label or histograms; a queue that is gone leaves its place to one that has none.
 METRIC_QUEUES_MAX = 1_000
 METRIC_CONSUMERS_MAX = 100
 HISTOGRAM_QUEUES_MAX = 100

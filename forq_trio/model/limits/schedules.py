@@ -1,4 +1,4 @@
-"""Bounds of schedules: how many there are, their times, and what one batch sends for them."""
+"""Bounds of schedules: how many there are, their times, and how much one batch sends for them."""
 
 from forq_trio.model.limits.access import KEY_SHARE
 from forq_trio.model.limits.units import DAY_MS, MINUTE_MS, SECOND_MS
@@ -21,8 +21,8 @@ SCHEDULE_TIME_MS_MAX = 253_402_300_799_999  # the end of the year 9999
 NEXT_RUNS_DEFAULT = 5
 NEXT_RUNS_MAX = 100
 
-# Runs. GRACE: a run that is later was missed. CAUGHT_UP: of the missed runs that are sent, at most. COUNTED: of those
-# that are not, where times are computed one by one. STEP: what one batch does for schedules that are due.
+# Runs. GRACE: a run that is later was missed. CAUGHT_UP: how many missed runs are sent. COUNTED: how many of the others
+# are counted, if times have to be computed one by one. STEP: how much one batch does for due schedules.
 RUN_GRACE_MS = MINUTE_MS
 RUNS_CAUGHT_UP_MAX = 1_000
 RUNS_COUNTED_MAX = 100

@@ -10,7 +10,7 @@ CHECKPOINT_REST_PAGES = 100
 CHECKPOINT_FULL_DISK_PAGES = 200
 CHECKPOINT_PASSES_MAX = 8
 CHECKPOINT_IDLE_SECONDS = 5.0
-# an idle log that is longer is cut; writing over its pages is quicker than adding some
+# an idle log that is longer is shortened; below that it stays, because overwriting is quicker than appending
 LOG_KEPT_BYTES = 96 * MIB
 WRITE_BACK_PAGES_MIN = 200  # fewer are synced at once
 WRITE_BACK_BYTES = MIB
@@ -33,7 +33,8 @@ BACKUP_KEEP_MAX = 1_000
 BACKUP_RETRY_SECONDS = 600.0
 BACKUP_LOOK_SECONDS_MAX = 60.0
 
-# Disk space: of the reserve file, and as much that sends leave free. Below SHORT the log starts over early.
+# Disk space: the size of the reserve file, and as much again that sends leave free. Below SHORT the log starts over
+# early.
 DISK_RESERVE_MIB_DEFAULT = 64
 DISK_RESERVE_MIB_MIN = 8  # where there is one
 DISK_RESERVE_MIB_MIN_WITH_HISTORY = 32  # an ack copies the content before it frees its pages
@@ -53,11 +54,11 @@ PREVIEW_MATCH_LATE = 150
 PREVIEW_LEAD = 50
 ERROR_GROUPS_MAX = 200
 ERROR_TEXTS_MAX = 3
-WAITS_OF_A_STEP_MAX = 64  # for a database over the network, with its gate held: 0.13 s where it is 2 ms away
+WAITS_OF_A_STEP_MAX = 64  # for a database over the network, while the gate is held: 0.13 s if it is 2 ms away
 READ_DEADLINE_SECONDS = 5.0
 READ_INTERRUPT_SECONDS = 0.01
 READER_POOL_SIZE_MAX = 64
-READS_WAITING_MAX = 500  # of one caller; so for long ones
+READS_WAITING_MAX = 500  # of one caller; the same bound holds for long reads
 LONG_READS_WAITING_MAX = 50
 BROWSE_PAGE_MAX = 100
 BROWSE_PAGE_BYTES_MAX = 4 * MIB  # of content, attributes and reasons; a page has at least one message

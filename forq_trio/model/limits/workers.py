@@ -1,9 +1,10 @@
-"""Bounds of workers that make themselves known: what one reports, how many are kept, and for how long."""
+"""Bounds of workers that report to the server: the size of a report, how many are known, and for how long."""
 
 from forq_trio.model.limits.access import KEY_SHARE
 from forq_trio.model.limits.units import KIB, MIB, MINUTE_MS, SECOND_MS
 
-# The secret may make all known. BYTES: in memory, as `known_workers` estimates them; an answer with all is no larger.
+# The server's secret may use all of these. BYTES: in memory, as `known_workers` estimates them; an answer with all
+# workers is no larger.
 WORKERS_MAX = 2_000
 WORKERS_PER_KEY_MAX = WORKERS_MAX // KEY_SHARE
 WORKERS_BYTES_MAX = 8 * MIB
@@ -19,7 +20,7 @@ WORKER_HOST_LENGTH_MAX = 255
 WORKER_VERSION_LENGTH_MAX = 64
 WORKER_COUNT_MAX = 10**15  # slots, busy and handled; no sum of them leaves 64 bits
 
-# SILENT: nothing was heard for so long. GONE: so long it is listed at least. RATE: what "a minute" is counted over.
+# SILENT: nothing was heard for so long. GONE: how long it is listed at least. RATE: the length of "a minute" in rates.
 WORKER_REPORT_SECONDS = 5
 WORKER_SILENT_MS = 15 * SECOND_MS
 WORKER_GONE_MS = MINUTE_MS

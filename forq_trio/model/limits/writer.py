@@ -8,12 +8,12 @@ INBOX_FULL_WAIT_SECONDS = 0.25
 COMMIT_CALLS_MAX = 512
 COMMIT_MESSAGES_MAX = 4_096
 LONE_SEND_WEIGHT = 4
-"""Messages that could be sent together in about the time that one takes which is stored alone: offered, or relayed."""
+"""How many messages could be sent together in the time that one takes if it is stored alone (offered, or relayed)."""
 COMMIT_BYTES_MAX = 4 * MIB  # of messages sent
 COMMIT_CHANGES_MAX = 8 * COMMIT_MESSAGES_MAX
-STEP_SHARE = 4  # beside others, steps of long work do this part
+STEP_SHARE = 4  # while others call, a step of long work is cut to one part in so many
 STEP_SHARE_SECONDS = 1.0  # after the last call of others
-STEP_SHARE_CALLS_MAX = 64  # in a batch; beside more, steps are as long as alone
+STEP_SHARE_CALLS_MAX = 64  # in a batch; with more calls, steps have their full length
 STEP_BYTES_MAX = 4 * MIB
 REWRITE_BYTES_MAX = MIB  # of messages that are settled, moved or freed: contents may be written again
 DEFERRED_CLAIM_SECONDS = 1.0
@@ -30,18 +30,18 @@ SWEEP_BATCH_MAX = 1_000
 COMMIT_INLINE_SECONDS_MAX = 0.004
 CLOCK_CHECK_SECONDS_MAX = 30.0
 PEERS_LOOK_SECONDS = 1.0
-"""How often a process looks at what others did to the same database, also if nobody tells it."""
+"""How often a process looks for changes of others to the same database even without a notice."""
 PEERS_LOOK_SECONDS_POOLED = 0.1
-"""The same where nobody can tell it: through a pool of connections."""
+"""The same through a connection pool, where no notice can arrive."""
 WAKE_AWAITED_SECONDS = 1.0
 """For how long after the last wait an application still notifies in its transactions (model/wake_ups.py)."""
 WAKE_NOTICES_MAX = 20
-"""Of applications in a second; above it they do not notify for WAKE_QUIET_SECONDS, and waiting processes look."""
+"""The most notices of applications in a second; above it they send none for WAKE_QUIET_SECONDS, and processes look."""
 WAKE_QUIET_SECONDS = 10.0
 WAKE_LOOK_SECONDS = 0.02
-"""Between looks meanwhile, and from getting the lock to the second look."""
+"""The time between looks in that case, and between getting the lock and the second look."""
 WAKE_UNTOLD_SECONDS = 0.1
-"""Between looks where no application can be told that somebody waits."""
+"""The time between looks if applications cannot be told that somebody waits."""
 assert WAKE_LOOK_SECONDS < WAKE_UNTOLD_SECONDS < WAKE_AWAITED_SECONDS < WAKE_QUIET_SECONDS
 REPLICA_WAIT_SECONDS = 0.2
 """How long a read waits for a replica to have what this process knows; then it goes to the primary."""
