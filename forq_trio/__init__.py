@@ -4,8 +4,8 @@ The names below are the ones to use from programs: `open_broker` runs the queue 
 asyncio, `open_blocking_broker` inside a blocking one, `ForqClient` and `AsyncForqClient` reach a server. All have
 the same methods, results and errors (docs/python.md). `forq serve` is the server.
 
-A name is imported when it is first used, so that a program loads only what it needs: what the package installs
-without an extra is enough for the clients. ImportError names the extra that another name needs.
+A name is imported when it is first used, so that a program loads only what it needs. The clients need nothing but what
+the package installs without an extra; for any other name ImportError says which extra it needs.
 """
 
 from functools import cache
@@ -150,15 +150,15 @@ _NAMES = {
     "wire.tokens": "CreatedToken TokenInfo",
     "model.where": "NotEqual",
 }
-"""The public names by the module that they come from, besides the errors: all of them are public."""
+"""The public names by the module from which they come, except the errors, all of which are public."""
 
 _EMBEDDED = ("BlockingBroker", "Broker", "BrokerOptions", "open_blocking_broker", "open_broker")
-"""Those that need the extra `embed`."""
+"""The names that need the extra `embed`."""
 
 
 @cache
 def _homes() -> dict[str, str]:
-    """The modules of all public names."""
+    """The module of each public name."""
     errors = import_module(f"{__name__}.model.errors")
     homes = {name: home for home, names in _NAMES.items() for name in names.split()}
     return homes | dict.fromkeys(errors.names(), "model.errors")

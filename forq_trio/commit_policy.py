@@ -1,10 +1,10 @@
 """Where a commit runs: on the event loop while the disk answers fast, in a worker thread when it does not.
 
-A commit waits for the disk (fsync) and for nothing else. On the loop that wait stops every connection for its length;
-in a thread it costs two hand-overs between threads, which take longer than a short wait. So the policy keeps a moving
-average of measured commit times and moves to the thread above one threshold and back below a lower one. Statements
-always run on the loop: they are short, need the interpreter lock between any two steps, and a thread that has to win
-the lock back from a busy loop at each step is slower by orders of magnitude.
+A commit waits for the disk (fsync) and for nothing else. On the loop that wait stops all connections. In a thread it
+costs two switches between threads, which take longer than a short wait. So the policy keeps a moving average of commit
+times, moves to the thread above one threshold, and moves back below a lower one. Statements always run on the loop:
+they are short, but need the interpreter lock between any two steps, and a thread that has to win it back from a busy
+loop at each step is slower by orders of magnitude.
 """
 
 from forq_trio.model import limits

@@ -1,9 +1,9 @@
 """The writer's inbox: a bounded queue of calls, and a second one for calls that must not be refused.
 
-The calls of others wait in a bounded memory channel: when it stays full, the caller gets Overloaded, which is the
-back-pressure of the whole queue. Posted calls, without a caller (the release of an abandoned claim, a tick of the
-timer), may go into `_urgent`, which is taken first. It cannot grow without bound: every entry comes from a call that
-was taken, or from one job. Large calls that small ones have overtaken are in `_passed`.
+Calls wait in a bounded memory channel. If it stays full, the caller gets Overloaded, which is the back-pressure of the
+whole queue. Posted calls, which have no caller (the release of an abandoned claim, a tick of the timer), may go into
+`_urgent`, which is taken first. That cannot grow without bound, because every entry comes from a call that was taken,
+or from one job. Large calls that were overtaken by small ones are in `_passed`.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from forq_trio.model.errors import Overloaded, Stopping
 from forq_trio.waiters import Call
 
 _SHARE_OF_PASSED = 0.75
-"""The share of a commit for calls that were overtaken before; the rest is for new ones."""
+"""The part of a commit for calls that were overtaken before; the rest is for new calls."""
 
 
 class PauseWriter(Command[None], frozen=True, gc=False):
@@ -31,11 +31,11 @@ class Pauses:
     """The pauses between two batches."""
 
     def __init__(self) -> None:
-        self.calls: list[Call[None]] = []  # that ask for one
-        self.resume = trio.Event()  # ends the pause that runs
+        self.calls: list[Call[None]] = []  # the calls that ask for a pause
+        self.resume = trio.Event()  # ends the current pause
 
     async def run(self) -> None:
-        """Give each call its pause, and return when all have ended."""
+        """Give each call its pause; returns when all pauses have ended."""
         while self.calls:
             self.resume = trio.Event()
             if self.calls.pop().resolve(None):
@@ -49,7 +49,7 @@ class Tick(Command[None], frozen=True, gc=False):
 
 
 class _CommitCalls:
-    """Calls of one commit, with their most messages and bytes."""
+    """The calls of one commit, with its bounds on messages and bytes."""
 
     def __init__(self) -> None:
         self.calls: list[Call[Any]] = []
@@ -58,11 +58,11 @@ class _CommitCalls:
         self._bytes_max: float = limits.COMMIT_BYTES_MAX
 
     def add(self, call: Call[Any], share: float = 1.0) -> bool:
-        """Add a call if it is the first, or fits into this share of a commit; False if it does not."""
+        """Add a call if it is the first one, or fits into this share of a commit; returns whether it was added."""
         messages = self._messages + call.command.message_count()
         size = self._bytes + call.command.content_bytes()
         if self._bytes == 0:
-            # The first one with content always fits, and leaves space for others.
+            # The first call with content always fits, and still leaves space for others.
             self._bytes_max = max(self._bytes_max, size + (1 - _SHARE_OF_PASSED) * self._bytes_max)
         if self.calls and (messages > share * limits.COMMIT_MESSAGES_MAX or size > share * self._bytes_max):
             return False
@@ -86,8 +86,8 @@ class Inbox:
     async def put(self, call: Call[Any]) -> None:
         """Add a call; no checkpoint if the inbox has space.
 
-        Waits up to INBOX_FULL_WAIT_SECONDS, then raises Overloaded; at once where its holder has as many calls in the
-        inbox as it may. Raises Stopping once closed. Cancelled, the call is not added.
+        If the inbox is full, waits up to INBOX_FULL_WAIT_SECONDS and then raises Overloaded. Raises it at once if the
+        holder has as many calls in the inbox as it may. Raises Stopping once closed. Cancelled, the call is not added.
         """
         admitted = self.budget.change(call.holder, 1)
         added = False
@@ -104,7 +104,7 @@ class Inbox:
             raise Overloaded
 
     async def _put(self, call: Call[Any]) -> bool:
-        """Add a call; no checkpoint if the inbox has space. False where it stays full."""
+        """Add a call; no checkpoint if the inbox has space. False if the inbox stays full."""
         try:
             self._send.send_nowait(call)
             return True
@@ -123,14 +123,14 @@ class Inbox:
             self._urgent.append(call)
 
     def post_first(self, call: Call[Any]) -> None:
-        """Add a call without a waiting caller before all others; never refused."""
+        """Add a call without a waiting caller in front of all others; never refused."""
         self._urgent.append(call)
 
     async def take(self) -> list[Call[Any]] | None:
-        """Wait for a call and take all waiting calls, up to the bounds of one commit. None: closed and empty.
+        """Wait for a call, and take all waiting calls up to the bounds of one commit. None: closed and empty.
 
-        A large call that does not fit waits for the next commit, and small ones overtake it. Overtaken calls come first
-        in the next commit, and leave a part of it to others. A call that is itself above a bound is taken anyway.
+        A large call that does not fit waits for the next commit, and small calls overtake it. Overtaken calls come
+        first in the next commit, but leave a part of it to others. A call that alone exceeds a bound is taken anyway.
         """
         if self._urgent or self._passed:
             await trio.lowlevel.checkpoint()
@@ -164,11 +164,11 @@ class Inbox:
         return call
 
     def close(self) -> None:
-        """Refuse calls from now on, except posted ones; those that wait can still be taken."""
+        """Refuse new calls, except posted ones; those that wait can still be taken."""
         self._send.close()
 
     def take_rest(self) -> list[Call[Any]]:
-        """All calls that are left, without waiting."""
+        """Take all remaining calls, without waiting."""
         rest = list(self._passed)
         self._passed.clear()
         while (call := self._take_one()) is not None:

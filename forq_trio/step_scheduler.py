@@ -1,10 +1,10 @@
-"""Splits the loop's time between the steps of long work and the calls of others.
+"""Divides the event loop's time between the steps of long work and other calls.
 
-A lease of 100,000 messages, a publication, or a large page of a relay, is many steps, each of which occupies the loop
-for a moment. If a batch has other calls, the steps wait for the next batch, but never twice in a row: so a call waits
-for at most one step, and long work makes progress with any number of calls. While others call, steps are short
-(`Batch.shared`), and a batch has one of them. With very many calls, which take longer themselves, a step has its full
-length: otherwise long work would make no progress under constant load.
+A lease of 100,000 messages, a publication, or a large page of a relay takes many steps, each of which occupies the loop
+for a moment. If a batch has other calls, the steps wait for the next batch, but never twice in a row. So a call waits
+for at most one step, and long work makes progress however many calls there are. While others call, steps are short
+(`Batch.shared`), and a batch has only one. With very many calls, which take longer themselves, a step has its full
+length: otherwise long work would hardly make progress under constant load.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class StepScheduler:
         self.put_off = False
 
     def shared(self, now: float) -> bool:
-        """True if steps of this batch are short: for some time after another call, but not with very many calls."""
+        """Whether steps of this batch are short: for some time after another call, unless there are very many calls."""
         return self._others < limits.STEP_SHARE_CALLS_MAX and self._called_lately(now)
 
     def _called_lately(self, now: float) -> bool:

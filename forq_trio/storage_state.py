@@ -1,7 +1,7 @@
 """What the writer refuses while the disk is full, or while a file of the database is lost.
 
-The disk guard sets the four that concern the disk, and the writer when it finds the disk full; SendsAgain resets them,
-too (jobs/disk_guard.py). The file watch (jobs/file_watch.py) sets `files_problem`.
+The disk guard sets the four members about the disk, and so does the writer when it finds the disk full; SendsAgain
+resets them (jobs/disk_guard.py). The file watch (jobs/file_watch.py) sets `files_problem`.
 """
 
 from typing import Any
@@ -13,18 +13,18 @@ from forq_trio.waiters import Call, without
 
 
 class StorageState:
-    """Whether the storage takes all, as jobs found it."""
+    """Which commands the storage can take, according to the jobs that watch it."""
 
     def __init__(self) -> None:
         self.set_full(full=False)
-        self.files_problem: str | None = None  # what the file watch found; then what has to last is refused
+        self.files_problem: str | None = None  # found by the file watch; refuses what has to last
 
     def set_full(self, *, full: bool) -> None:
-        """Refuse all that needs space, or nothing."""
+        """Refuse everything that needs disk space, or nothing."""
         self.sends_refused = full  # with StorageFull, as the next two
-        self.leases_refused = full  # only with sends, when even the space that they leave is used
+        self.leases_refused = full  # only with sends, when even the space that those leave is used up
         self.moving_back_refused = full  # commands that need a message moved back from its leased page
-        self.space_short = full  # the log has to start over early
+        self.space_short = full  # disk space is short, so the log has to start over early
 
     @property
     def refusal(self) -> SendsRefused | None:
@@ -34,7 +34,7 @@ class StorageState:
         return "storage_full" if self.sends_refused else None
 
     def admit(self, calls: list[Call[Any]]) -> list[Call[Any]]:
-        """Answer the calls that are refused now, and return the others."""
+        """Answer the calls that are refused now; returns the others."""
         if self.files_problem is not None:
             calls = without(LASTING, calls, StorageLost)
         if self.sends_refused:

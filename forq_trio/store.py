@@ -19,14 +19,14 @@ class CommitFailed(Exception):
     """A commit failed, so what is on disk is unknown"""
 
     def __init__(self, message: str, served: Sequence[int] = (), *, ends: bool = True) -> None:
-        """served: the ids of the receivers that the batch was to serve. ends: only a restart can tell what is there."""
+        """served: the ids of the receivers that the batch meant to serve. ends: only a restart can tell the outcome."""
         super().__init__(message)
         self.served = served
         self.ends = ends
 
 
 class Store:
-    """Runs batches on one engine, one at a time. check_texts: that of the engine."""
+    """Runs batches on one engine, one at a time. check_texts: see `Engine`."""
 
     def __init__(self, engine: Engine, policy: CommitPolicy | None = None) -> None:
         """policy: where commits run; None for a CommitPolicy with the usual thresholds."""
@@ -38,9 +38,9 @@ class Store:
     async def run(self, batch: Batch) -> BatchResult:
         """Execute `batch` and commit it; the result is durable when this returns.
 
-        Raises StorageUnavailable when the database refused it (nothing was changed) and CommitFailed when it is unknown
-        what is on disk; after any other exception nothing was committed. No checkpoint where the commit runs on the
-        loop. Cancelled, it returns or raises only when the commit has ended.
+        Raises StorageUnavailable if the database refused it (nothing was changed), and CommitFailed if it is unknown
+        what is on disk; after any other exception nothing was committed. No checkpoint if the commit runs on the loop.
+        Cancelled, it returns or raises only when the commit has ended.
         """
         result = self._engine.execute_batch(batch)
         with _failing(result):
@@ -48,7 +48,7 @@ class Store:
         return result
 
     async def _commit(self) -> float | None:
-        """Commit where the policy says; returns how many seconds it took, None if there was nothing to commit."""
+        """Commit on the loop or in a thread; returns the seconds that it took, None if there was nothing to commit."""
         if self._policy.inline:
             return self._timed_commit()
         # The shield closes the window before the thread starts; the thread itself is never abandoned.
@@ -76,7 +76,7 @@ class Store:
 
 
 class RemoteStore(Store):
-    """Runs batches on an engine behind a network: each statement waits for it, so the whole batch runs in a thread."""
+    """Runs batches on an engine over a network. Each statement waits for that, so the whole batch runs in a thread."""
 
     async def run(self, batch: Batch) -> BatchResult:
         with trio.CancelScope(shield=True):
@@ -93,13 +93,13 @@ class RemoteStore(Store):
 
 
 def store_of(engine: Engine, policy: CommitPolicy | None = None) -> Store:
-    """policy: see Store."""
+    """The store that fits an engine. policy: see Store."""
     return Store(engine, policy) if engine.listen is None else RemoteStore(engine, policy)
 
 
 @contextmanager
 def _failing(result: BatchResult) -> Iterator[None]:
-    """Of the commit of a batch: what is no StorageUnavailable leaves its outcome unknown."""
+    """The body commits a batch. Any error but StorageUnavailable becomes CommitFailed: the outcome is unknown."""
     try:
         yield
     except StorageUnavailable:

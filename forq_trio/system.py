@@ -82,11 +82,11 @@ class System:
     database: DatabaseWatch
 
     def reports(self) -> list[JobReport]:
-        """The latest run of each job, of whichever process."""
+        """The latest run of each job, in any process."""
         return of_all(self.jobs.reports(), self.broker.known_processes.all() if self.engine.listen else ())
 
     def facts(self, connections: int | None = None) -> SystemFacts:
-        """The server as of now: a few system calls, no query. connections: how many are open to the API."""
+        """Facts about the server as of now: a few system calls, no query. connections: how many are open to the API."""
         now_ms = self.clock.now_ms()
         engine = self.engine.facts()
         checkpointer, guard = self.housekeeping.checkpointer, self.housekeeping.disk_guard
@@ -129,14 +129,14 @@ async def open_system(
 ) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
-    clock: None for that of the engine. reader_pool_size: None means two connections a core and one more.
-    sweep_seconds: how often each sweep runs. policy: where commits run, None to measure and decide.
-    disk_reserve_bytes: see `disk_guard`. backup: None for backups only when asked, beside the database. history,
-    events: how much of the two is kept.
-    monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
+    clock: None for that of the engine. reader_pool_size: None means two connections per core and one more.
+    sweep_seconds: how often each sweep runs. policy: where commits run; None to measure and decide. disk_reserve_bytes:
+    see `disk_guard`. backup: None for backups only on request, beside the database. history, events: the retention of
+    the two logs; None: off. monitored: take a sample every second; if not, the monitor knows, and costs, nothing.
 
-    Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
-    the engine. What the body raises comes out as it is. A failed commit cancels it: CommitFailed, inside a group.
+    Leaving the body stops in this order: jobs, parked receivers (answered with nothing), every call that was sent, then
+    the engine. An exception of the body is passed on as it is. A failed commit cancels the body and raises
+    CommitFailed, inside a group.
     """
     clock = clock or engine.clock()
     counters = Counters()
@@ -187,7 +187,7 @@ async def open_system(
 
 
 def _report(broker: Broker, counters: Counters, board: JobBoard, clock: Clock) -> None:
-    """Where `known_processes` reads what this one says of itself."""
+    """Tell `known_processes` where to read what this process reports about itself."""
     processes, tasks = broker.known_processes, broker.redrive_tasks
     processes.last_batch_at = lambda: counters.commits.last_at
     processes.gate_wait_ms = lambda: milliseconds_p99(counters.gate_seconds.hour, clock.now_ms())
@@ -206,7 +206,7 @@ async def _running(
     others: Sequence[SupervisedJob],
     periodic: Sequence[Periodic],
 ) -> AsyncIterator[None]:
-    """Run the writer, the jobs and the tasks over dead letters while the body runs."""
+    """Run the writer, the jobs and the redrive tasks while the body runs."""
     broker, writer = system.broker, system.writer
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -225,18 +225,18 @@ async def _running(
                 jobs.cancel_scope.cancel()
         finally:
             system.jobs.close()
-            # After the jobs: one of them may have needed the engine until now.
+            # After the jobs, because one of them may have needed the readers until now.
             readers.close()
             backends.close()
             broker.keys.uses.post()
             broker.sessions.uses.post()
             writer.stop()
     if failure is not None:
-        raise failure  # here, because the nurseries would put it into groups
+        raise failure  # outside of the nurseries, which would put it into groups
 
 
 def _of_shared_databases(engine: Engine, writer: WriterActor, broker: Broker) -> list[SupervisedJob]:
-    """The jobs on a database that others use, too. The tasks over dead letters are told of it."""
+    """The jobs for a database that other processes use, too. Also tells the redrive tasks that it is shared."""
     broker.redrive_tasks.shared = engine.listen is not None
     jobs: list[SupervisedJob] = []
     if engine.listen is not None:
@@ -262,7 +262,7 @@ def _periodic_jobs(
     housekeeping: Housekeeping,
     sweep_seconds: Mapping[SweepKind, float],
 ) -> list[Periodic]:
-    """The jobs that work at an interval; `housekeeping` gets those that are told of the writer's progress."""
+    """The jobs that run at intervals; `housekeeping` gets those that the writer tells of its progress."""
     sweeps = cleanup_jobs(writer, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
     return [
@@ -308,7 +308,7 @@ def _guards(
     housekeeping: Housekeeping,
     disk_reserve_bytes: int,
 ) -> list[SupervisedJob]:
-    """The jobs that look after the database's files; `housekeeping` gets those that the writer tells of progress."""
+    """The jobs that look after the database's files; `housekeeping` gets those that hear of the writer's progress."""
     if engine.log is None:
         return [SendsAgain(writer)]
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
@@ -328,7 +328,7 @@ def gauges_of(
     checkpointer: Checkpointer | None,
     database: DatabaseWatch,
 ) -> Gauges:
-    """Where /metrics reads; the server adds the gauges of what it serves."""
+    """The gauges for /metrics; the server adds those of what it serves."""
     return Gauges(
         parked=writer.parked,
         inbox_calls=lambda: writer.inbox_calls,
@@ -402,18 +402,18 @@ async def open_broker(
     (docs/postgres.md), which several processes may open. durability: "full" fsyncs
     before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
     a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve file
-    beside the database, so that all other calls work when the disk is full; 0 for neither. history: keep finished
-    messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep lifecycle events for
-    `events_hours`, and `events_max_mib` MiB of them. outbox: an application's database, whose outbox is relayed into
-    this queue (docs/outbox.md). listen_url, replica_url: of the same PostgreSQL database, where `url` names a pool of
-    connections, and a streaming replica for reads (docs/postgres.md). clock: the wall clock for messages, None for
-    the system's.
+    beside the database, so that all other calls work when the disk is full; 0 for neither. history: store finished
+    messages for `history_hours`, at most `history_max_mib` MiB of them. events: store lifecycle events for
+    `events_hours`, at most `events_max_mib` MiB of them. outbox: an application's database, whose outbox is relayed
+    into this queue (docs/outbox.md). listen_url: of the same PostgreSQL database, if `url` leads to a connection pool.
+    replica_url: of a streaming replica for reads (docs/postgres.md). clock: the wall clock for messages, None for the
+    system's.
 
-    Raises StorageOpenError, OutOfRange; NoOutbox and OutboxOlder, which cancel the body; RuntimeError where neither
-    trio nor asyncio runs. Leaving the block finishes what was sent. Cancelled under trio, it finishes the running
-    commit and refuses the rest with Stopping. Under asyncio the broker is for tasks of the running loop, and cancelled
-    it finishes what was sent. A failed commit cancels the body: CommitFailed, inside a group under trio and as it is
-    under asyncio.
+    Raises StorageOpenError, OutOfRange; NoOutbox and OutboxOlder, which cancel the body; RuntimeError if neither trio
+    nor asyncio runs. Leaving the block finishes what was sent. Cancelled under trio, it finishes the running commit and
+    refuses the rest with Stopping. Under asyncio the broker is for tasks of the running loop, and cancelled it finishes
+    what was sent. A failed commit cancels the body and raises CommitFailed, under trio inside a group, under asyncio as
+    it is.
     """
     settings = EngineSettings(
         queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)

@@ -1,16 +1,16 @@
 """Calls on their way through the writer, parked receivers among them.
 
 A `Call` is one command with the slot for its outcome. Its life: sent -> taken into a batch -> resolved. A claim that
-found nothing is parked in between; a command for which the batch was full is taken again, or parked if it is a claim.
-Its caller may be cancelled at any moment; the call is abandoned then:
+found nothing is parked in between. A command for which the batch was full is taken again; if it is a claim, it is
+parked. The caller may be cancelled at any moment, and then the call is abandoned:
 
 - before it was taken, the writer drops it: nothing happens;
 - while it is parked, it leaves its line at once;
 - while its batch runs, it is executed; `resolve` then returns False and the writer releases the messages it claimed.
 
 A parked receiver belongs to one queue and waits in line, first come first served, until the writer resolves it with
-messages or its wait is over. Waits are measured on trio's clock. A batch gets the receivers as values with ids: one
-that leaves while the batch runs changes nothing of the batch.
+messages or its wait is over. Waits are measured on trio's clock. A batch gets the receivers as values with ids, so a
+receiver that leaves while the batch runs does not change the batch.
 
 An outcome travels in a slot, never in a channel: resolving an abandoned call must not fail.
 """
@@ -68,7 +68,7 @@ class Call(Generic[OutcomeT]):
         return not self.abandoned
 
     def go_on(self, done: tuple[Any, ...]) -> None:
-        """Keep these outcomes, and leave the other parts to the next batch."""
+        """Store the outcomes of the first parts, and leave the other parts to the next batch."""
         if done:
             self._done += done
             self.command = self.command.part(len(done))
@@ -98,7 +98,7 @@ def fail(calls: Iterable[Call[Any]], kind: type[ServiceError], *args: str) -> No
 
 
 def without(effects: Set[Effect], calls: list[Call[Any]], error: type[ServiceError]) -> list[Call[Any]]:
-    """Answer the calls of commands with these effects with `error`, and return the others."""
+    """Answer calls whose commands have one of these effects with `error`; returns the others."""
     fail([call for call in calls if call.command.traits.effect in effects], error)
     return [call for call in calls if call.command.traits.effect not in effects]
 
@@ -118,7 +118,7 @@ class ParkedQueue:
 
 
 class ParkedReceivers(Mapping[str, ParkedQueue]):
-    """All parked receivers, by queue, with the deadline of each. on_first: is called when there is one after none."""
+    """All parked receivers by queue, with the deadline of each. on_first: called when the first one parks."""
 
     def __init__(self, limit: int) -> None:
         self._queues: dict[str, ParkedQueue] = {}
@@ -177,7 +177,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
     def add(self, call: Call[Any], claim: Claim, deadline: float) -> bool:
         """Park a call, whose command is `claim`, at the end of its queue's line until `deadline` (trio's clock).
 
-        False, and nothing is done, if there are too many, or too many of its holder.
+        Returns False, and does nothing, if there are too many, in all or of its holder.
         """
         if not self.budget.take(call.holder):
             return False
@@ -216,7 +216,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         return self._deadlines[0][0] if self._deadlines else float("inf")
 
     def expire(self, now: float, most: float = inf) -> None:
-        """Answer receivers whose deadline has passed with no messages, `most` of them. now: infinity for all."""
+        """Answer receivers whose deadline has passed with nothing, at most `most` of them. now: infinity for all."""
         while most > 0 and self.next_deadline() <= now:
             if not self._deadlines:
                 return
@@ -227,7 +227,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
 
 
 def _offered(line: Iterable[Receiver]) -> tuple[Receiver, ...]:
-    """The first receivers; at most half of them take only some messages, so the others are always served."""
+    """The first receivers; at most half of them have conditions, so that the others are always served."""
     filtered = 0
     offered: list[Receiver] = []
     for receiver in line:

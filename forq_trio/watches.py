@@ -1,9 +1,8 @@
 """Watches: tasks that wait until messages of a queue become ready, or until lifecycle events of a queue (or of any) are
 stored. A watch claims nothing.
 
-However many tasks watch a queue, WATCHERS_AWAKE_MAX of them are awake at once: each reads, or sends the writer a
-command, before it waits again or leaves, which wakes the next one. Thousands that woke together would have all others
-wait.
+However many tasks watch a queue, only WATCHERS_AWAKE_MAX of them are awake at once. Each reads, or sends the writer a
+command, and wakes the next one when it waits again or leaves. Thousands that woke together would delay everybody else.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +17,7 @@ ALL_QUEUES = ""
 
 
 class _Queue:
-    """What happened in a queue, and who waits for more. to_wake: of those that wait, how many are yet to be woken."""
+    """What happened in a queue, and the tasks that wait for more. to_wake: how many of them are still to be woken."""
 
     __slots__ = ("awake", "changes", "line", "to_wake", "watchers")
 
@@ -32,7 +31,7 @@ class _Queue:
         self.wake()
 
     def wake(self) -> None:
-        """Wake the first ones of those that are to be woken, as many as may be awake."""
+        """Wake the first waiting tasks that are still to be woken, as many as may be awake."""
         self.to_wake = min(self.to_wake, len(self.line))
         count = max(0, min(self.to_wake, limits.WATCHERS_AWAKE_MAX - self.awake))
         self.to_wake -= count
@@ -51,7 +50,7 @@ class Watcher:
         self._is_awake = False
 
     def mark(self) -> None:
-        """What happens from now on ends the next wait."""
+        """Note this moment: anything that happens from now on ends the next wait."""
         self._changes = self._queue.changes
 
     async def wait(self) -> None:
@@ -64,7 +63,7 @@ class Watcher:
         self._is_awake = True
 
     def rest(self) -> None:
-        """It has read: another one may be awake."""
+        """Let another task be awake, because this one has finished reading."""
         if self._is_awake:
             self._is_awake = False
             self._queue.awake -= 1
@@ -74,7 +73,7 @@ class Watcher:
 class Watches:
     """The watchers of all queues.
 
-    closed: no other wake-up will come. on_first: is called when there is a watcher after none.
+    closed: no further wake-up will come. on_first: called when the first watcher starts to watch.
     """
 
     def __init__(self) -> None:
@@ -122,7 +121,7 @@ class Watches:
         await self._closing.wait()
 
     def close(self) -> None:
-        """Wake all watching tasks; `closed` tells them that no other wake-up will come."""
+        """Wake all watching tasks; `closed` tells them that no further wake-up will come."""
         self._closing.set()
         for queue in self._by_queue.values():
             queue.changes += 1

@@ -11,18 +11,18 @@ While a batch is made durable the next one gathers, so commits are shared withou
 alone gets a commit of its own, a hundred share one.
 
 Rules
-- No call is answered before its commit returned, and there is no checkpoint between that return and the answers: no
+- No call is answered before its commit has returned, and there is no checkpoint between that and the answers. So no
   caller gets Stopping for a change that is on disk.
 - A claim that finds nothing and may wait is parked (waiters.py). The batch that makes messages ready serves it.
 - One timer (due_timer.py): the writer sleeps until the next due time, the deadline of a parked receiver, or a call.
 - An abandoned claim (its caller was cancelled once it was taken) is released in the next batch, uncounted.
-- A batch is bounded in messages and bytes (inbox.py, storage/allowance.py). A command that did not run for it
-  runs in the next one. A claim that got nothing for it is parked for a moment, whatever its wait.
+- A batch is bounded in messages and bytes (inbox.py, storage/allowance.py). A command that did not run because of that
+  runs in the next batch. A claim that got nothing because of that is parked for a moment, whatever its wait.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
-- The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
-  and tries work without a caller again later: expired timers, and the release of abandoned claims. After a commit that
-  fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown. On one file the writer then ends with
-  CommitFailed, which ends the process, and the next one reads what was committed. On PostgreSQL it goes on.
+- If the database refuses a batch, its callers get StorageUnavailable, and nothing was changed. The writer goes on, and
+  later tries work without a caller again: expired timers, and the release of abandoned claims. If a commit fails in
+  another way, it is unknown what is on disk, and its callers get OutcomeUnknown. With SQLite the writer then ends with
+  CommitFailed, which ends the process; the next one reads what was committed. With PostgreSQL it goes on.
 - While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
   StorageLost (storage_state.py). Claims and settlements still work: no other process can deliver the stored messages.
 - A batch that finds the disk full (StorageFull) runs again without its sends and leases, in the space of the reserve
@@ -83,7 +83,7 @@ from forq_trio.waiters import Call, ParkedReceivers, fail, without
 
 
 class WriterListener:
-    """Is called by the writer after its progress, from its task: no method may wait."""
+    """Called by the writer, from its task, about its progress; no method may wait."""
 
     def committed(self) -> None:
         """A batch is durable and answered."""
@@ -92,16 +92,16 @@ class WriterListener:
         """A batch left failed messages for a sweep."""
 
     def storage_full(self) -> bool:
-        """The disk is full. True if this freed some space."""
+        """The disk is full: free some space. True if that succeeded."""
         return False
 
 
 class _Phase(IntEnum):
-    """How far the writer is with its end."""
+    """How far the writer is in stopping."""
 
     RUNS = 0
-    DRAINS = 1  # no receiver is parked any more
-    STOPS = 2  # no call is taken in any more
+    DRAINS = 1  # it no longer parks receivers
+    STOPS = 2  # it no longer takes calls
     ENDED = 3
 
 
@@ -124,7 +124,7 @@ class WriterActor:
         self._listener = listener or WriterListener()
         self._phase = _Phase.RUNS
         self._inbox = Inbox(inbox_calls_max)
-        self._postponed: deque[Call[Any]] = deque()  # taken, and to run in the next batch
+        self._postponed: deque[Call[Any]] = deque()  # calls that were taken, and run in the next batch
         self._pauses = Pauses()
         self._timer = DueTimer(clock)
         self._told: set[str] = set()  # see `Batch.told`
@@ -141,26 +141,26 @@ class WriterActor:
 
     @property
     def budgets(self) -> dict[str, Budget]:
-        """What callers share, by its name in the metrics."""
+        """The budgets that callers share, by their names in the metrics."""
         return {"inbox": self._inbox.budget, "parked": self.parked.budget}
 
     @property
     def finished(self) -> bool:
-        """The writer has ended."""
+        """Whether the writer has ended."""
         return self._phase >= _Phase.ENDED
 
     @property
     def inbox_calls(self) -> int:
-        """How many calls wait to be taken in."""
+        """How many calls wait to be taken."""
         return len(self._inbox)
 
     # Called by other tasks
 
     async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
-        """Have `command` executed and return its outcome; raises the error that is its outcome, Overloaded or Stopping.
+        """Have a command executed; returns its outcome, or raises it if it is an error. Raises Overloaded or Stopping.
 
-        Cancelled before the writer took the command, nothing happens. Cancelled later, the command is executed, and
-        the messages it claimed are released.
+        If this is cancelled before the writer took the command, nothing happens. If it is cancelled later, the command
+        is executed, and messages that it claimed are released.
         """
         call = Call(command)
         try:
@@ -176,9 +176,9 @@ class WriterActor:
         return outcome
 
     async def execute_each(self, commands: Sequence[Command[OutcomeT]]) -> list[OutcomeT]:
-        """Have these commands executed, in one batch if it can be, and return their outcomes; raises like `execute`.
+        """Have commands executed, in one batch if possible; returns their outcomes. Raises like `execute`.
 
-        If it raises or is cancelled, commands that were sent are still executed. Not for claims.
+        If this raises or is cancelled, commands that were sent are still executed. Not for claims.
         """
         calls = [Call(command) for command in commands]
         try:
@@ -214,12 +214,12 @@ class WriterActor:
                 self._counters.queues.record_refused(queue)
 
     def post(self, command: Command[Any]) -> None:
-        """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
+        """Have a command executed without waiting for its outcome. Never refused while the writer runs."""
         if not self.finished:
             self._inbox.post(Call(command, posted=True))
 
     def catch_up(self, told: Iterable[str] = ()) -> None:
-        """Another process may have changed the database: have it looked at soon. told: see `Batch`."""
+        """Run a batch soon, because another process may have changed the database. told: see `Batch`."""
         self._timer.looks = True
         self._told.update(told)
         self.post(Tick())
@@ -229,7 +229,7 @@ class WriterActor:
         return self._store.snapshot()
 
     def note_storage_full(self) -> bool:
-        """The disk is full: refuse all that grows from now on. True if the listener freed some space."""
+        """Refuse everything that needs space from now on: the disk is full. True if the listener freed some space."""
         self.storage.set_full(full=True)
         return self._listener.storage_full()
 
@@ -248,7 +248,7 @@ class WriterActor:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """No batch runs while the body does, which must be short (a checkpoint); calls gather meanwhile."""
+        """No batch runs while the body does. It must be short (a checkpoint), because calls wait in the meantime."""
         await self.execute(PauseWriter())
         resume = self._pauses.resume
         try:
@@ -273,7 +273,7 @@ class WriterActor:
             raise error
 
     async def _work(self) -> Exception | None:
-        """The loop. Returns the error that ended it: raised, it would come out of the nursery in a group."""
+        """The loop. Returns the error that ended it, because the nursery would put a raised one into a group."""
         self._timer.set(self.parked.next_deadline())
         try:
             while (taken := await self._inbox.take()) is not None:
@@ -281,7 +281,7 @@ class WriterActor:
                 calls = self._sort_out(taken)
                 if calls or self._timer.is_due():
                     await self._run_batch(calls)
-                if self._postponed and not self._timer.retries:  # whatever became of the batch
+                if self._postponed and not self._timer.retries:  # however the batch ended
                     self._inbox.post_first(Call(Tick(), posted=True))
                 if self._pauses.calls:
                     await self._pauses.run()
@@ -298,7 +298,7 @@ class WriterActor:
         return None
 
     def _sort_out(self, taken: Sequence[Call[Any]]) -> list[Call[Any]]:
-        """The calls of the next batch, postponed ones first; without abandoned calls, ticks and pauses."""
+        """The calls of the next batch, postponed ones first, without abandoned calls, ticks and pauses."""
         calls = self._take_postponed()
         for call in taken:
             if type(call.command) is PauseWriter:
@@ -312,7 +312,7 @@ class WriterActor:
         return calls
 
     def _take_postponed(self) -> list[Call[Any]]:
-        """The first postponed calls, up to the bounds of one commit; calls taken now come on top."""
+        """The first postponed calls, up to the bounds of one commit; newly taken calls come in addition."""
         calls: list[Call[Any]] = []
         messages = size = 0
         while self._postponed and messages < limits.COMMIT_MESSAGES_MAX and size < limits.COMMIT_BYTES_MAX:
@@ -324,7 +324,7 @@ class WriterActor:
         return calls
 
     async def _run_batch(self, calls: list[Call[Any]]) -> None:
-        """Execute, commit and answer these calls; if the disk turns out full, those that are not sends."""
+        """Execute, commit and answer these calls; if the disk turns out to be full, only those that are not sends."""
         storage = self.storage
         batch = Batch(
             [call.command for call in calls],
@@ -341,7 +341,7 @@ class WriterActor:
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
-            # This ends: each time there are fewer calls, or more space.
+            # This loop ends, because each time there are fewer calls or more space.
             has_sends = any(call.command.traits.effect in GROWING for call in calls)
             if self.note_storage_full() or has_sends or (first_stage is not None and batch.moves_staged):
                 calls = without(GROWING, calls, StorageFull)
@@ -357,7 +357,7 @@ class WriterActor:
                 raise
             self._refuse([], StorageUnavailable(str(error)))
         except Exception as error:
-            # A bug, so the writer ends; but nothing was committed, and no caller may hang.
+            # This is a bug, so the writer ends; but nothing was committed, and no caller may wait for ever.
             fail(calls, StorageUnavailable, f"{type(error).__name__}: {error}")
             raise
         else:
@@ -366,9 +366,9 @@ class WriterActor:
                 self.announced.announce_moves()
 
     def _after_commit(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
-        """All that follows a commit, without a checkpoint in between: figures, wake-ups, answers, housekeeping.
+        """Do everything that follows a commit, without a checkpoint: figures, wake-ups, answers, housekeeping.
 
-        Housekeeping (jobs/housekeeping.py) has the sweeps, the log's checkpoints and the disk guard.
+        Housekeeping (jobs/housekeeping.py) covers the sweeps, the log's checkpoints and the disk guard.
         """
         self._timer.note_commit(batch.now_ms if self.steps.put_off else result.next_due_ms)
         self._counters.record_batch(result, batch.now_ms)
@@ -400,7 +400,7 @@ class WriterActor:
                 self.announced.token_changes += 1
 
     def _serve(self, receiver_id: int, deliveries: tuple[Delivery, ...], batch: Batch) -> None:
-        """Resolve a parked receiver; release the messages of one that has left."""
+        """Resolve a parked receiver; if it has left, release its messages."""
         call = self.parked.find(receiver_id)
         if call is None:
             queues = batch.receivers.items()
@@ -421,7 +421,7 @@ class WriterActor:
             self._release_abandoned(command.queue, outcome)
 
     def _defer(self, call: Call[Any]) -> None:
-        """Have a call run in the next batch: the present one was full. A claim parks, so that it delays no others."""
+        """Run a call in the next batch because this one was full. A claim is parked, so that it delays no others."""
         command = call.command
         if type(command) is Claim:
             if not call.abandoned:
@@ -436,12 +436,12 @@ class WriterActor:
             call.resolve(Overloaded())
 
     def _release_abandoned(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
-        """Release the messages of an abandoned claim, before all waiting calls."""
+        """Release the messages of an abandoned claim, ahead of all waiting calls."""
         receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
         self._inbox.post_first(Call(Release(queue, receipts), posted=True))
 
     def _refuse(self, calls: list[Call[Any]], error: StorageUnavailable) -> None:
-        """Answer calls that the database refused; postpone those without a caller, to be tried again."""
+        """Answer calls that the database refused; those without a caller are postponed and tried again."""
         log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(calls))
         fail([call for call in calls if not call.posted], type(error), str(error))
         self._postponed.extendleft(reversed([call for call in calls if call.posted]))

@@ -1,8 +1,8 @@
 """The readers: a bounded pool of read-only connections, each used by one worker thread at a time.
 
-A slow read does not delay others: reads have slots of their own (`slots.py`), so that they never take a commit's
-thread, and a deadline after which they are interrupted. The context variable `model.access.CALLER` is the caller of a
-read.
+A slow read does not delay others: reads have their own slots (`slots.py`), so that they never take the thread of a
+commit, and a deadline after which they are interrupted. The context variable `model.access.CALLER` says whose read it
+is.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class ReaderPool:
     """Up to `size` connections, opened when first needed. Forq has 2 x cores + 1.
 
-    execute: how a command is run that a read needs before it (ReadAfter), after which it runs again.
-    deadline_seconds: of each read, with that. on_rejected: called for every read that missed it or was refused.
+    execute: runs a command that a read needs first (ReadAfter), after which the read runs again. deadline_seconds: for
+    each read, including such a command. on_rejected: called for every read that missed the deadline or was refused.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ReaderPool:
         self._closed = False
 
     async def run(self, read: Callable[[Reader], T], *, long: bool = False) -> T:
-        """Return `read(reader)`, called in a worker thread. long: it may look at thousands of rows.
+        """Return `read(reader)`, called in a worker thread. long: the read may cover thousands of rows.
 
         Waiting for a connection and reading share one deadline: past it the read is interrupted and
         ReadDeadlineExceeded raised. Cancellation interrupts the read as well. Raises Overloaded when too many reads of
@@ -90,9 +90,9 @@ class ReaderPool:
         return result
 
     async def _interrupt_on_cancel(self, reader: Reader, ended: trio.Event) -> None:
-        """Interrupt the read when it is cancelled, and again until it ended.
+        """Interrupt the read when it is cancelled, and again until it has ended.
 
-        Once is not enough: a database forgets an interrupt that comes while the read is between two statements.
+        Once is not enough: a database ignores an interrupt that comes while the read is between two statements.
         """
         try:
             await trio.sleep_forever()
@@ -105,7 +105,7 @@ class ReaderPool:
 
     @staticmethod
     async def _in_thread(work: Callable[[], T]) -> T:
-        # The slots already bound these threads, so each takes a token of its own.
+        # The slots already bound the number of these threads, so each gets a limiter of its own.
         return await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1))
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class ReaderPool:
 
 
 def _capture(read: Callable[[Reader], T], reader: Reader) -> T | Exception:
-    """The read's result, or its error as a value: raised inside the nursery it would come out in a group."""
+    """The result of a read, or its error as a value, because the nursery would put a raised one into a group."""
     try:
         return read(reader)
     except Exception as error:

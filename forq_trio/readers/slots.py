@@ -1,11 +1,11 @@
-"""Decides which read runs next: a number of slots, shared fairly by callers, of which long reads never hold all.
+"""Decides which read runs next: callers share a number of slots fairly, and long reads never hold all of them.
 
 Rules
-- A read is short (some rows by an index) or long (it looks at thousands of rows). Long reads hold `long_max` slots at
-  most; the others serve short reads only.
-- Waiting reads are served round-robin by caller: one read of each.
-- A caller has a bounded number of reads waiting; one more is refused.
-- A slot that is given back goes to a short read before a long one: short reads hold it for less time.
+- A read is short (some rows by an index) or long (it may cover thousands of rows). Long reads hold at most `long_max`
+  slots; the others serve only short reads.
+- Waiting reads are served round-robin by caller, one read of each in turn.
+- A caller may have a bounded number of reads waiting; one more is refused.
+- A free slot goes to a short read before a long one, because short reads hold it for less time.
 """
 
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ class _Lane:
         self._waiting_max = waiting_max
 
     def add(self, caller: str) -> trio.Event:
-        """Put a read behind the caller's others; the event is set when it gets a slot. Raises Overloaded."""
+        """Let a read wait after the caller's others; the event is set when it gets a slot. Raises Overloaded."""
         if self.waiting.count(caller) >= self._waiting_max:
             raise Overloaded("too many reads of this client are waiting; try again shortly")
         granted = trio.Event()

@@ -1,6 +1,6 @@
-"""Cron expressions: five fields, or six with seconds first, or a word as @daily. cronsim reads and walks through them.
+"""Cron expressions: five fields, or six with seconds first, or a word such as @daily. cronsim computes their times.
 
-A wrong one is refused with its place: which field, which characters, and what may be there.
+The error for a wrong expression says where it is wrong: which field, which characters, and what may be there.
 """
 
 import re
@@ -37,7 +37,7 @@ _SOME_DAY = datetime(2024, 1, 1)
 
 
 def check_cron(expression: str) -> None:
-    """Raise InvalidCron, with its place, unless it is an expression whose days come within CRON_YEARS_MAX years."""
+    """Raise InvalidCron, which says where, unless an expression is valid and has a time within CRON_YEARS_MAX years."""
     if len(expression) > limits.CRON_LENGTH_MAX:
         raise _invalid(
             f"it has {len(expression)} characters",
@@ -65,7 +65,7 @@ def check_cron(expression: str) -> None:
 
 
 def _check_field(number: int, index: int, text: str, start: int) -> None:
-    """number: of the field in the expression, from 1; index: what it is, of `_FIELDS`."""
+    """Check one field. number: of the field in the expression, from 1. index: of the field's kind in `_FIELDS`."""
     name, allowed = _FIELDS[index]
     for term in text.split(","):
         fields = ["*"] * len(_FIELDS)
@@ -89,7 +89,7 @@ def _invalid(problem: str, place: CronPlace) -> InvalidCron:
 
 
 class _Times(CronSim):
-    """Times that are looked for within CRON_YEARS_MAX years, not 50: the search keeps the loop busy."""
+    """A CronSim that searches within CRON_YEARS_MAX years instead of 50, because the search blocks the event loop."""
 
     _begin = 0
 
@@ -111,7 +111,7 @@ class _Times(CronSim):
 
 
 def times_after(expression: str, local: datetime) -> Iterator[datetime]:
-    """The local times behind this one, in order; it ends where none comes within CRON_YEARS_MAX years."""
+    """The local times after this one, in order, until none comes within CRON_YEARS_MAX years."""
     return _walk(_from(expression, local, 1))
 
 
@@ -121,7 +121,7 @@ def times_before(expression: str, local: datetime) -> Iterator[datetime]:
 
 
 def _from(expression: str, local: datetime, direction: int) -> _Times:
-    """The times from here on. A copy of what was read before: to read an expression takes longer than the next time."""
+    """The times from a local time on. Copies a parsed expression, because parsing takes longer than the next time."""
     times = copy(_read(expression))
     times.dt, times.tick_direction = local, direction
     return times

@@ -1,8 +1,8 @@
 """When a schedule runs: its nominal times, and their jitter.
 
-`cron` and `daily` are local times of the time zone (zones.py says what a change of the clocks does to them); several
-local times that are one instant are one run. `every` counts from `start`, which is a run then, or from when the
-schedule was made. No run is before `start` or after `end`.
+`cron` and `daily` are local times of the time zone (zones.py says what a clock change does to them); several local
+times that are the same instant are one run. `every` counts from `start`, which is itself a run, or, without one, from
+when the schedule was made. No run is before `start` or after `end`.
 """
 
 import re
@@ -28,14 +28,14 @@ _LATEST = (
 
 
 class _Run(NamedTuple):
-    """A run: its instant (epoch ms), and the local time that it is for, None for `every`."""
+    """A run: its instant (epoch ms), and its local time, None for `every`."""
 
     at: int
     local: datetime | None
 
 
 class NominalTimes:
-    """The nominal times of a timing, which is valid. made_at: when its schedule was made (epoch ms)."""
+    """The nominal times of a valid timing. made_at: when its schedule was made (epoch ms)."""
 
     def __init__(self, timing: Timing, made_at: int) -> None:
         self._timing = timing
@@ -47,7 +47,7 @@ class NominalTimes:
         self._end = _LATEST if timing.end is None else min(timing.end, _LATEST)
 
     def after(self, at_ms: int) -> int | None:
-        """The first run behind an instant; None for never."""
+        """The first run after an instant (epoch ms); None for never."""
         found = next(self._after(at_ms), None)
         return None if found is None else found.at
 
@@ -67,7 +67,7 @@ class NominalTimes:
         return at if at is not None and at >= self._start else None
 
     def between(self, after_ms: int, until_ms: int, limit: int) -> list[int]:
-        """The first `limit` runs behind `after_ms`, up to `until_ms`."""
+        """The first `limit` runs after `after_ms`, up to `until_ms`."""
         found: list[int] = []
         for run in takewhile(lambda run: run.at <= until_ms, self._after(after_ms)):
             found.append(run.at)
@@ -76,8 +76,9 @@ class NominalTimes:
         return found
 
     def count(self, first_ms: int, last_ms: int, looked_at: int) -> tuple[int, bool]:
-        """How many runs there are from one of them to another, and whether these are all: of times that have to be
-        computed one by one, only `looked_at` are counted.
+        """How many runs there are from one run to another, both included, and whether all were counted.
+
+        If times have to be computed one by one, only `looked_at` of them are.
         """
         if self._every_ms is not None:
             return (last_ms - first_ms) // self._every_ms + 1, True
@@ -85,7 +86,7 @@ class NominalTimes:
         return min(found, looked_at), found <= looked_at
 
     def next(self, at_ms: int, count: int) -> list[NextRun]:
-        """The next `count` runs behind an instant, with a note where a change of the clocks concerns them."""
+        """The next `count` runs after an instant, each with a note if a clock change affects it."""
         runs = self._after(at_ms)
         return [self._told(run) for run, _ in zip(runs, range(count), strict=False)]
 
@@ -150,14 +151,15 @@ class NominalTimes:
 
 
 def jitter_of(name: str, nominal_ms: int, jitter_ms: int, gap_ms: int) -> int:
-    """How much later a run is sent: up to `jitter_ms`, and less than `gap_ms`; the same whenever it is asked for."""
+    """By how many ms a run is sent later: up to `jitter_ms`, and less than `gap_ms`; always the same for one run."""
     digest = blake2b(f"{nominal_ms} {name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % max(1, min(jitter_ms + 1, gap_ms))
 
 
 def check_timing(timing: Timing) -> None:
-    """Raise InvalidCron or InvalidSchedule, naming the member, unless the timing is one; InvalidRequest for a time that
-    is no integer.
+    """Raise InvalidCron or InvalidSchedule, which name the member, unless the timing is valid.
+
+    Raises InvalidRequest for a time that is not an integer.
     """
     if [timing.cron, timing.every, timing.daily].count(None) != 2:
         raise InvalidSchedule

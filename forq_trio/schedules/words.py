@@ -1,6 +1,6 @@
 """A timing in words: "every day at 08:00 in Prague", "Sundays at 02:30 in Prague", "every 90 s".
 
-A cron expression that has no plain words is named as it is. The timing is valid.
+A cron expression for which there are no plain words is quoted. The timing must be valid.
 """
 
 import re
@@ -16,7 +16,7 @@ _STEP = re.compile(r"\*/([0-9]{1,2})")
 
 
 def in_words(timing: Timing) -> str:
-    """When a schedule with this timing runs, with its zone where that matters."""
+    """When a schedule with this timing runs, with its time zone if that matters."""
     if timing.every_ms is not None:
         return f"every {exactly(timing.every_ms)}"
     if timing.daily is not None:
@@ -52,7 +52,7 @@ def _cron(text: str) -> str:
 
 
 def _often(minute: str, hour: str) -> str | None:
-    """For runs that come every hour, or more often."""
+    """The words for runs that come every hour or more often; None for other timings."""
     if hour != "*":
         return None
     if minute == "*":
@@ -81,7 +81,7 @@ def _days(day: str, weekday: str) -> str | None:
 
 
 def _number(weekday: str) -> int | None:
-    """0 to 6 from Sunday on; None for what is no single day."""
+    """The number of a weekday, 0 to 6 from Sunday on; None if it is not a single day."""
     if weekday in _NAMES:
         return _NAMES.index(weekday)
     return int(weekday) % 7 if weekday.isdecimal() and int(weekday) <= 7 else None

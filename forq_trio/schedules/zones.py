@@ -1,7 +1,7 @@
-"""Local times of a time zone as instants, where a change of the clocks skips or repeats them.
+"""Converts local times of a time zone to instants, even if a clock change skips or repeats them.
 
-A skipped local time (spring) is the first instant after it, a repeated one (autumn) is its first instant. So later
-local times are never earlier instants.
+A skipped local time (spring) becomes the first instant after the change, a repeated one (autumn) the first of its two
+instants. So a later local time is never an earlier instant.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -18,7 +18,7 @@ _MS = timedelta(milliseconds=1)
 
 @cache
 def zone_of(name: str) -> ZoneInfo:
-    """The IANA time zone of this name. Raises InvalidSchedule, also for files beside them that differ by machine."""
+    """The IANA time zone of this name. Raises InvalidSchedule; also for other zone files, which differ by machine."""
     is_name = 0 < len(name) <= limits.TIME_ZONE_LENGTH_MAX and name.isascii()
     if is_name and not name.startswith(_NO_ZONES):
         try:
@@ -39,7 +39,7 @@ def local_of(at_ms: int, zone: ZoneInfo) -> datetime:
 def instant_of(local: datetime, zone: tzinfo) -> int:
     """The instant of a local time without a zone (epoch ms)."""
     offset = zone.utcoffset(local)
-    if offset == zone.utcoffset(local.replace(fold=1)):  # as almost always: no change of the clocks is near
+    if offset == zone.utcoffset(local.replace(fold=1)):  # almost always: no clock change is near
         assert offset is not None
         return (local - _EPOCH - offset) // _MS
     first = _seconds(local.replace(tzinfo=zone, fold=0))
@@ -49,13 +49,13 @@ def instant_of(local: datetime, zone: tzinfo) -> int:
 
 
 def is_skipped(local: datetime, zone: tzinfo) -> bool:
-    """True for a local time that does not exist: the clocks go forward over it."""
+    """Whether a local time does not exist, because the clocks go forward over it."""
     aware = local.replace(tzinfo=zone, fold=0)
     return aware.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local
 
 
 def repeated_by(local: datetime, zone: ZoneInfo) -> timedelta:
-    """How far the clocks go back over a local time, which so comes twice; 0 for another one."""
+    """How far the clocks go back over a local time, which therefore comes twice; 0 if they do not."""
     first, second = (local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
     assert first is not None
     assert second is not None
@@ -67,7 +67,7 @@ def _seconds(local: datetime) -> int:
 
 
 def _change_between(low: int, high: int, zone: tzinfo) -> int:
-    """The first second of the new offset; `low` has the old one, `high` the new one."""
+    """The first second with the new offset, between `low` (old offset) and `high` (new offset)."""
     old = datetime.fromtimestamp(low, zone).utcoffset()
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Offers that wait behind a message in process and become messages once it is gone; and keys of returning dead letters.
+"""Turns offers that wait behind a message in process into messages once it is gone; restores keys of dead letters.
 
 - Behind a message in process one offer may wait (debounce, once more); a newer offer replaces it. Its bytes count with
   those of the message.
