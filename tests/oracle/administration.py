@@ -78,7 +78,7 @@ def bind(tx: Transaction, command: BindTable) -> None:
 def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
     """Set the settings of a queue.
 
-    Raises InvalidSetting where dead letters would go in a circle, Overloaded where too many queues have settings.
+    Raises InvalidSetting if dead letters would go round in a circle, Overloaded if too many queues have settings.
     """
     new = 0
     if settings == QueueSettings():
@@ -117,7 +117,7 @@ def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
 
 
 def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
-    """The message of this id, unless it is processing."""
+    """The message with this id, unless it is processing."""
     for row in tx.state.of_queue(queue):
         if row.id == message_id and row.status is not Status.PROCESSING:
             return row

@@ -26,9 +26,9 @@ HandedOutT = TypeVar("HandedOutT")
 def serve(
     tx: Transaction, claims: Mapping[int, Claim], receivers: Mapping[str, Sequence[Receiver]]
 ) -> tuple[dict[int, Deliveries | Deferred], list[tuple[int, Deliveries]]]:
-    """Serve, queue by queue, the parked receivers first, then the batch's own claims.
+    """Serve, queue by queue, first the parked receivers, then the batch's own claims.
 
-    claims: the own ones by their index in the batch, as are the deliveries returned for them.
+    claims: the batch's own ones, by index. Returns their outcomes by index, and the deliveries of receivers by id.
     """
     outcomes: dict[int, Deliveries | Deferred] = {}
     served: list[tuple[int, Deliveries]] = []
@@ -40,7 +40,7 @@ def serve(
         waiting = parked = receivers.get(queue, ())
         first_ones = parked[: _open(tx, queue)]
         if not any(receiver.claim.where for receiver in first_ones):
-            waiting = first_ones  # what does not match some of them may match the others
+            waiting = first_ones  # a message that does not match some of them may match the others
         own = {index: claim for index, claim in claims.items() if claim.queue == queue}
         dealt = QueueClaims(tx, queue).deal([*(receiver.claim for receiver in waiting), *own.values()])
         cut_short = _is_cut_short(tx, queue)
@@ -64,7 +64,7 @@ def _is_cut_short(tx: Transaction, queue: str) -> bool:
 
 
 def _open(tx: Transaction, queue: str) -> int:
-    """How many of the ready messages the pause and the queue's own limit let go now."""
+    """How many of the ready messages the pause and the queue's own limits permit to be delivered now."""
     rules_now = tx.rules(queue)
     ready = 0 if rules_now.paused else len(tx.state.claimable(queue))
     rate = rules_now.queue_rate
@@ -85,7 +85,7 @@ class QueueClaims:
 
     @property
     def open(self) -> bool:
-        """Whether a message can be handed out now, if the limit of its group lets it."""
+        """Whether a message can be delivered now, provided the limit of its group permits it."""
         return _open(self.tx, self.queue) > 0
 
     def deal(self, claims: Sequence[Claim]) -> list[Deliveries]:
@@ -116,7 +116,7 @@ class QueueClaims:
         where: Where = (),
         bytes_of: Callable[[HandedOutT], int] | None = None,
     ) -> list[HandedOutT]:
-        """Hand out up to `size` messages, one by one. step: what is charged for them; bytes_of: with how many bytes."""
+        """Deliver up to `size` messages, one by one. step: the step that is charged; bytes_of: with how many bytes."""
         tx = self.tx
         delivering, filtering = tx.allowances.of(step), tx.allowances.of(Step.FILTER)
         handed_out: list[HandedOutT] = []

@@ -59,7 +59,7 @@ def open_consumer(tx: Transaction, command: OpenConsumer) -> PipelineConsumer:
 
 
 def _made(tx: Transaction, command: OpenConsumer) -> StoredConsumer:
-    """A new consumer, before it is opened."""
+    """A new consumer that is not opened yet."""
     makers = [each.made_by for each in tx.state.consumers.values()]
     if len(makers) >= limits.CONSUMERS_MAX:
         raise TooManyConsumers
@@ -105,7 +105,7 @@ def lease(tx: Transaction, command: LeaseMessages) -> PipelineConsumer | Deferre
 
 
 def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) -> Lease | None:
-    """The lease that gets the next page; None if it can be read, and gets no more."""
+    """The lease that gets the next page; None if it is readable and complete."""
     open_lease = consumer.open
     given_back = open_lease is not None and open_lease.given_back
     for each in consumer.unsettled:
@@ -126,12 +126,12 @@ def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) 
 
 
 def _new_lease(tx: Transaction, consumer: StoredConsumer) -> Lease:
-    """The next lease, which has the time of the one before it."""
+    """A new lease, which stores the time of the one before it."""
     return Lease(consumer.leased + 1, tx.now_ms, dict(consumer.made).get(consumer.leased, 0))
 
 
 def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page | Deferred | None:
-    """Lease messages for a page; None if there are none. DEFERRED: the next batch can say."""
+    """Lease messages for a page; None if there are none. DEFERRED: this batch cannot tell, but the next one can."""
     competing = _competing(tx, command)
     if competing:
         if _evict(tx, competing):
@@ -195,7 +195,7 @@ def _note_use_now_and_then(tx: Transaction, consumer: StoredConsumer) -> Pipelin
 
 
 def _competing(tx: Transaction, command: LeaseMessages) -> list[StoredConsumer]:
-    """The consumers that have as many bytes as they may, if that bound is this consumer's, too: by key."""
+    """The consumers, sorted by key, that have reached a bound on bytes that also holds for this consumer."""
     everyone = [tx.state.consumers[key] for key in sorted(tx.state.consumers)]
     made_by = _current(tx, command).made_by
     same_key = [each for each in everyone if each.made_by == made_by]
@@ -209,7 +209,7 @@ def _competing(tx: Transaction, command: LeaseMessages) -> list[StoredConsumer]:
 
 
 def _evict(tx: Transaction, competing: list[StoredConsumer]) -> bool:
-    """Delete pages that are not needed: of a consumer that has begun, else of the one not used for longest."""
+    """Delete pages that are not needed: of a consumer whose deletion has begun, or else the one idle for longest."""
     longest_unused = sorted(competing, key=lambda each: each.used_at)
     for consumer in longest_unused:
         if consumer.dropping:
@@ -261,7 +261,7 @@ def settle(tx: Transaction, command: SettleLease) -> PipelineConsumer | Deferred
 
 
 def _check_made_at(consumer: StoredConsumer, command: SettleLease) -> None:
-    """Raise OtherLease for a lease that was made at another time, if it is one of those whose time is still told."""
+    """Raise OtherLease for a lease that was made at another time, if the time of that lease is still known."""
     readable = [lease.number for lease in (*consumer.kept, *consumer.unsettled)]
     told = {*readable, *(number - 1 for number in readable), consumer.leased}
     made_at = dict(consumer.made).get(command.number)
@@ -272,7 +272,7 @@ def _check_made_at(consumer: StoredConsumer, command: SettleLease) -> None:
 
 
 def _acknowledging(tx: Transaction, consumer: StoredConsumer, command: SettleLease) -> StoredConsumer:
-    """The consumer whose open lease may be acknowledged, which is a use of it."""
+    """The consumer, noted as used now, if its open lease may be acknowledged."""
     if command.number > consumer.leased:
         raise LeaseOutOfOrder(f"the newest lease is {consumer.leased}, not {command.number}")
     held = [each for each in consumer.unsettled if each.number == command.number]
@@ -284,7 +284,7 @@ def _acknowledging(tx: Transaction, consumer: StoredConsumer, command: SettleLea
 
 
 def _still_leased(tx: Transaction, queue: str, page: Page) -> list[Row]:
-    """The messages of a page that have its receipts, and that are in its queue."""
+    """The messages of a page that still have its receipts and are still in its queue."""
     rows = [tx.state.rows[seq] for seq in page.sequences if seq in tx.state.rows]
     return [row for row in rows if row.queue == queue and row.token == page.token]
 
@@ -299,7 +299,7 @@ def _settle_message(tx: Transaction, row: Row, how: Settling) -> None:
 
 
 def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer:
-    """The consumer after some pages of its open lease are settled, or all."""
+    """The consumer after some or all pages of its open lease are settled."""
     if settling.settled < len(settling.pages):
         return consumer.with_lease(settling)
     if settling.given_back:
@@ -315,7 +315,7 @@ def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer
 
 @operation(MoveBack)
 def move_back(tx: Transaction, command: MoveBack) -> None:
-    """Here leased messages never leave the others."""
+    """Nothing to do: in the oracle leased messages never leave the table."""
 
 
 @operation(DropPages)
@@ -369,7 +369,7 @@ def _find(tx: Transaction, queue: str, name: str) -> StoredConsumer | None:
 
 
 def _current(tx: Transaction, command: LeaseMessages | SettleLease | ForgetConsumer) -> StoredConsumer:
-    """The consumer that a command is for, if it is of its generation."""
+    """The consumer of a command, provided it is in the command's generation."""
     consumer = _find(tx, command.queue, command.name)
     if consumer is None:
         raise ConsumerNotFound
@@ -381,7 +381,7 @@ def _current(tx: Transaction, command: LeaseMessages | SettleLease | ForgetConsu
 
 
 def _without_kept(consumer: StoredConsumer, count: int | None = None) -> StoredConsumer:
-    """The consumer with the oldest leases that are kept to be dropped: so many, or all."""
+    """The consumer with its oldest acknowledged leases marked to be dropped: `count` of them, or all."""
     numbers = [lease.number for lease in consumer.kept][:count]
     leases = (
         replace(lease, dropping=True) if lease.number in numbers else lease for lease in consumer.leases
@@ -390,7 +390,7 @@ def _without_kept(consumer: StoredConsumer, count: int | None = None) -> StoredC
 
 
 def _drop(tx: Transaction, consumer: StoredConsumer) -> PipelineConsumer:
-    """Delete some pages that are no longer to be read, the oldest lease's first, and of a lease the last ones first."""
+    """Delete some pages that nobody may read any more: the oldest lease first, and in a lease the last page first."""
     allowance = tx.allowances.of(Step.DROP)
     leases: list[Lease] = []
     for lease in consumer.leases:

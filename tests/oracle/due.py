@@ -16,7 +16,7 @@ from oracle.transaction import Transaction
 
 
 def settle(tx: Transaction) -> None:
-    """Settle due messages, in rounds: one that became ready may have expired meanwhile."""
+    """Settle due messages, in rounds: one that just became ready may have expired, too."""
     allowance = tx.allowances.of(Step.DUE)
     while not allowance.used_up and (due := _due(tx)[: allowance.messages]):
         for row in within(allowance, due):
@@ -25,7 +25,7 @@ def settle(tx: Transaction) -> None:
 
 
 def _due(tx: Transaction, *statuses: Status) -> list[Row]:
-    """The due messages, the longest due first; statuses: only those, all when none is given."""
+    """The due messages, those that have been due for longest first. statuses: only these; all if none is given."""
     due = [
         (row.due_at, row.seq)
         for row in tx.state.rows.values()
@@ -56,7 +56,7 @@ def _dead_letter_failed(tx: Transaction, row: Row) -> None:
 
 
 def settle_failed(tx: Transaction) -> None:
-    """Messages that failed in this batch become dead letters, or go, while the allowance lasts."""
+    """Make dead letters of messages that failed in this batch, or delete them, as far as the allowance permits."""
     rows = [tx.state.rows[seq] for seq in tx.failed if seq in tx.state.rows]
     failed = [row for row in rows if row.status is Status.FAILED]
     taken = within(tx.allowances.of(Step.FAILED), failed)

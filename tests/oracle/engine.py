@@ -1,7 +1,7 @@
-"""The reference engine: plain dicts, obviously right, and the oracle every other engine is compared with.
+"""The reference engine: plain dicts that are obviously right, with which every other engine is compared.
 
-All state is one `State` of immutable rows. A batch works on a copy of it, and `commit` puts the copy in the
-place of the original: so a batch that raises changes nothing, and readers see only what is committed.
+All state is one `State` of immutable rows. A batch works on a copy of it, and `commit` replaces the original with the
+copy. So a batch that raises changes nothing, and readers see only what is committed.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ _NAMING = tuple(
     for kind in OPERATIONS
     if {"receipts", "message_id", "message_ids", "key"} & {*kind.__struct_fields__}
 )
-"""Commands that name messages: each kind has an allowance."""
+"""The commands that name messages, each kind of which has an allowance."""
 _ORDER = {kind: index for index, kind in enumerate(commands.in_order(OPERATIONS))}
 
 
@@ -118,11 +118,11 @@ class MemoryEngine:
         return MemoryReader(lambda: self._committed)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to do: there is nothing to close."""
 
 
 def _execute(tx: Transaction, command: Command[Any]) -> tuple[Transaction, Any]:
-    """Execute one command. One that fails alone leaves the transaction as it was; its error is its outcome."""
+    """Execute one command. If it fails alone, the transaction is as it was before, and its error is the outcome."""
     if isinstance(command, _NAMING) and tx.allowances.used_up(type(command)):
         return tx, DEFERRED
     before = tx.savepoint()

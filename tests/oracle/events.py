@@ -14,7 +14,7 @@ from oracle.transaction import Transaction
 
 @operation(TrimEvents)
 def trim(tx: Transaction, command: TrimEvents) -> Removed:
-    """Events of this batch are written at its end: they neither count nor go."""
+    """Remove old events. Those of this batch are written only at its end, so they neither count nor are removed."""
     written = [each for each in tx.state.events if each.event.id <= tx.last_event_before]
     new = tx.state.events[len(written) :]
     end = new[0].total if new else tx.state.events_end

@@ -40,7 +40,7 @@ def group_and_position(
 
 
 def _become_grouped(tx: Transaction, queue: str) -> None:
-    """From now on messages without a group join the rounds, too, behind the last one of each priority that is ready."""
+    """Make a queue grouped: messages without a group now join the rounds, after the last ready one of each priority."""
     tx.state.grouped.add(queue)
     last_of_priority: dict[int, Row] = {row.priority: row for row in tx.state.claimable(queue)}
     for row in last_of_priority.values():
@@ -68,7 +68,7 @@ def lacks_token(tx: Transaction, row: Row) -> bool:
 
 
 def held_before(tx: Transaction, row: Row) -> Row | None:
-    """The first message of the row's group that is held, comes before it, and may be handed out now."""
+    """The first held message of the row's group that comes before it and may be delivered now."""
     is_behind = (row.queue, row.group) in tx.state.freed or row.queue in tx.state.unhold_cursors
     if tx.rules(row.queue).group_rate is None and not is_behind:
         return None
@@ -80,7 +80,7 @@ def held_before(tx: Transaction, row: Row) -> Row | None:
 
 
 def is_queue_full(tx: Transaction, queue: str) -> bool:
-    """True if as many messages of the queue are in process as may be at once."""
+    """Whether as many messages of the queue are in process as may be at once."""
     bound = tx.rules(queue).in_flight_max
     return bound is not None and len(tx.state.of_queue(queue, Status.PROCESSING)) >= bound
 
@@ -118,7 +118,7 @@ def unhold(tx: Transaction) -> None:
 
 
 def _make_ready(tx: Transaction, held: Sequence[Row], allowance: Allowance) -> Sequence[Row]:
-    """Make held messages ready, the first ones as far as the allowance lets; returns these."""
+    """Make the first of these held messages ready, as many as the allowance permits; returns those."""
     ready = within(allowance, held)
     for row in ready:
         tx.change(UNHELD, row, status=Status.READY)

@@ -1,6 +1,6 @@
-"""A consumer as the reference engine keeps it: the list of its leases, each with the list of its pages.
+"""A consumer in the reference engine: the list of its leases, each with the list of its pages.
 
-Nothing is counted twice: what a `PipelineConsumer` says of its leases is counted in these lists.
+Nothing is stored twice: what a `PipelineConsumer` says about its leases is computed from these lists.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from forq_trio.model.consumers import NumberedLease, PipelineConsumer, Settling
 
 
 class Page(NamedTuple):
-    """A page of a lease: the token of its messages' receipts, their sequences, and their lines."""
+    """A page of a lease: the token of its messages' receipts, their sequence numbers, and their lines."""
 
     token: int
     sequences: tuple[int, ...]
@@ -20,10 +20,10 @@ class Page(NamedTuple):
 
 
 class Lease(Struct, frozen=True, gc=False):
-    """A lease. pages: all that it ever had. complete: it gets no more.
+    """A lease. pages: all that it ever had. complete: it gets no further ones.
 
-    settled: how many of them are settled, the first ones; how: in which way. ended: all are acknowledged. dropping: its
-    pages are being deleted; dropped: so many of them are, the last ones.
+    settled: how many of the first pages are settled. how: the mode of settling. ended: all are acknowledged. dropping:
+    its pages are being deleted. dropped: how many of the last pages are deleted already.
     """
 
     number: int
@@ -47,7 +47,7 @@ class Lease(Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Of all lines. A page that was dropped counted as much as each of those that were left before."""
+        """The bytes of all lines. A dropped page counted as the average of the pages that there were at that time."""
         size = sum(len(page.body) for page in self.pages)
         for pages in range(len(self.pages), len(self.pages) - self.dropped, -1):
             size -= size // pages
@@ -64,7 +64,7 @@ class Lease(Struct, frozen=True, gc=False):
 
 
 class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
-    """A consumer, and its leases by number: those to drop, those that are kept, and up to two that are not settled."""
+    """A consumer with its leases by number: those to drop, those still readable, and up to two unsettled ones."""
 
     queue: str
     name: str
@@ -100,7 +100,7 @@ class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
         return now_ms - self.used_at >= self.idle_ms
 
     def with_lease(self, lease: Lease) -> "StoredConsumer":
-        """With this lease in the place of the one with its number, or behind all others."""
+        """The consumer with this lease, which replaces the one with the same number or comes after all others."""
         others = [each for each in self.leases if each.number != lease.number]
         return replace(self, leases=tuple(sorted([*others, lease], key=lambda each: each.number)))
 

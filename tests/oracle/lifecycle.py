@@ -17,7 +17,7 @@ def log(
     kind, why = found
     row = new if old is None else old
     assert row is not None
-    told = row if change != UPDATED or new is None else new  # the message as it has become
+    told = row if change != UPDATED or new is None else new  # the message after the change
     stays = new is not None and new.queue == row.queue
     duration_ms = None
     if change == CONSUMED:

@@ -24,7 +24,7 @@ from oracle.transaction import Transaction
 
 @operation(OfferMany)
 def offer_many(tx: Transaction, command: OfferMany) -> tuple[Offered | ForqError, ...] | Deferred:
-    """One that would have to wait, and those after it, are left to the next batch."""
+    """Offer messages one by one. An offer that would have to wait is left to the next batch, with all after it."""
     newest = tx.state.last_seq
     outcomes: list[Offered | ForqError] = []
     allowance = tx.allowances.of(OfferMany)
@@ -85,12 +85,12 @@ def _ignore(tx: Transaction, row: Row, offering: Offering) -> Offered:
 
 
 def _change(tx: Transaction, row: Row, offering: Offering) -> Offered:
-    """createOrUpdate, and debounce and once more of a message that is not in process (D4-D7)."""
+    """Change a message: createOrUpdate, or debounce and once more if it is not in process (D4-D7)."""
     key = _key_of(row)
     due, max_wait_until = _due(tx, row.queue, offering, key.first_offer_at)
     same_time = due == key.due or (not _has_time(offering) and key.due <= tx.now_ms)
     if offering.mode == "debounce" and row.status is not Status.DELAYED:
-        same_time, due = True, tx.now_ms  # once due it stays due
+        same_time, due = True, tx.now_ms  # a message that is due stays due
     if same_time and key.waiting is None and _without_time(offering) == _offered(row):
         return _ignore(tx, row, offering)
     _check_stored(tx, row.queue, offering, _bytes_of(offering) - row.bytes)
@@ -135,7 +135,7 @@ def _change(tx: Transaction, row: Row, offering: Offering) -> Offered:
 
 
 def _let_wait(tx: Transaction, row: Row, offering: Offering) -> Offered:
-    """The offer waits behind the message in process, in the place of one that waits there."""
+    """Let an offer wait behind the message in process; it replaces one that waits there already."""
     old = row.waiting
     first_offer_at = tx.now_ms if old is None else old.first_offer_at
     due, max_wait_until = _due(tx, row.queue, offering, first_offer_at)
@@ -181,7 +181,7 @@ def _has_time(offering: Offering) -> bool:
 
 
 def _due(tx: Transaction, queue: str, offering: Offering, first_at: int) -> tuple[int, int | None]:
-    """When an offer is due, and when debounced ones are at the latest. first_at: when the first of them came."""
+    """When an offer is due, and the latest due time of debounced offers. first_at: when the first of them came."""
     due = rules.due_time(offering.message, tx.now_ms, tx.rules(queue))
     if offering.mode != "debounce":
         return due, None
@@ -194,7 +194,7 @@ def _without_time(offering: Offering) -> NewMessage:
 
 
 def _offered(row: Row) -> NewMessage:
-    """The message as an offer without its time would say it."""
+    """The message in the form of an offer without a time."""
     return NewMessage(
         row.content,
         priority=row.priority,
@@ -211,7 +211,7 @@ def _bytes_of(offering: Offering) -> int:
 
 
 def _check_stored(tx: Transaction, queue: str, offering: Offering, growth: int) -> None:
-    """Raise the error of a change that may not be stored. growth: by how many bytes the queue grows."""
+    """Raise the error if a change may not be stored. growth: by how many bytes the queue would grow."""
     if offering.dead_letter_queue:
         tx.check_admitted(offering.dead_letter_queue)
     bytes_max = tx.rules(queue).max_bytes

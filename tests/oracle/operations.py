@@ -1,4 +1,4 @@
-"""The operations of the oracle, by command: beside each function stands which command it carries out."""
+"""The table of the oracle's operations by command; a decorator on the functions fills it."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ OPERATIONS: dict[type[Command[Any]], Operation] = {}
 
 
 def operation(kind: type[Command[Any]]) -> Callable[[OperationT], OperationT]:
-    """Says of a function that it carries out the commands of this kind."""
+    """Decorates a function that carries out the commands of this kind."""
 
     def note(carry_out: OperationT) -> OperationT:
         OPERATIONS[kind] = carry_out

@@ -46,5 +46,5 @@ def relay(tx: Transaction, command: RelayMessages) -> OutboxPosition | Deferred:
 
 @operation(TakeSetAside)
 def take(tx: Transaction, command: TakeSetAside) -> tuple[int, ...]:
-    """There are none: nobody can send beside the engine."""
+    """There are none: applications cannot send in transactions of their own here."""
     return ()

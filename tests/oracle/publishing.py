@@ -158,7 +158,7 @@ def _check_queue(tx: Transaction, queue: str, new: Space) -> None:
 
 
 def _queue_stage(tx: Transaction, number: int, *, published: bool) -> None:
-    """Number a stage, behind all others."""
+    """Number a stage after all others."""
     entry = tx.state.last_entry = tx.state.last_entry + 1
     tx.state.stages[number] = replace(tx.state.stages[number], name=None, entry=entry, published=published)
 
@@ -183,7 +183,7 @@ def end_stages(tx: Transaction, command: EndStages) -> int:
 
 
 def advance(tx: Transaction) -> None:
-    """Move the next parts of published stages into their queues, or remove some of ended ones."""
+    """Move the next parts of published stages into their queues, or remove parts of ended ones."""
     step = PublishStep(shared=tx.allowances.shared)
     taken = 0
     numbered = [(number, stage) for number, stage in tx.state.stages.items() if stage.entry is not None]

@@ -1,6 +1,6 @@
 """The reference engine: the tokens of rates, as fractions.
 
-A bucket that lacks nothing, or was filled by another rate, has all its tokens.
+A bucket that lacks nothing, or was used with another rate, has all its tokens.
 """
 
 from fractions import Fraction
@@ -17,7 +17,7 @@ Owner = tuple[str, str]
 
 
 def missing(tx: Transaction, owner: Owner, rate: Rate) -> Fraction:
-    """How many tokens are out, with parts of those that are coming."""
+    """How many tokens a bucket lacks, including the missing fraction of the next one."""
     bucket = tx.state.buckets.get(owner)
     if bucket is None or bucket.rate != (rate.count, rate.period_ms):
         return Fraction(0)
@@ -29,7 +29,7 @@ def tokens(tx: Transaction, owner: Owner, rate: Rate) -> int:
 
 
 def take_token(tx: Transaction, row: Row) -> None:
-    """A message is handed out."""
+    """Take the tokens for a message that is delivered."""
     rate = tx.rules(row.queue).rate
     if rate is None or (rate.per is RatePer.GROUP and not row.group):
         return
@@ -41,13 +41,13 @@ def take_token(tx: Transaction, row: Row) -> None:
 
 
 def wake_at_next_token(tx: Transaction, owner: Owner, rate: Rate) -> None:
-    """Wake whoever waits for a token: now if there is one, else when the first one is there."""
+    """Wake the queue or free the group that waits for a token: now if there is one, else when the next one comes."""
     wait = (missing(tx, owner, rate) - (rate.count - 1)) * rate.period_ms / rate.count
     tx.state.wakes[owner] = tx.now_ms + max(0, ceil(wait))
 
 
 def wake_queue(tx: Transaction, queue: str) -> None:
-    """Somebody waits for messages of a queue."""
+    """Note that somebody waits for messages of a queue."""
     rate = tx.rules(queue).queue_rate
     if rate is None or tx.rules(queue).paused or not tx.state.claimable(queue):
         return
@@ -56,13 +56,13 @@ def wake_queue(tx: Transaction, queue: str) -> None:
 
 
 def note_limited(tx: Transaction, row: Row) -> None:
-    """A message is handed out, or held: its group may have held messages and no token."""
+    """Note that a message is delivered or held, so that its group may have held messages and no token."""
     if row.group and tx.rules(row.queue).group_rate is not None:
         tx.limited.add((row.queue, row.group))
 
 
 def wake_limited(tx: Transaction) -> None:
-    """At the end of a batch: see to it that the held messages of these groups become ready when they may."""
+    """At the end of a batch, make sure that the held messages of these groups become ready when they may."""
     for queue, group in tx.limited:
         rate, bound = tx.rules(queue).group_rate, tx.rules(queue).group_in_flight_max
         is_held = any(row.group == group for row in tx.state.of_queue(queue, Status.HELD))

@@ -132,7 +132,7 @@ class MemoryReader:
         scan_max: int,
         fits: Callable[[Row], bool] = lambda _: True,
     ) -> "_Looked":
-        """Look for at most `limit` messages; fits: whether one that matches belongs to this page."""
+        """Search for at most `limit` messages. fits: whether a message that matches fits into the page."""
         above = wanted.above_sequence or 0
         rows = [row for row in self._newest_first(queue, before_sequence) if row.seq > above]
         found: list[Row] = []
@@ -298,14 +298,14 @@ class MemoryReader:
         return pages
 
     def interrupt(self) -> None:
-        """Nothing here runs long enough to be interrupted."""
+        """Nothing to do: no read here runs long enough."""
 
     def close(self) -> None:
         """There is nothing to close."""
 
 
 def _page(rows: Sequence[Row]) -> list[MessageInfo]:
-    """The messages of `rows` that one page has."""
+    """The messages of `rows` that fit into a page."""
     return list(takewhile(PageBytes().take, (row.info() for row in rows)))
 
 
@@ -326,7 +326,7 @@ def _exported(row: Row) -> bytes:
 
 
 class _Looked(NamedTuple):
-    """What a search found, and the messages that it looked at."""
+    """What a search found, and the messages that it read."""
 
     matches: list[Row]
     rows: list[Row]

@@ -1,4 +1,4 @@
-"""The reference engine: tasks over dead letters."""
+"""The reference engine: redrive tasks."""
 
 from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import ServiceError
@@ -36,13 +36,13 @@ def forget(tx: Transaction, command: ForgetRedrive) -> bool:
 
 
 def check_step(tx: Transaction, step: RedriveStep | None) -> None:
-    """Raise if the walk of this step does not have its task any more."""
+    """Raise if the walk of this step no longer owns its task."""
     if step is not None and (refusal := rules.step_refused(tx.state.redrives.get(step.task_id), step)):
         raise refusal
 
 
 def take_step(tx: Transaction, step: RedriveStep | None, moved: int) -> None:
-    """Store how far a task is, now that it moved or deleted so many messages."""
+    """Store the progress of a task after a step that moved or deleted `moved` messages."""
     if step is not None:
         task = tx.state.redrives[step.task_id]
         tx.state.redrives[step.task_id] = after_step(task, step, moved, tx.now_ms)

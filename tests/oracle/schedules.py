@@ -85,7 +85,7 @@ def run_by_hand(tx: Transaction, command: RunSchedule) -> Produced | ForqError |
 
 
 def run_due(tx: Transaction) -> None:
-    """Carry out the runs that are due, as far as the allowance goes. Where none is, the turn of makers stays."""
+    """Carry out the runs that are due, as far as the allowance permits. If none is, it stays the same maker's turn."""
     if _due_for_longest(tx.state.schedules.values(), tx.now_ms) is None:
         return
     allowance = tx.allowances.of(Step.RUNS)
@@ -124,7 +124,7 @@ def _due_for_longest(schedules: Iterable[StoredSchedule], now_ms: int) -> Stored
 
 
 def _due_in_turn(tx: Transaction) -> StoredSchedule | None:
-    """That of the next maker, by name; the secret, "", comes after the last token."""
+    """The due schedule of the next maker by name; the server's secret, "", comes after the last token."""
     of: dict[str, list[StoredSchedule]] = {}
     for each in tx.state.schedules.values():
         of.setdefault(each.made_by or "", []).append(each)
@@ -133,7 +133,7 @@ def _due_in_turn(tx: Transaction) -> StoredSchedule | None:
 
 
 def _pending(tx: Transaction, stored: StoredSchedule) -> str | None:
-    """The id of the schedule's last message, where a run is skipped because it is still in the queue."""
+    """The id of the schedule's last message if it is still in the queue and the run is therefore skipped."""
     row = tx.state.rows.get(stored.last_sequence or 0)
     skips = stored.new.while_pending == "skip"
     return row.id if skips and row is not None and row.queue == stored.new.queue else None

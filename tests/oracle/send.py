@@ -32,7 +32,7 @@ def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] 
 
 @operation(ProduceEach)
 def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ForqError, ...] | Deferred:
-    """One that would have to wait is refused if others do not."""
+    """Store messages, each on its own. If the first has to wait, all do; a later one is refused instead."""
     newest = tx.state.last_seq
     outcomes: list[Produced | ForqError] = []
     for queue, message in command.messages:
@@ -48,7 +48,7 @@ def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | Forq
 
 @operation(Resubmit)
 def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
-    """Remove the original before the send, so it neither takes the space of its copy nor is evicted for it."""
+    """Send an edited copy. The original is removed first: it neither takes the copy's space nor is evicted for it."""
     if tx.allowances.used_up(Step.EVICT):
         return DEFERRED
     row = next((row for row in tx.state.of_queue(command.queue) if row.id == command.message_id), None)
@@ -89,8 +89,8 @@ def send(
 ) -> tuple[Produced, ...] | QueueFull | Deferred:
     """Store all messages or none: refusals come before the first one is stored.
 
-    newest: the last sequence given out before this command; later messages are not evicted. messages_max: one more
-    bound, of this send alone: it refuses, and never evicts.
+    newest: the last sequence number given out before this command; later messages are not evicted. messages_max: an
+    additional bound for this send: it refuses, and never evicts.
     """
     named = [message.dead_letter_queue for message in messages if message.dead_letter_queue]
     tx.check_admitted(queue, *named)
@@ -106,7 +106,7 @@ def send(
 
 
 def _not_known_yet(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> list[NewMessage]:
-    """The messages that will be stored: their deduplication ids are not known."""
+    """The messages that will be stored, because their deduplication ids are new."""
     keys = [message.deduplication_id for message in messages]
     return [
         message
@@ -123,9 +123,9 @@ def _first_send(tx: Transaction, queue: str, key: str) -> FirstSend | None:
 def _evict_for(
     tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None
 ) -> QueueFull | Deferred | None:
-    """Evict messages until these fit, as the queue's overflow says; else the outcome of the send.
+    """Evict messages until these fit, according to the queue's overflow; returns the outcome if the send is not stored.
 
-    A send looks at so many messages only; see `rules.may_overflow` for what is more.
+    A send looks at a bounded number of messages; `rules.may_overflow` decides about the rest.
     """
     counts = tx.state.counts(queue)
     if not messages:
@@ -165,7 +165,7 @@ def _space_of(rows: Sequence[Row]) -> rules.Space:
 
 
 def _make(rows: Sequence[Row], missing: rules.Space) -> bool:
-    """True if evicting these messages makes this space."""
+    """Whether evicting these messages frees this space."""
     space = _space_of(rows)
     return space.messages >= missing.messages and space.bytes >= missing.bytes
 
@@ -198,7 +198,7 @@ def _in_eviction_order(tx: Transaction, queue: str) -> list[Row]:
 
 
 def store_waiting(tx: Transaction) -> set[str]:
-    """Store what waits behind messages that are gone, in the order in which they went; the queues of these."""
+    """Store the offers that waited behind messages that are gone, in the order of going; returns their queues."""
     going_on, tx.going_on = tx.going_on, []
     for row in going_on:
         assert row.key is not None
@@ -225,13 +225,13 @@ def store_waiting(tx: Transaction) -> set[str]:
 def send_one(
     tx: Transaction, queue: str, message: NewMessage, newest: int, key: Keyed
 ) -> Produced | QueueFull | Deferred:
-    """Send a message with a key, which is free. newest: see `send`."""
+    """Send a message with a key that is free. newest: see `send`."""
     sent = send(tx, queue, (message,), newest, key=key)
     return sent[0] if isinstance(sent, tuple) else sent
 
 
 def store(tx: Transaction, queue: str, message: NewMessage, keyed: Keyed | None = None) -> Produced:
-    """Store a message. keyed: its key; without a revision (0) it is of the first one."""
+    """Store a message. keyed: its key; revision 0 stands for the first one, the sequence number."""
     key = message.deduplication_id
     first = None if key is None else _first_send(tx, queue, key)
     if first is not None:

@@ -17,7 +17,7 @@ from oracle.state import Row
 from oracle.transaction import Transaction
 
 Settled = tuple[Any, ...] | Deferred
-"""An outcome for each receipt, or for the first ones."""
+"""An outcome for each receipt, or Deferred with those of the first ones."""
 
 
 @operation(Ack)
@@ -86,7 +86,7 @@ def _settle_in_order(
     command: Ack | DiscardMessages | Nack | Extend | Release,
     settle: Callable[[Receipt], Any],
 ) -> Settled:
-    """Settle one receipt after the other, until the batch may do no more."""
+    """Settle one receipt after the other, as long as the batch may."""
     outcomes: list[Any] = []
     allowance = tx.allowances.of(type(command))
     while len(outcomes) < len(command.receipts):
@@ -107,7 +107,7 @@ def _current(
 
 
 def _by_id(tx: Transaction, command: AckById | NackById) -> Row | None:
-    """The message that is in process, or (with a token) whose current receipt has it; else None."""
+    """The message if it is in process, or (with a token) if its current receipt has that token; else None."""
     for row in tx.state.of_queue(command.queue):
         if row.id != command.message_id:
             continue
@@ -158,7 +158,7 @@ def _nack(
 
 
 def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
-    """Move the end of a lease; 0 ends it at once, without a failure noted."""
+    """Move the end of a lease; 0 ends it at once, without recording a failure."""
     if row is None:
         return None
     if lease_ms == 0:
@@ -178,7 +178,7 @@ def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
 
 
 def release_row(tx: Transaction, row: Row | None, delay_ms: int) -> bool:
-    """Give a message back, the attempt uncounted; False for None."""
+    """Release a message, the attempt uncounted; False for None."""
     if row is None:
         return False
     returned = rules.after_release(delay_ms, tx.now_ms)

@@ -1,4 +1,4 @@
-"""A stage as the reference engine keeps it."""
+"""A stage in the reference engine."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -10,7 +10,7 @@ from forq_trio.storage.rules import Space
 
 
 class StoredStage(Struct, frozen=True, gc=False):
-    """A stage. name: None once it has an entry number. parts: what is left of it, by page and part."""
+    """A stage. name: None once it has an entry number. parts: those that are left, by page and part."""
 
     queue: str
     name: str | None
@@ -37,7 +37,7 @@ class StoredStage(Struct, frozen=True, gc=False):
 def staging_of(
     stages: Mapping[int, StoredStage], last_entry: int, apps: Collection[PublishedVersion]
 ) -> Staging:
-    """What is staged in all."""
+    """The totals of all stages and apps."""
     numbered = [stage for stage in stages.values() if stage.entry is not None]
     return Staging(
         stages=len(stages),

@@ -34,7 +34,7 @@ from oracle.stages import StoredStage, staging_of
 
 
 class Bucket(NamedTuple):
-    """rate: the count and period by which it is filled; full_at: when it has all its tokens again (epoch ms)."""
+    """A bucket. rate: the count and period with which it fills. full_at: when it is full again (epoch ms)."""
 
     rate: tuple[int, int]
     full_at: Fraction
@@ -70,7 +70,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
 class Keyed(msgspec.Struct, frozen=True, gc=False):
     """The key of a message. pending: no other message may have it; False for a dead letter.
 
-    due: the due time that was offered, whatever nacks made of it.
+    due: the due time that was offered, even if a nack has changed it since.
     """
 
     key: str
@@ -90,9 +90,9 @@ class Keyed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A stored message. token: that of the current receipt, None when no receipt is current.
+    """A stored message. token: of the current receipt, None if no receipt is current.
 
-    group: NO_GROUP for a message without one that is served like a group. ttl_ms: its own, None for the queue's.
+    group: NO_GROUP for a message without a group that is served like one. ttl_ms: its own, None for the queue's.
     """
 
     seq: int
@@ -127,7 +127,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def due_at(self) -> int | None:
-        """When the message is due (epoch ms); None, never, for a failed one.
+        """When the message is due (epoch ms); None (never) for a failed one.
 
         A delayed message may expire before its delay ends: a back-off does not prolong its life.
         """
@@ -143,7 +143,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def bytes(self) -> int:
-        """What the queue counts: what waits behind the message is part of it."""
+        """The bytes that the queue counts, including those of an offer that waits behind the message."""
         return self.own_bytes + (0 if self.waiting is None else self.waiting.bytes)
 
     @property
@@ -156,7 +156,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def pending_key(self) -> tuple[str, str] | None:
-        """Kind and key, as long as no other message may have them."""
+        """Kind and key, while no other message may have them; else None."""
         return None if self.key is None or not self.key.pending else (self.key.kind, self.key.key)
 
     @property
@@ -165,7 +165,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return None if self.group == NO_GROUP else self.group
 
     def listed(self, text: str | None) -> MessageRow:
-        """The message as lists show it. text: what was searched for in the content, None for nothing."""
+        """The message as lists show it. text: the text that was searched for in the content, None for none."""
         return MessageRow.of(self.info(), _preview_of(self.content, text))
 
     def info(self) -> MessageInfo:
@@ -173,7 +173,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.seen_as(MessageInfo, status=STATUS_NAMES[self.status], keyed=keyed)
 
     def seen_as(self, kind: type[SeenT], /, **others: Any) -> SeenT:
-        """What callers see of the message; others: members of `kind` that it has not, or has as something else."""
+        """The message as callers see it. others: members of `kind` that a row does not have, or has in another form."""
         named = {"sequence": self.seq, "attributes": self.attributes or {}, "group": self.shown_group}
         if "bytes" in kind.__struct_fields__:
             named["bytes"] = self.own_bytes
@@ -197,7 +197,7 @@ class FirstSend(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """total: the bytes of all events before this one, since the first."""
+    """A lifecycle event. total: the bytes of all earlier events, since the first."""
 
     event: MessageEvent
     total: int
@@ -215,7 +215,7 @@ class FinishedLog:
         return type(self)(self.messages.copy(), self.gone, self.last)
 
     def add(self, row: Row, outcome: Outcome, reason: str | None, now_ms: int) -> None:
-        """Keep a message that goes for good."""
+        """Add a message that is removed for good."""
         self.last += 1
         self.messages[self.last] = row.seen_as(
             FinishedMessage,
@@ -237,17 +237,17 @@ class State:
     last_seq: int = 0
     first_sends: dict[tuple[str, str], FirstSend] = field(default_factory=dict)
     history: FinishedLog = field(default_factory=FinishedLog)
-    events: list[StoredEvent] = field(default_factory=list)  # those that are kept
-    events_end: int = 0  # the bytes of all that ever were
+    events: list[StoredEvent] = field(default_factory=list)  # those that were not removed yet
+    events_end: int = 0  # the bytes of all events that there ever were
 
-    queues: set[str] = field(default_factory=set)  # every one ever used, also those that are empty by now
+    queues: set[str] = field(default_factory=set)  # every queue ever used, even if it is empty by now
     makers: dict[str, str] = field(default_factory=dict)  # the names of the tokens that made queues
     settings: dict[str, QueueSettings] = field(default_factory=dict)
     tokens: dict[str, AccessToken] = field(default_factory=dict)
     sessions: dict[str, UiSession] = field(default_factory=dict)
     redrives: dict[str, RedriveTask] = field(default_factory=dict)
 
-    # By number, of which stages_begun is the last; last_entry: the last entry number that one got.
+    # By number; stages_begun is the last one. last_entry: the last entry number that a stage got.
     stages: dict[int, StoredStage] = field(default_factory=dict)
     stages_begun: int = 0
     last_entry: int = 0
@@ -255,12 +255,12 @@ class State:
 
     schedules: dict[str, StoredSchedule] = field(default_factory=dict)  # by name
     schedule_runs: dict[str, tuple[SavedRun, ...]] = field(default_factory=dict)  # by name, the latest last
-    maker_turn: str = ""  # of whose schedules one ran last in turn
+    maker_turn: str = ""  # the maker whose turn was last
     outboxes: dict[str, tuple[int, str]] = field(default_factory=dict)  # position, and the key that made it
 
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
-    forgotten_generation: int = 0  # the highest one of the consumers that were forgotten
-    # Their highest lease numbers, leased and acknowledged, by key, the latest last; then the highest that is gone.
+    forgotten_generation: int = 0  # the highest generation of forgotten consumers
+    # Their highest numbers (leased, acknowledged) by key, the latest last; then the highest number that was dropped.
     forgotten_numbers: dict[str, tuple[int, int]] = field(default_factory=dict)
     forgotten_number: int = 0
 
@@ -268,7 +268,7 @@ class State:
     rounds: dict[tuple[str, int], int] = field(
         default_factory=dict
     )  # the highest position claimed, by priority
-    # Queues whose held messages are all to become ready, with the sequence that is reached.
+    # Queues whose held messages all become ready, with the sequence number that was reached.
     unhold_cursors: dict[str, int] = field(default_factory=dict)
     # Groups, by queue, whose held messages may become ready, in this order.
     freed: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -300,7 +300,7 @@ class State:
         return rules_of(queue, self.settings.get(queue), self.defaults)
 
     def of_queue(self, queue: str, *statuses: Status) -> list[Row]:
-        """The messages of a queue by sequence; statuses: only those, all when none is given."""
+        """The messages of a queue, by sequence number. statuses: only these; all if none is given."""
         wanted = statuses or tuple(Status)
         rows = [row for row in self.rows.values() if row.queue == queue and row.status in wanted]
         return sorted(rows, key=lambda row: row.seq)

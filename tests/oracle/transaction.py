@@ -1,8 +1,7 @@
 """One batch of the reference engine: the state it works on, and the changes of messages.
 
-Every change of a message goes through `transition`, which notes what follows from it: the queue woken, the group freed,
-the event counted. The commands are functions over a `Transaction`, in
-modules of their own.
+Every change of a message goes through `transition`, which notes its consequences: the queue is woken, the group freed,
+the event counted. The commands are functions over a `Transaction`, in modules of their own.
 """
 
 from collections import Counter
@@ -29,13 +28,13 @@ from oracle.state import Row, State
 
 @dataclass
 class Transaction:
-    """One batch at work on a state that it owns. woken: queues in which a message became ready, or that resumed.
+    """A batch that works on its own copy of the state. woken: queues that resumed, or in which a message became ready.
 
-    newest_before, last_event_before: the last sequence, and the last event, before this batch. failed: messages that
-    failed in it, by sequence; failed_queued: some of them are left. freed: groups that may be below their limit again.
-    allowances: what the steps of the batch may still do; a failed command's charges stay. limited: groups whose
-    messages may be held for want of a token. going_on: messages that are gone, behind which offers waited that are to
-    be stored.
+    newest_before, last_event_before: the last sequence number, and the last event, before this batch. failed: messages
+    that failed in it, by sequence number. failed_queued: some of them are left to a sweep. freed: groups that may be
+    below their limit again. allowances: how much the steps of the batch may still do; charges of a failed command stay.
+    limited: groups whose messages may be held because a token is missing. going_on: messages that are gone, behind
+    which offers waited that are still to be stored.
     """
 
     state: State
@@ -54,7 +53,7 @@ class Transaction:
     going_on: list[Row] = field(default_factory=list)
 
     def savepoint(self) -> "Transaction":
-        """A copy of the transaction, to go on with if a command fails."""
+        """A copy of the transaction, with which to continue if a command fails."""
         durations = {key: list(values) for key, values in self.durations.items()}
         return Transaction(
             self.state.copy(),
@@ -95,13 +94,13 @@ class Transaction:
         return self.state.rules(queue)
 
     def admit(self, *queues: str) -> ForqError | None:
-        """The error if these queues would be too many, or if the messages of one are in a table."""
+        """The error if there would be too many queues, or if the messages of one of these are in a table."""
         return bound_tables.check_all_unbound(queues, self.state.settings.get) or rules.check_queues(
             len({*queues} - self.state.queues), len(self.state.queues)
         )
 
     def name(self, queue: str, made_by: str) -> ForqError | None:
-        """Make a queue exist; the error if it would be one too many, in all or of those that this key made."""
+        """Make a queue exist; returns the error if there are too many, in all or made by this key."""
         if queue in self.state.queues:
             return None
         own = [each for each, maker in self.state.makers.items() if maker == made_by]
@@ -111,7 +110,7 @@ class Transaction:
         return refusal
 
     def make_known(self, queue: str, made_by: str = "") -> None:
-        """A queue exists from now on; if no token named it, a dead-letter queue is its queue's maker's."""
+        """Make a queue exist. A dead-letter queue that no token named counts for the maker of its queue."""
         if queue in self.state.queues:
             return
         self.state.queues.add(queue)
@@ -125,7 +124,7 @@ class Transaction:
             raise refusal
 
     def dead_letter_target(self, row: Row) -> str:
-        """The dead-letter queue of a message; its own one only if that exists or may be made."""
+        """The dead-letter queue of a message; its own one only if that exists or may be created."""
         may_be_made = row.dead_letter_queue is None or self.admit(row.dead_letter_queue) is None
         own = row.dead_letter_queue if may_be_made or row.dead_letter_queue == NO_DEAD_LETTERS else None
         return rules.dead_letter_target(row.queue, own, self.rules(row.queue))
@@ -138,8 +137,8 @@ class Transaction:
     ) -> None:
         """Store a message in its new state. Every change of a message is made here.
 
-        change: one of transitions.TRANSITIONS. old: None for one that was not stored; new: None for one that goes.
-        reason: for the event that is counted. nack_reason: the consumer's own reason.
+        change: one of transitions.TRANSITIONS. old: None for a new message. new: None for one that is removed. reason:
+        of the counted event. nack_reason: the reason that the consumer gave.
         """
         source = None if old is None else int(old.status)
         target = None if new is None else int(new.status)
@@ -186,7 +185,7 @@ class Transaction:
     # Changes that several commands, and due times, make
 
     def return_message(self, change: str, row: Row, returned: Returned, **changes: Any) -> None:
-        """A message comes back from its consumer."""
+        """Take a message back from its consumer."""
         process_after = row.process_after if returned.process_after is None else returned.process_after
         self.change(
             change,
@@ -199,7 +198,7 @@ class Transaction:
         )
 
     def end_lease(self, change: str, row: Row, **changes: Any) -> None:
-        """A lease ends: the receipt stays current until the next claim, unless the message failed."""
+        """End a lease. The receipt stays current until the next claim, unless the message failed."""
         returned = rules.after_lease_end(row.attempts, row.max_attempts, self.now_ms, self.rules(row.queue))
         token = row.token if returned.status is Status.READY else None
         self.return_message(change, row, returned, token=token, **changes)
@@ -216,18 +215,18 @@ class Transaction:
             self.dead_letter(row, target, event_reason, failure_reason)
 
     def clean_up(self, row: Row, event_reason: str, *, with_waiting: bool = False) -> None:
-        """Remove a message for good. with_waiting: also what waits behind it."""
+        """Remove a message for good. with_waiting: also the offer that waits behind it."""
         self.transition(engine.CLEANED_UP, row, None, event_reason)
         if not with_waiting:
             self.let_go_on(row)
 
     def let_go_on(self, row: Row) -> None:
-        """A message leaves its queue: what waits behind it is to be stored."""
+        """Note that a message leaves its queue, so that the offer behind it has to be stored."""
         if row.waiting is not None:
             self.going_on.append(row)
 
     def dead_letter(self, row: Row, target: str, event_reason: str, failure_reason: str) -> None:
-        """Move a message to a dead-letter queue. Its own dead-letter queue is used once; "" (delete it) stays."""
+        """Move a message to a dead-letter queue. Its own one is used only once, but "" (delete the message) stays."""
         moved = self._moved(
             row,
             target,
@@ -262,7 +261,7 @@ class Transaction:
         self.let_go_on(row)
 
     def _moved(self, row: Row, target: str, *, ttl_ms: int, **changes: Any) -> Row:
-        """The message, ready in another queue, its attempts reset."""
+        """The message as it is ready in another queue, with its attempts reset."""
         moved = msgspec.structs.replace(
             row,
             queue=target,
