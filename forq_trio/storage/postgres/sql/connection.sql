@@ -1,11 +1,11 @@
 -- Statements that only PostgreSQL has.
 
 -- name: server_process
--- The process of the server that answers.
+-- The process id of the server process that answers.
 SELECT pg_backend_pid();
 
 -- name: set_settings
--- Make settings, of the session or until the transaction ends.
+-- Change settings, of the session or only until the transaction ends.
 SELECT count(set_config(key, value, $2)) FROM json_each_text($1);
 
 -- name: begin
@@ -13,36 +13,36 @@ SELECT count(set_config(key, value, $2)) FROM json_each_text($1);
 BEGIN ISOLATION LEVEL READ COMMITTED;
 
 -- name: forget_plans
--- The plans of statements are made anew.
+-- Have the plans of statements made again.
 DISCARD PLANS;
 
 -- name: gate
--- Wait until no other process runs a batch; ends with the transaction. Roles without rights can hold up each other kind of lock.
+-- Wait until no other process runs a batch; ends with the transaction. A role without rights could block any other kind of lock.
 LOCK TABLE gate IN SHARE UPDATE EXCLUSIVE MODE;
 
 -- name: end_stopped
--- End the connection that has the gate if its process does not take its answers: no timeout of the database does.
+-- End the connection that holds the gate if its process does not read its answers: no timeout of the database does that.
 SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE relation = 'gate'::regclass AND mode = 'ShareUpdateExclusiveLock' AND granted AND wait_event = 'ClientWrite'
   AND query_start < clock_timestamp() - interval '1 s'
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
 -- name: batches_since
--- This batch, and what those behind it changed, of all processes; at the end a row without version if messages were sent.
+-- This batch, and the changes of later ones, of all processes; last a row without version if applications sent messages.
 (SELECT version, made_by, CASE WHEN version > $1 THEN changed END FROM batches
  WHERE version >= $1 ORDER BY version LIMIT $2)
 UNION ALL (SELECT NULL, NULL, NULL FROM sent ORDER BY id LIMIT 1);
 
 -- name: last_batch
--- The version of the last batch, and who made it.
+-- The version of the last batch, and its maker.
 SELECT version, made_by FROM batches ORDER BY version DESC LIMIT 1;
 
 -- name: save_batch
--- What this batch changed.
+-- Store the changes of this batch.
 INSERT INTO batches (version, made_by, changed) VALUES ($1, $2, $3);
 
 -- name: forget_batches
--- Batches that every process has read, or has to start over: so many, as those before are gone.
+-- Remove old batches: a process that has not read them by now reads all tables again.
 DELETE FROM batches WHERE version > $1::bigint - $2 AND version <= $1;
 
 -- name: find_batch
@@ -51,15 +51,15 @@ SELECT EXISTS (SELECT FROM batches WHERE version = $1 AND made_by = $2),
        (SELECT max(version) FROM batches) >= $1 + $3;
 
 -- name: notify
--- Tell the other processes: by itself, never in a batch.
+-- Notify the other processes; in a transaction of its own, never in a batch.
 SELECT pg_notify('forq', $1);
 
 -- name: commit
--- End the batch: others see it.
+-- End the batch, so that others see it.
 COMMIT;
 
 -- name: flush
--- Wait until all that was committed so far is durable: a commit that waits, with something to commit.
+-- Wait until everything committed so far is durable: a commit that waits for the disk, and has something to commit.
 SELECT set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'forq', '');
 
 -- name: rollback
@@ -71,7 +71,7 @@ ROLLBACK;
 FETCH FORWARD 32 FROM unbounded;
 
 -- name: close_cursor
--- Nobody wants the other rows.
+-- Close the cursor: nobody needs its other rows.
 CLOSE unbounded;
 
 -- name: savepoint
@@ -83,7 +83,7 @@ SAVEPOINT part;
 ROLLBACK TO SAVEPOINT part;
 
 -- name: end_part
--- The latest part can no longer be undone alone.
+-- End the latest part: from now on it cannot be undone alone.
 RELEASE SAVEPOINT part;
 
 -- name: begin_reading
@@ -91,12 +91,12 @@ RELEASE SAVEPOINT part;
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 
 -- name: identity
--- Names the database: on its replicas, too.
+-- The identity of the database, which its replicas have, too.
 SELECT (SELECT system_identifier FROM pg_control_system()) || ' ' || oid FROM pg_database
 WHERE datname = current_database();
 
 -- name: encoding
--- How the database stores texts.
+-- The encoding of the database.
 SELECT current_setting('server_encoding');
 
 -- name: clock
@@ -109,7 +109,7 @@ SELECT relname FROM pg_catalog.pg_class
 WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'forq') AND relkind = 'r';
 
 -- name: take_time
--- A migration may take long, but not wait long: what it has locked others wait for; it ends with the transaction.
+-- Let a migration take long but wait only shortly, because others wait for what it has locked; ends with the transaction.
 SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '1s', true);
 
 -- name: first_migration_gate
@@ -121,11 +121,11 @@ SELECT pg_advisory_xact_lock(1718579825, 2);
 LOCK TABLE migrations IN SHARE UPDATE EXCLUSIVE MODE;
 
 -- name: schema
--- Our schema, if it is there.
+-- Our schema, if it exists.
 SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'forq';
 
 -- name: create_schema
--- Our schema.
+-- Create our schema.
 CREATE SCHEMA forq;
 
 -- name: create_migrations
@@ -146,19 +146,19 @@ SELECT version, name, checksum FROM migrations ORDER BY version;
 INSERT INTO migrations (version, name, checksum) VALUES ($1, $2, $3);
 
 -- name: listen
--- Hear of the batches of other processes.
+-- Listen for the notices of other processes.
 LISTEN forq;
 
 -- name: await_sent
--- Have the function forq.send tell; false where somebody else has its lock for himself.
+-- Have the function forq.send notify; false if somebody else holds its lock exclusively.
 SELECT pg_try_advisory_lock_shared(1718579825, 3);
 
 -- name: stop_awaiting_sent
--- Nobody waits for what it sends.
+-- Let the function forq.send stop notifying: nobody waits.
 SELECT pg_advisory_unlock_shared(1718579825, 3);
 
 -- name: meet_processes
--- Say that this process is there and who else is; silent ones that it replaces on their host, and old ones, are removed.
+-- Report this process, and list the others; removes old ones, and silent ones that this one replaces on their host.
 WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms),
 gone AS (
     DELETE FROM processes WHERE id IN (
@@ -183,7 +183,7 @@ UNION ALL
 );
 
 -- name: leave_processes
--- This process ends.
+-- Remove this process, which ends.
 DELETE FROM processes WHERE id = $1;
 
 -- columns: ready

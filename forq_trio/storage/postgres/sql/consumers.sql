@@ -1,4 +1,4 @@
--- What PostgreSQL says otherwise of consumers and their pages than relational/sql/consumers.sql.
+-- Statements about consumers and their pages that differ for PostgreSQL from relational/sql/consumers.sql.
 
 -- name: save_consumer_numbers
 -- Store the highest lease number of a consumer that is forgotten, and of those that were acknowledged.

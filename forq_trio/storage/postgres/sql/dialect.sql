@@ -1,4 +1,4 @@
--- Shared statements that PostgreSQL says in other words. Each has the name, the bindings and the columns of the shared one.
+-- Shared statements with a text of their own for PostgreSQL. Each has the name, bindings and columns of the shared one.
 
 -- columns: row
 -- The members of `Row`, in their order.
@@ -54,13 +54,13 @@ SELECT max(position) FROM (
     FROM (VALUES (0), (1), (2), (3), (4)) AS statuses (value)) AS found;
 
 -- name: count_in_process
--- How many messages of a group are processing, counted up to a bound. In words that no index of all that are processing has.
+-- How many messages of a group are processing, counted up to a bound. Worded so that no index of all processing ones fits.
 SELECT count(*) FROM (
     SELECT 1 FROM messages WHERE queue = $1 AND group_id = $2 AND status BETWEEN 1 AND 1
     ORDER BY status, priority DESC, position, seq LIMIT $3) AS scanned;
 
 -- name: select_held_of_group
--- The next held messages of a group, and their places in the claim order. In words that no index of all held ones has.
+-- The next held messages of a group, and their places in the claim order. Worded so that no index of all held ones fits.
 SELECT seq, bytes, -priority, position, seq FROM messages WHERE queue = $1 AND group_id = $2 AND status BETWEEN 4 AND 4
 ORDER BY status, priority DESC, position, seq LIMIT $3;
 

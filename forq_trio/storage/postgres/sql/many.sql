@@ -113,7 +113,7 @@ FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY 
 JOIN rate_buckets ON queue = a AND group_id = b AND count = c AND period_ms = d;
 
 -- name: save_bucket
--- Tokens were taken out of the buckets of queues or groups.
+-- Store when buckets of queues or groups are full again, after tokens were taken.
 INSERT INTO rate_buckets (queue, group_id, count, period_ms, full_at, full_ms)
 SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) AS given
 ON CONFLICT (queue, group_id) DO UPDATE SET count = excluded.count, period_ms = excluded.period_ms,

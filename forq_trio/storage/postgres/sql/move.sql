@@ -12,7 +12,7 @@ SELECT set_config(name, value, false) FROM (VALUES
 LOCK TABLE gate IN SHARE UPDATE EXCLUSIVE MODE;
 
 -- name: alive
--- The processes that use the database: they have made themselves known lately.
+-- The processes that use the database: those that reported lately.
 SELECT name FROM processes WHERE heard_at > extract(epoch FROM clock_timestamp()) * 1000 - %s ORDER BY name LIMIT 3;
 
 -- name: columns
@@ -44,5 +44,5 @@ COPY {table} ({columns}) FROM STDIN;
 SELECT setval(pg_get_serial_sequence(%s, %s), greatest(max({column}), 1), max({column}) IS NOT NULL) FROM {table};
 
 -- name: read_anew
--- A batch whose changes nobody can read: a process that has the tables in memory reads them anew.
+-- Store a batch whose changes nobody can read, so that processes with the tables in memory read them again.
 INSERT INTO batches (version, made_by, changed) SELECT coalesce(max(version), 0) + 1, 'move', '' FROM batches;

@@ -1,4 +1,4 @@
--- What PostgreSQL says otherwise of schedules than relational/sql/schedules.sql.
+-- Statements about schedules that differ for PostgreSQL from relational/sql/schedules.sql.
 
 -- name: schedule_of_queue
 -- A schedule whose runs name this queue.

@@ -32,7 +32,7 @@ UNION ALL
 INSERT INTO sent_set_aside SELECT id, queue, message, $2, $3 FROM sent WHERE id = $1;
 
 -- name: bound_set_aside
--- Only the latest ones are stored.
+-- Remove all but the latest messages that were set aside.
 DELETE FROM sent_set_aside WHERE id <= (SELECT id FROM sent_set_aside ORDER BY id DESC OFFSET $1 LIMIT 1);
 
 -- name: list_set_aside
@@ -43,7 +43,7 @@ SELECT id, queue, message, code, reason FROM (
 ) AS summed WHERE before < $3 ORDER BY id;
 
 -- name: count_set_aside
--- How many there are, and the highest id.
+-- How many messages are set aside, and the highest id.
 SELECT count(*), coalesce(max(id), 0) FROM sent_set_aside;
 
 -- name: take_set_aside

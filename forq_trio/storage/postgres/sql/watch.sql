@@ -1,4 +1,4 @@
--- What the server says of itself. Bounded, and of no table: it costs the same however many messages there are.
+-- What the server reports about itself. It reads no table of messages, so it costs the same however many there are.
 
 -- name: database_figures
 -- Connections: all, ours, at most, those whose state is hidden; dead rows of messages, the last vacuum, bytes.

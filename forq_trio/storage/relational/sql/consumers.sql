@@ -42,7 +42,7 @@ UPDATE messages SET status = 1, attempts = attempts + 1, first_received_at = coa
 WHERE seq IN (SELECT value FROM json_each(?4));
 
 -- condition: plain
--- Nothing distinguishes a message but its content, attributes, priority and times.
+-- A message has nothing but its content, attributes, priority and times.
 group_id IS NULL AND kind IS NULL AND dedup_id IS NULL AND ttl_ms IS NULL AND max_attempts IS NULL
   AND default_max_receives IS NULL AND dead_letter_queue IS NULL AND failures IS NULL AND failure_reason IS NULL
   AND last_error IS NULL AND source_queue IS NULL AND dead_lettered_at IS NULL;
@@ -69,11 +69,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 SELECT last_seq, last_id FROM moved_pages WHERE queue = ? ORDER BY first_seq DESC LIMIT 1;
 
 -- name: drop_moved
--- The messages of a page are no longer moved: acknowledged, or back in the table.
+-- Note that the messages of a page are no longer moved: they were acknowledged, or are back in the table.
 DELETE FROM moved_pages WHERE queue = ? AND consumer = ? AND number = ? AND page = ?;
 
 -- name: move_back
--- A moved message is among the others again, as it was leased.
+-- Put a moved message back into the table, leased as it was.
 INSERT INTO messages (seq, id, queue, is_dlq, status, attempts, process_after, received_at, updated_at, first_received_at,
                       processing_started_at, expires_after, priority, position, bytes, lease_until, receipt, attributes,
                       content)

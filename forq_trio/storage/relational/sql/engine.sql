@@ -11,7 +11,7 @@ seq, id, content, attempts, received_at, priority, first_received_at, attributes
 CAST(bytes AS INTEGER) AS bytes, key, kind, max_attempts;
 
 -- columns: pending
--- The members of `Pending` behind those of `Row`, in their order. typeof does not read what waits, as IS NOT NULL does.
+-- The members of `Pending` behind those of `Row`, in their order. Unlike IS NOT NULL, typeof does not read the waiting offer.
 key, attributes, mode, due, revision, offers, first_offer_at, max_wait_until, waiting_bytes,
 typeof(waiting) = 'blob';
 
@@ -104,7 +104,7 @@ INSERT INTO redrives (id, task) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET tas
 DELETE FROM redrives WHERE id = ?;
 
 -- name: insert_plain
--- Store a message with the plain columns only: half the bindings of insert_message, with which those begin.
+-- Store a message with only the plain columns: the first half of the bindings of insert_message.
 INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
                       bytes, content)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11);
@@ -245,7 +245,7 @@ FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: find_one_by_sequence
--- What find_by_sequence returns, of one message: faster than a list of one.
+-- What find_by_sequence returns for one message, which is faster than a list of one.
 SELECT $row
 FROM messages WHERE seq = ?;
 
@@ -264,7 +264,7 @@ SELECT $row
 FROM messages INDEXED BY messages_key WHERE queue = ? AND kind = ? AND key IS NOT NULL AND seq <= ? ORDER BY key LIMIT ?;
 
 -- name: find_default_max_receives
--- How many deliveries of a message are enough for a claim that names no bound.
+-- The bound on deliveries of a message for a claim that names none.
 -- rows of: one thing
 SELECT default_max_receives FROM messages WHERE seq = ?;
 

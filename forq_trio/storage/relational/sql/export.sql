@@ -1,4 +1,4 @@
--- Exports of queues and of the history, and looks at publications, on the read-only connections. The lines are made
+-- Exports of queues and of the history, and reads of publications, on the read-only connections. The lines are made
 -- here: SQLite runs without the interpreter lock.
 
 -- name: export_end

@@ -1,4 +1,4 @@
--- Messages with a key. Run only for them.
+-- Messages with a key. These statements run only for them.
 
 -- name: has_content
 -- Whether this is the content of a message.
@@ -15,7 +15,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 UPDATE message_keys SET mode = ?, offers = offers + 1, last_offer_at = ? WHERE message = ?;
 
 -- name: update_key
--- A changed offer; what waited is gone.
+-- Store a changed offer; an offer that waited is gone.
 UPDATE message_keys SET mode = ?, due = ?, revision = ?, offers = offers + 1, last_offer_at = ?, max_wait_until = ?,
     waiting_bytes = 0, waiting = NULL
 WHERE message = ?;
@@ -38,18 +38,18 @@ WHERE seq = ?;
 UPDATE message_keys SET due = ?, revision = ? WHERE message = ?;
 
 -- name: read_waiting
--- What waits behind a message.
+-- The offer that waits behind a message.
 -- rows of: one thing
 SELECT waiting FROM message_keys WHERE message = ?;
 
 -- name: read_all_waiting
--- What waits behind these messages.
+-- The offers that wait behind these messages.
 -- rows of: one thing
 SELECT message, own_key, waiting FROM message_keys
 WHERE message IN (SELECT value FROM json_each(?)) AND waiting IS NOT NULL;
 
 -- name: save_waiting
--- What waits behind a message from now on; NULL for nothing.
+-- Store the offer that waits behind a message from now on; NULL for none.
 UPDATE message_keys SET waiting_bytes = ?, waiting = ? WHERE message = ?;
 
 -- name: resize_message
@@ -69,5 +69,5 @@ SELECT own_key FROM message_keys WHERE message = ?;
 SELECT 1 FROM messages WHERE queue = ? AND kind = ? AND key = ?;
 
 -- name: give_key
--- A message has its key, again or not any more; without its kind it has none.
+-- Give a message its key back, or take it away: without a kind it has none.
 UPDATE messages SET key = ?, kind = ? WHERE seq = ?;

@@ -1,4 +1,4 @@
--- The statements of readers about the two logs. SQLite makes the lines itself: meanwhile no thread waits for it.
+-- The statements of readers about the two logs. SQLite makes the lines itself, so that no other thread waits meanwhile.
 --
 -- The order of kinds is that of KINDS in model/events.py. Values of events are cast because those of a damaged message
 -- may be of any type.

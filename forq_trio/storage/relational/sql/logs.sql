@@ -11,7 +11,7 @@ SELECT ?1, seq, id, queue, ?2, ?3, ?4, attempts, priority, received_at, first_re
 FROM messages WHERE seq = ?7;
 
 -- name: load_history
--- What is kept of every queue: skips along the index from queue to queue, and looks at the ends of each.
+-- The history of every queue: skips along the index from queue to queue, and reads both ends of each.
 WITH RECURSIVE queues (queue) AS (
     SELECT (SELECT queue FROM history ORDER BY queue LIMIT 1)
     UNION ALL

@@ -1,5 +1,5 @@
--- What both engines run for `forq move`. The names are those of our own tables and columns, quoted; key: with what
--- orders it by bytes; behind: a binding for each column of the key.
+-- The statements of `forq move` for both engines. The names are those of our own tables and columns, quoted; key: with
+-- the collation that orders texts by bytes; behind: a binding for each column of the key.
 
 -- name: rows
 -- All rows in the order of their key.
@@ -26,7 +26,7 @@ DELETE FROM {table};
 CREATE TABLE moving (position TEXT NOT NULL);
 
 -- name: first_position
--- The move begins.
+-- Store the position at the beginning of the move.
 INSERT INTO moving (position) VALUES ({behind});
 
 -- name: position
@@ -34,9 +34,9 @@ INSERT INTO moving (position) VALUES ({behind});
 SELECT position FROM moving;
 
 -- name: save_position
--- The move has come so far.
+-- Store how far the move has come.
 UPDATE moving SET position = {behind};
 
 -- name: remove_mark
--- The move has ended.
+-- Remove the mark: the move has ended.
 DROP TABLE moving;

@@ -10,6 +10,6 @@ SELECT position, made_by FROM outboxes WHERE outbox = ?;
 SELECT made_by, count(*) FROM outboxes GROUP BY made_by;
 
 -- name: save_outbox
--- An outbox was relayed up to this position.
+-- Store the position up to which an outbox was relayed.
 INSERT INTO outboxes (outbox, position, made_by, relayed_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (outbox) DO UPDATE SET position = excluded.position, relayed_at = excluded.relayed_at;

@@ -1,7 +1,7 @@
 -- Stages and publications, on the write connection.
 
 -- name: load_staging
--- What is staged in all, and how many apps have published.
+-- The totals of all stages, and how many apps have published.
 SELECT count(*), coalesce(sum(stored_bytes), 0), count(turn), min(turn) FILTER (WHERE published = 1),
        coalesce(max(turn), 0), (SELECT count(*) FROM apps)
 FROM stages;
@@ -94,7 +94,7 @@ WHERE id = ?1;
 DELETE FROM stages WHERE id = ?;
 
 -- name: set_stage_aside
--- Leave a damaged stage where it is: nothing works on it any more.
+-- Set a damaged stage aside: it stays where it is, and no batch works on it any more.
 UPDATE stages SET turn = NULL, published = 0 WHERE id = ?;
 
 -- name: find_apps

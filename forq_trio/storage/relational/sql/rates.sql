@@ -1,4 +1,4 @@
--- The tokens of queues with a rate. Run only where a queue has or had one.
+-- The tokens of queues with a rate. These statements run only if a queue has or had one.
 
 -- name: find_bucket
 -- When the bucket of a queue or group is full again, if it has this rate.
@@ -6,13 +6,13 @@
 SELECT full_at FROM rate_buckets WHERE queue = ? AND group_id = ? AND count = ? AND period_ms = ?;
 
 -- name: save_bucket
--- Tokens were taken out of the bucket of a queue or group.
+-- Store when the bucket of a queue or group is full again, after tokens were taken.
 INSERT INTO rate_buckets (queue, group_id, count, period_ms, full_at, full_ms) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (queue, group_id) DO UPDATE SET count = excluded.count, period_ms = excluded.period_ms,
     full_at = excluded.full_at, full_ms = excluded.full_ms;
 
 -- name: save_wake
--- Somebody waits for the next token of a bucket.
+-- Note that somebody waits for the next token of a bucket.
 UPDATE rate_buckets SET wake_at = ?3 WHERE queue = ?1 AND group_id = ?2 AND wake_at IS DISTINCT FROM ?3;
 
 -- name: take_wakes
@@ -22,7 +22,7 @@ UPDATE rate_buckets SET wake_at = NULL WHERE (queue, group_id) IN (
 RETURNING queue, group_id;
 
 -- name: next_wake
--- When the next token is there for which somebody waits.
+-- When the next awaited token comes.
 SELECT wake_at FROM rate_buckets WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1;
 
 -- name: expire_buckets
@@ -37,5 +37,5 @@ DELETE FROM rate_buckets WHERE (queue, group_id) IN (
     SELECT queue, group_id FROM rate_buckets WHERE full_ms <= ? AND wake_at IS NULL ORDER BY full_ms LIMIT ?);
 
 -- name: has_buckets
--- Whether there are any.
+-- Whether there are any buckets.
 SELECT EXISTS (SELECT 1 FROM rate_buckets);

@@ -15,7 +15,7 @@ iif(kind IS NULL, NULL, (
     FROM message_keys WHERE message = seq));
 
 -- condition: matching
--- What a filter asks of a message; the content is looked at last.
+-- The conditions of a filter on a message; the content is read last.
 (?5 IS NULL OR failure_reason = ?5)
   AND (?6 IS NULL OR coalesce(dead_lettered_at, received_at) >= ?6)
   AND (?7 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?7)
@@ -66,7 +66,7 @@ SELECT $message_info
 FROM messages WHERE queue = ? AND kind = ? AND key = ?;
 
 -- name: waiting
--- What waits behind a message.
+-- The offer that waits behind a message.
 SELECT waiting FROM message_keys WHERE message = ? AND waiting IS NOT NULL;
 
 -- name: next_kind

@@ -31,7 +31,7 @@ SELECT made_by FROM schedules WHERE made_by > ? ORDER BY made_by LIMIT 1;
 SELECT $schedule FROM schedules WHERE id = ?;
 
 -- name: retry_schedule
--- A schedule that cannot be run is tried again at this time.
+-- Set the time at which a schedule that cannot be run is tried again.
 UPDATE schedules SET due_at = ? WHERE id = ?;
 
 -- name: find_schedule
@@ -40,20 +40,20 @@ UPDATE schedules SET due_at = ? WHERE id = ?;
 SELECT id, $schedule FROM schedules WHERE name = ?;
 
 -- name: save_schedule
--- A new schedule, or one in place of that of the same name.
+-- Store a new schedule, or replace the one of the same name.
 INSERT INTO schedules ($schedule) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, updated_at = excluded.updated_at,
     paused_at = excluded.paused_at, paused_by = excluded.paused_by, next_run = excluded.next_run,
     due_at = excluded.due_at, catching_up = excluded.catching_up;
 
 -- name: change_schedule
--- A schedule was paused or resumed, or ran.
+-- Store a schedule that was paused or resumed, or that ran.
 UPDATE schedules SET paused_at = ?, paused_by = ?, next_run = ?, due_at = ?, last_nominal = ?, catching_up = ?,
     last_sequence = ?, runs = ?
 WHERE id = ?;
 
 -- name: add_run
--- What became of a run. The number of a note that moves behind it is free.
+-- Store the result of a run. The number of a record that moves behind it is free.
 INSERT INTO schedule_runs (schedule_id, number, run) VALUES (?, ?, ?)
 ON CONFLICT (schedule_id, number) DO UPDATE SET run = excluded.run;
 

@@ -13,13 +13,13 @@ COMMIT;
 ROLLBACK;
 
 -- name: count_free_pages
--- Pages of the file that hold nothing.
+-- How many pages of the file are free.
 PRAGMA freelist_count;
 
 -- name: give_pages_back
--- A row for each page that the file becomes shorter by; as many as are read.
+-- Shorten the file by one page for each row that is read.
 PRAGMA incremental_vacuum;
 
 -- name: optimize
--- Refresh the planner's statistics where it is worth it.
+-- Refresh the planner's statistics where that is worthwhile.
 PRAGMA optimize;

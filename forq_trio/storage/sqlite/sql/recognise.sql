@@ -11,5 +11,5 @@ SELECT 1 FROM sqlite_schema LIMIT 1;
 SELECT name FROM pragma_table_info('messages');
 
 -- name: touch
--- Reads both ends of the big table and all of a small one: bad damage is found here.
+-- Read both ends of the big table and all of a small one, which finds serious damage.
 SELECT (SELECT min(seq) FROM messages), (SELECT max(seq) FROM messages), (SELECT count(*) FROM queue_counts);
