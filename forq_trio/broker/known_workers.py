@@ -260,7 +260,7 @@ def _go_on(entry: _Entry, before: _Entry) -> None:
 
 
 def _sample(entry: _Entry, now_ms: int) -> None:
-    """Count the messages handled in the last minute. A number that became smaller was reset by a restart."""
+    """Count the messages handled in the last minute. A number that became smaller started over."""
     report, samples = entry.info.report, entry.samples
     handled = array("q", [part.handled for part in report.queues])
     while samples and not 0 <= now_ms - samples[0][0] <= limits.WORKER_RATE_MS:

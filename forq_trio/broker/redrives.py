@@ -1,27 +1,28 @@
-"""Redrives and deletions of all dead letters that match: tasks with a rate and a progress, stored in the database.
+"""Redrives or deletes all dead letters that match: tasks with a rate and a progress, stored in the database.
 
-A task walks through a dead-letter queue from its newest message to its oldest (redrive_walk.py). It can be paused,
-resumed and cancelled, and continues after a restart; its rate starts anew then.
+A task walks through a dead-letter queue from the newest message to the oldest (redrive_walk.py). It can be paused,
+resumed and cancelled, and continues after a restart, where its rate starts again.
 
 Rules
-- Each move is a transaction, and a walk ends between two of them: every message is in one queue. Messages that were not
-  moved stay in the dead-letter queue.
+- Each move is a transaction, and a walk ends between two of them, so every message is in exactly one queue. Messages
+  that were not moved stay in the dead-letter queue.
 - The cursor and the counts are stored in the transaction of the move. So after a kill a task continues below the last
-  message that it moved, and `moved` is exact. Messages that it only read since the last save are read again and counted
+  message that it moved, and `moved` is exact. Messages that it only read since the last save are read again but counted
   once, because the counts belong to the cursor.
-- No task changes a message twice, however soon it fails again and however often the process is killed: a task only goes
-  down in sequence, a message keeps its sequence when it is moved, and the cursor is stored with the move. Messages that
-  became dead letters after `started_at` are not moved.
-- Pausing and cancelling wait for the move under way, and are answered once the new state is committed. If that is
+- No task changes a message twice, however soon the message fails again and however often the process is killed: a task
+  only goes down in sequence numbers, a message keeps its number when it is moved, and the cursor is stored with the
+  move. Messages that became dead letters after `started_at` are not moved.
+- Pausing and cancelling wait for the current move, and are answered once the new state is committed. If that is
   refused, the caller gets the error and the task continues.
-- A move that the database refuses is tried again a few times; then the task has failed and says why. A resume continues
-  from its cursor. The end of a task is stored before it is told; while the database refuses that, it is tried again.
-- A stopping server gives its running tasks up: they continue at the next start, or at another server.
-- Where several processes share the database, any of them may change a task, and one walks it: the walk's id is in
-  the task, and a step of another walk is refused. A walk says each second that it is alive; after REDRIVE_SILENT_MS
-  without that, and as soon as it is given up, another process takes the task over. So a process that is stopped with
-  SIGSTOP, and goes on later, moves nothing any more.
-- There are at most REDRIVES_REMEMBERED_MAX tasks; a new one takes the place of the oldest that ended.
+- A move that the database refuses is tried again a few times; after that the task has failed and says why. Resuming it
+  continues from its cursor. The end of a task is stored before anybody sees it; if the database refuses that, it is
+  tried again.
+- A stopping server gives up its running tasks; they continue at the next start, or in another server.
+- If several processes share the database, any of them may change a task, but only one walks it: the walk's id is in the
+  task, and a step of any other walk is refused. A walk reports every second that it is alive. After REDRIVE_SILENT_MS
+  without a report, or as soon as the task is given up, another process takes the task over. So a process that is
+  stopped with SIGSTOP and goes on later moves nothing any more.
+- There are at most REDRIVES_REMEMBERED_MAX tasks; a new one replaces the oldest one that has ended.
 """
 
 import uuid
@@ -53,7 +54,7 @@ from forq_trio.writer_actor import WriterActor
 class _Running:
     """A walk of this process, and the scope that stops it.
 
-    ending: the change that the walk left when it ended, until it is stored. stopped: set when there is no walk.
+    ending: the change with which the walk ended, until it is stored. stopped: set once the walk has stopped.
     """
 
     def __init__(self, walk: Walk) -> None:
@@ -71,10 +72,10 @@ class _Running:
 
 
 class Redrives:
-    """The actor that runs these tasks: `run` is its task, the other methods are for callers.
+    """The actor that runs redrive tasks: `run` is its own task, the other methods are for callers.
 
-    At most REDRIVES_RUNNING_MAX run at once, and REDRIVES_RUNNING_A_KEY_MAX of one key; a few more where several
-    processes started them within a second. shared: other processes may walk tasks, too.
+    At most REDRIVES_RUNNING_MAX run at once, and REDRIVES_RUNNING_A_KEY_MAX of one key; a few more if several processes
+    start some within a second. shared: other processes may walk tasks, too.
     """
 
     shared = False

@@ -32,7 +32,7 @@ DELETE FROM rate_buckets WHERE (queue, group_id) IN (
 RETURNING 1;
 
 -- name: expire_some_buckets
--- The same, where nobody asks how many there were.
+-- Drop some buckets that are full again, without returning how many.
 DELETE FROM rate_buckets WHERE (queue, group_id) IN (
     SELECT queue, group_id FROM rate_buckets WHERE full_ms <= ? AND wake_at IS NULL ORDER BY full_ms LIMIT ?);
 
