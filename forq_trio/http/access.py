@@ -35,12 +35,12 @@ class KeyFailures:
         self._trust_proxy_headers = trust_proxy_headers
 
     def forget(self, request: Request) -> None:
-        """The key was right: forget the failures of the client's address."""
+        """Forget the failures of the client's address, because a key of it was right."""
         if self.throttle:
             self.throttle.succeeded(self.address(request))
 
     def refuse(self, request: Request) -> NoReturn:
-        """The key was wrong or missing: raise Unauthorized, or LockedOut while the address is locked out."""
+        """Count a wrong or missing key; raises Unauthorized, or LockedOut while the address is locked out."""
         client = self.address(request)
         locked_seconds = self.throttle.locked_seconds(client)
         if locked_seconds:
@@ -73,8 +73,8 @@ class ApiKeyGate:
 class LocalGate:
     """Lets all clients on this machine pass except web pages; a `router.Gate` for routes without a key.
 
-    A page of any site can have its reader's browser send requests to addresses of this machine. The browser then says
-    in Origin where the page is from; and where the page's own name was made to mean this machine, Host has that name.
+    Any web page can make its reader's browser send requests to this machine. The browser then names the page's site in
+    the header Origin. If the site's own name resolves to this machine (DNS rebinding), the header Host has that name.
     """
 
     scope = None
@@ -89,7 +89,7 @@ class LocalGate:
 
 
 def _is_local(authority: bytes) -> bool:
-    """Whether host and port are of this machine alone."""
+    """Whether the host in `authority` (host and port) means this machine alone."""
     host = (
         authority.partition(b"]")[0].lstrip(b"[")
         if authority.startswith(b"[")
@@ -174,9 +174,9 @@ class AccessGate:
 
 
 def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
-    """The network that failures are counted for: the peer's, or behind a trusted proxy the last in X-Forwarded-For.
+    """The network for which failures are counted: the peer's, or behind a trusted proxy the last in X-Forwarded-For.
 
-    The proxy wrote the last entry; the client may have made up those before it.
+    The proxy wrote the last entry; the client may have invented the earlier ones.
     """
     if trust_proxy_headers:
         forwarded = request.headers.get(b"x-forwarded-for", b"")

@@ -1,7 +1,7 @@
 """Errors of HTTP itself, the same for all dialects: wrong keys, unknown paths, methods, parameters and encodings.
 
-Each names the error of the queue that it is to a client, so that a dialect can answer it in the same way. (A right key
-without the right for a request is `model.errors.Forbidden`.)
+Each has a `kind`, the error of the queue that means the same to a client, so that a dialect can answer both alike. (A
+valid key without the scope for a request is `model.errors.Forbidden`.)
 """
 
 from collections.abc import Collection
@@ -14,8 +14,8 @@ from forq_trio.model import errors
 class HttpError(Exception):
     """Base of these errors."""
 
-    kind: ClassVar[type[errors.ForqError]]  # what it is to a client
-    headers: tuple[tuple[bytes, bytes], ...] = ()  # those of the answer in every dialect
+    kind: ClassVar[type[errors.ForqError]]  # the error of the queue that means the same to a client
+    headers: tuple[tuple[bytes, bytes], ...] = ()  # the answer has them in every dialect
 
 
 class Unauthorized(HttpError):
@@ -25,7 +25,7 @@ class Unauthorized(HttpError):
 
 
 class LockedOut(HttpError):
-    """Too many wrong keys came from the client's address; it is locked out. seconds: for how long yet."""
+    """Too many wrong keys came from the client's address; it is locked out. seconds: for how much longer."""
 
     kind = errors.TooManyWrongKeys
 
@@ -69,7 +69,7 @@ class UnknownParameter(HttpError):
 
 
 class UnknownEncoding(HttpError):
-    """The body is encoded (Content-Encoding), and no encoding is known."""
+    """The body is compressed (Content-Encoding); the server takes only bodies that are not."""
 
     kind = errors.UnknownContentEncoding
 

@@ -19,7 +19,7 @@ FoundT = TypeVar("FoundT")
 
 
 def undelivery(broker: Broker, queue: str, deliveries: Sequence[Delivery]) -> Callable[[], None]:
-    """Gives these messages back, the attempt uncounted: a response's `on_unsent`. It does not keep their contents."""
+    """A response's `on_unsent` that releases these messages. It holds no reference to their contents."""
     return partial(broker.undeliver, queue, [delivery.receipt for delivery in deliveries])
 
 
@@ -99,9 +99,9 @@ async def _while_connected(
     nothing: FoundT,
     undo: Callable[[FoundT], None] = _nothing_to_undo,
 ) -> FoundT:
-    """Return or raise what `wait` does; `nothing` when a disconnect could no longer be noticed.
+    """Return or raise what `wait` does; return `nothing` if a disconnect could no longer be noticed.
 
-    Cancelled, also by a disconnect: `undo` gets what `wait` returned all the same.
+    A disconnect cancels it. When it is cancelled, but `wait` has returned a value nevertheless, `undo` gets the value.
     """
     found = nothing
     failure: ForqError | None = None

@@ -20,7 +20,7 @@ JSON = b"application/json"
 class Response:
     """Status, headers and body.
 
-    on_unsent: called (synchronously, at most once) if the client never got it; undoes what the request has done.
+    on_unsent: called (synchronously, at most once) if the client did not get the response; undoes the request.
     """
 
     __slots__ = ("body", "content_type", "headers", "on_unsent", "status")
@@ -50,17 +50,17 @@ def json_response(value: Any, status: int = 200, headers: tuple[tuple[bytes, byt
 
 
 def nothing_done() -> None:
-    """The `on_unsent` of the answer to a POST or similar request that changed nothing."""
+    """An `on_unsent` for the answer to a POST or the like that changed nothing, so that nothing has to be undone."""
 
 
 class Request:
-    """A request: its head, and once it was admitted and is whole, its body.
+    """A request: its head, and its body once the request was admitted and is whole.
 
     path: as sent, percent-encoded, without the query. headers: names in lower case; a repeated header's values are
     joined with ", ". client: the peer's IP address. watch: makes the context manager of `cancelled_on_disconnect`.
-    principal: whose rights it has, holder: whose share of the server it uses, caller: see `model.access.CALLER`; all
-    three are set by the route's gate. route: its route, with the values in its path; set by the router when the request
-    is admitted.
+    principal: the rights of the request. holder: the client whose share of the server it uses. caller: see
+    `model.access.CALLER`. The route's gate sets these three. route: its route, with the values in its path; the router
+    sets it when it admits the request.
     """
 
     __slots__ = (

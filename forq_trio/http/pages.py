@@ -1,4 +1,4 @@
-"""Pages of queues: a list of queues is answered in pages, so that an answer has a bound."""
+"""Lists of queues are answered in pages, so that the length of an answer has a bound."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from forq_trio.model.access import Principal, Scope
 def page_of(
     names: Sequence[str], principal: Principal, after: str, limit: int
 ) -> tuple[list[str], str | None]:
-    """The first `limit` queues behind `after` that may be browsed; and where the next page goes on, None at the end.
+    """The first `limit` queues behind `after` that may be browsed, and the `after` of the next page, None at the end.
 
     names: sorted. A page looks at QUEUES_LOOKED_AT_MAX of them, so one with a next page may have fewer than `limit`.
     """

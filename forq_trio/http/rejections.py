@@ -22,7 +22,7 @@ _BY_TRANSPORT = {
 def counting_rejections(handler: Handler, counters: Counters, too_large: bytes | None = None) -> Handler:
     """`handler`, with the rejections among its answers counted.
 
-    too_large: how the bodies begin by which a dialect refuses what is too large with another status than 413.
+    too_large: the beginning of the bodies with which a dialect says "too large" under another status than 413.
     """
 
     async def handle(request: Request) -> Response:

@@ -11,7 +11,7 @@ from forq_trio.telemetry.log import LogEvent, log
 
 
 def logging_requests(handler: Handler) -> Handler:
-    """`handler`, with the requests that it answers logged. One that it raises at is answered by the transport."""
+    """`handler`, with the requests that it answers logged. If it raises, the transport answers and logs."""
 
     async def handle(request: Request) -> Response:
         started = time.perf_counter()
@@ -35,7 +35,7 @@ def logging_refused_heads(admit: Admit) -> Admit:
 
 
 def logging_refusals(refuse: Refuse) -> Refuse:
-    """`refuse`, with the answers logged that the transport gives by itself."""
+    """`refuse`, with the answers that it makes for the transport logged."""
 
     def refuse_and_log(status: int, method: str, path: str) -> Response:
         log(LogEvent.REQUEST_ANSWERED, method=method, path=path, status=status)

@@ -22,12 +22,12 @@ from forq_trio.model.holders import HOLDER
 from forq_trio.wire.endpoints.endpoint import Operation
 
 NOT_UTF8 = "surrogateescape"
-"""Percent-encoded bytes that are not UTF-8 become lone surrogates, which every check of a text refuses: as U+FFFD, two
-different paths would name the same thing."""
+"""Percent-encoded bytes that are not UTF-8 become lone surrogates, which every check of a text refuses. If they became
+U+FFFD, two different paths would name the same thing."""
 
 Respond = Callable[..., Awaitable[Response]]
 ErrorMapping = Callable[[Exception, Request], Response]
-"""Turns an error of an endpoint, a gate or the router into the dialect's answer; raises one it does not know."""
+"""Turns an error of an endpoint, a gate or the router into the dialect's answer; raises the errors it does not know."""
 
 
 class Gate(Protocol):
@@ -56,7 +56,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class _Node:
-    """A node of the tree. methods: the routes of this path, each with the segments that are its parameters."""
+    """A node of the tree. methods: the routes of this path, each with the places of its parameters in the path."""
 
     __slots__ = ("allow", "any_segment", "methods", "segments")
 
@@ -77,8 +77,8 @@ _NOWHERE = _Node()
 class Router:
     """Serves `routes`. Raises ValueError when two of them have the same method and path.
 
-    on_unknown_path: answers PathNotFound. Its methods raise only what a route's error mapping does not know, and
-    Cancelled.
+    on_unknown_path: answers PathNotFound. The methods of Router raise only Cancelled, and errors that a route's error
+    mapping does not know.
     """
 
     __slots__ = ("_on_unknown_path", "_root")
@@ -115,7 +115,7 @@ class Router:
         return None
 
     async def __call__(self, request: Request) -> Response:
-        """Answer a request, which is admitted if it was not before: a `Handler`."""
+        """Answer a request, after admitting it if that was not done before: a `Handler`."""
         if request.route is None:
             refused = self.admit(request)
             if refused is not None:
@@ -133,7 +133,7 @@ class Router:
 
 
 def _search(node: _Node, segments: list[str], place: int) -> _Node | None:
-    """The node that the straight walk missed by taking a literal segment, as in `/messages/ack/ack`."""
+    """Find the node that the straight walk misses because it prefers a literal segment, as in `/messages/ack/ack`."""
     if place == len(segments):
         return node if node.methods else None
     for below in (node.segments.get(segments[place]), node.any_segment):

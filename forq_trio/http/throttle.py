@@ -1,9 +1,9 @@
 """Locks out addresses that keep presenting wrong keys: 5 failures in 60 s, locked for 60 s.
 
-A lock-out changes the answer to wrong keys and nothing else. Keys of a locked address are still compared, because a
-right key always passes. So a lock-out does not slow down guessing, for which keys are too long; it tells a client with
-a wrong key to stop, and an operator that there is one. A wrong key of a locked address is not counted, not remembered
-and not logged.
+A lock-out changes only the answer to wrong keys. Keys from a locked address are still compared, because a right key
+always passes. So a lock-out does not slow down guessing (keys are too long to be guessed); it tells a client with a
+wrong key to stop, and tells the operator about it. A wrong key from a locked address is not counted, not remembered and
+not logged.
 
 Plain decisions over an injected monotonic clock; used by the key checks of the API and of the metrics.
 AUTH_TRACKED_CLIENTS_MAX addresses are remembered; the one that failed longest ago is forgotten first.
@@ -40,7 +40,7 @@ class Throttle:
         return len(self._clients)
 
     def locked_seconds(self, client: str) -> float:
-        """For how many seconds `client` is locked out yet; 0.0 when it is not."""
+        """How many more seconds `client` is locked out; 0.0 if it is not."""
         failures = self._clients.get(client)
         if failures is None or not failures.locked_until:
             return 0.0
@@ -53,8 +53,8 @@ class Throttle:
     def failed(self, client: str) -> bool:
         """Count a failure; the fifth within 60 s locks the address out from now on.
 
-        Returns whether to log that: it locked the address out, and AUTH_LOG_SECONDS have passed since the last
-        one that was. Behind a proxy right and wrong keys come from one address, which is locked again and again.
+        Returns whether to log it: the failure locked the address out, and the last log entry is AUTH_LOG_SECONDS old.
+        Behind a proxy right and wrong keys come from one address, which would be locked and logged again and again.
         """
         now = self._monotonic()
         failures = self._clients.get(client)

@@ -28,7 +28,7 @@ class AdministrationEndpoints:
         self._names: list[str] = []
 
     async def list(self, request: Request) -> Response:
-        """A page of the queues for which something was set and that the key covers, by name."""
+        """A page of the queues that have settings and that the key covers, by name."""
         settings = self._broker.known.settings()
         if settings is not self._sorted_of:
             self._names, self._sorted_of = sorted(settings), settings
@@ -48,14 +48,17 @@ class AdministrationEndpoints:
         return json_response(await self._broker.change_settings(queue, change))
 
     async def bind(self, request: Request, queue: str) -> Response:
-        """Bind a queue to the table of the body. A token of some queues could read any table so: it is refused."""
+        """Bind a queue to the table that the body names.
+
+        A token for some queues only is refused: it could read any table in this way.
+        """
         request.principal.check(Scope.ADMIN)
         wanted = _read_table(request.body)
         return json_response(await self._broker.bind(queue, wanted.table, layout=wanted.layout))
 
 
 def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """Settings, pause, purge and removal. route: makes one of an endpoint and what responds."""
+    """The routes of settings, pause, purge and removal. route: makes one of an endpoint and its function."""
     endpoints = AdministrationEndpoints(broker)
     return [
         route(api.LIST_SETTINGS, endpoints.list),

@@ -1,6 +1,6 @@
-"""Reads the JSON body of a request: a body that is not of its type is refused with a code.
+"""Reads the JSON body of a request, and refuses one that does not fit its type, with a code.
 
-The last of a repeated member counts. Ranges are checked by the endpoints, because each has its own code.
+If a member is repeated, its last value counts. The endpoints check ranges, because each range has a code of its own.
 """
 
 from typing import Any, Generic, TypeVar
@@ -15,8 +15,8 @@ BodyT = TypeVar("BodyT")
 class BodyReader(Generic[BodyT]):
     """Reads one type of body.
 
-    Raises Refused with `bad_request.body.unknown_field` for an object with a member that its type does not know, if
-    that type forbids it, and `bad_request.body.invalid` for anything else that is not of the type.
+    Raises Refused with `bad_request.body.unknown_field` for a member that the type does not know, if the type forbids
+    unknown members, and with `bad_request.body.invalid` for anything else that does not fit the type.
     """
 
     __slots__ = ("_body", "_decode")
@@ -29,7 +29,7 @@ class BodyReader(Generic[BodyT]):
     def __call__(self, raw: bytes | msgspec.Raw) -> BodyT:
         try:
             if isinstance(raw, bytes) and not raw.isascii():
-                raw.decode()  # the decoder does not look into members it ignores
+                raw.decode()  # the decoder does not check the UTF-8 of members that it ignores
             return self._decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise refusal(self._body, bytes(raw), error) from None

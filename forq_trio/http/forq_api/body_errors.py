@@ -20,7 +20,9 @@ _CHOICE = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
 _FORM = re.compile(rb"[\w.%+\[\]-]+=[^\r\n]*")
 _TRUNCATED = "Input data was truncated"
 _END_LENGTH = 2 * limits.ERROR_MESSAGE_LENGTH_MAX
-"""Of a text that repeats what a client sent, so much of each end is looked at: the path of a member is at its end."""
+"""A text of msgspec repeats what a client sent; only this many characters of each end are read, because the path of the
+member is at the end.
+"""
 _ANY = "[...]"
 """What msgspec writes for a value of an object that may have members of any name."""
 
@@ -43,7 +45,7 @@ def refusal(body: type[Any], raw: bytes, error: Exception) -> Refused:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """A hint at the known name that is nearest to `name`, to append to a sentence; "" without one."""
+    """A hint at the known name that is most like `name`, to append to a sentence; "" if no name is like it."""
     nearest = get_close_matches(name, known, n=1) if len(name) <= limits.ERROR_FIELD_LENGTH_MAX else None
     return f"; did you mean {nearest[0]}?" if nearest else ""
 
@@ -98,7 +100,7 @@ def _wanted(types: str) -> str:
 
 
 def _not_json(raw: bytes, error: Exception) -> str:
-    """Why a body is no JSON that can be read."""
+    """Why a body cannot be read as JSON."""
     if not raw or raw.isspace():
         return "the body is empty; it must be JSON"
     if isinstance(error, UnicodeDecodeError):
@@ -122,7 +124,7 @@ def _choices(body: type[Any], path: str) -> Iterator[str]:
 
 
 def _types_at(body: type[Any], path: str) -> list[inspect.Type]:
-    """The types that a body may have at a path of msgspec's, such as `.filter.attributes` or `.messages[0]`."""
+    """The types that a body may have at a path as msgspec writes it, such as `.filter.attributes` or `.messages[0]`."""
     nodes = list(_alternatives(inspect.type_info(body)))
     for step in _STEP.finditer(path):
         nodes = [each for node in nodes for below in _below(node, step[1]) for each in _alternatives(below)]

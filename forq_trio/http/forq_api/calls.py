@@ -1,4 +1,4 @@
-"""Endpoints that only decode, call and encode: one generic function does this, as the endpoint declares."""
+"""Endpoints that decode a request, call one function and encode its result: one generic function serves them all."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
@@ -21,10 +21,10 @@ MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
 """Makes the route of an endpoint from its declaration and the function that responds."""
 
 AboutCaller: TypeAlias = Callable[[Principal], Mapping[str, Any]]
-"""What a call has to know about the caller of the request, as keyword arguments."""
+"""Makes the keyword arguments that tell a call who sent the request."""
 
 Check: TypeAlias = Callable[..., Awaitable[None]]
-"""Raises Forbidden for a request that its gate could not judge; gets the request, and the values in its path."""
+"""Raises Forbidden where the gate alone cannot decide; gets the request, and the values in its path."""
 
 AnswerT = TypeVar("AnswerT")
 
@@ -100,10 +100,10 @@ def calling(
 ) -> Route:
     """The route of an endpoint that responds with the result of `call`.
 
-    `call` gets the values in the path in their order, and the arguments of the declared query and the members of the
-    declared body by their names; a body may be absent if all of its members may. wraps: the result is the one member of
-    the declared answer. lines: it is lines of JSON, and where to go on. absent: raised where it is None. headers: of
-    the answer.
+    `call` gets the values in the path by position, and the parameters of the query and the members of the body by name.
+    The body may be absent if all of its members may. wraps: the result becomes the only member of the declared answer.
+    lines: the result is lines of JSON, and where the next page begins. absent: the error to raise when the result is
+    None. headers: those of the answer.
     """
     status, answer = endpoint.answers[0].status, endpoint.answers[0].body
     read_query = None if endpoint.query is None else QueryReader(endpoint.query)
@@ -130,7 +130,7 @@ def calling(
 
 
 def _body_reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
-    """Reads the body of a request to keyword arguments."""
+    """A function that makes keyword arguments of a body."""
     body: type[Struct] | None = _Nothing if endpoint.takes_nothing else endpoint.body
     if body is None:
         return lambda raw: {}
@@ -140,7 +140,7 @@ def _body_reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
 
 
 def _path_reader(endpoint: Endpoint[Any]) -> Callable[[Sequence[str]], Sequence[object]] | None:
-    """Reads the values in a path, None where all of them are texts."""
+    """A function that converts the values in a path; None if all of them are texts."""
     kinds = [PATH_PARAMETERS[name].schema["type"] for name in endpoint.path_names]
     if "integer" not in kinds:
         return None

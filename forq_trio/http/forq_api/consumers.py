@@ -31,12 +31,12 @@ class ConsumerEndpoints:
         return json_response(ConsumerList(page, last))
 
     async def delete(self, request: Request, queue: str, name: str) -> Response:
-        """204: its lease is given back, and it is deleted; 202 if that takes more than a second."""
+        """Release the consumer's lease and delete it: 204, or 202 if that takes more than a second."""
         return NO_CONTENT if await self._broker.leases.delete(queue, name) else _NOT_YET
 
 
 def consumer_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes of consumers. route: makes one of an endpoint and what responds."""
+    """The routes of consumers. route: makes one of an endpoint and its function."""
     consumers = ConsumerEndpoints(broker)
     return [
         route(api.LIST_ALL_CONSUMERS, consumers.list_all),

@@ -48,7 +48,7 @@ class DeadLetterEndpoints:
         return json_response(produced)
 
     async def start_task(self, request: Request, queue: str) -> Response:
-        """202 with the task, which runs in the server."""
+        """Start a task that runs in the server, and answer 202 with it."""
         wanted = _read_start(request.body)
         check_target(request, wanted.target)
         if wanted.action == "delete" and wanted.target is not None:
@@ -72,13 +72,13 @@ def check_target(request: Request, target: str | None) -> None:
 
 
 def _check_sender(principal: Principal, target: str | None) -> None:
-    """Raise Forbidden unless the client may send an edited copy to a message's source queue; None: it has none."""
+    """Raise Forbidden unless the client may send an edited copy to `target`, the source queue; None: there is none."""
     if target is not None and not principal.may(Scope.REDRIVE, target):
         principal.check(Scope.PRODUCE, target)
 
 
 def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes below /queues/{queue}/dead-letters. route: makes one of an endpoint and what responds."""
+    """The routes below /queues/{queue}/dead-letters. route: makes one of an endpoint and its function."""
     letters = DeadLetterEndpoints(broker)
     return [
         calling(route, api.SEARCH_DEAD_LETTERS, broker.search_dead_letters),

@@ -1,4 +1,4 @@
-"""Forq's answers to errors: those of the queue have a code and status, those of HTTP use another error's."""
+"""Forq's answers to errors. An error of the queue has a code and status; an error of HTTP uses those of its `kind`."""
 
 import re
 
@@ -38,7 +38,7 @@ def answer_forqs_error(error: Exception, request: Request) -> Response:
 
 
 def explain(error: Exception, request: Request) -> Refused:
-    """The error in words; raises errors that have no code of the API."""
+    """The error as a refusal with its words; raises errors that have no code of the API."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, HttpError):
@@ -49,7 +49,7 @@ def explain(error: Exception, request: Request) -> Refused:
 
 
 def _outside_body(request: Request) -> frozenset[str]:
-    """What the request has in its path and query, by name."""
+    """The names of the values that the request has in its path and query."""
     if request.route is None:
         return frozenset()
     route: Route = request.route[0]
@@ -57,15 +57,15 @@ def _outside_body(request: Request) -> frozenset[str]:
 
 
 def refusal_of(error: errors.ForqError, outside: frozenset[str] | None = frozenset()) -> Refused:
-    """The caller's mistake, or the server's reason; raises errors that have no code of the API.
+    """The refusal that answers `error`; raises errors that have no code of the API.
 
-    outside: members of the request that are not in its body; None for all of them.
+    outside: names of the values that are not in the body; None: no value is.
     """
     reason = REASONS.get(error.code)
     if reason is None:
         raise error
     if not error.told:
-        return Refused(reason)  # its own words are for the log
+        return Refused(reason)  # the words of a fault of the server are for its log
     if error.field is None:
         return Refused(reason, error.message, field=PART_BY_ERROR.get(type(error)))
     name = error.field.rpartition(".")[2]

@@ -23,7 +23,7 @@ from forq_trio.wire.queries import Query
 
 
 class HealthQuery(Query, frozen=True, kw_only=True):
-    """How much is wanted."""
+    """The parameters of a health check."""
 
     verbose: Annotated[str, msgspec.Meta(description="If present, describe the server.")] | None = None
 
@@ -48,9 +48,9 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     durability: str
     uptime_seconds: int
     sends_refused: SendsRefused | None  # why sends are refused; null where not
-    # whether reads go to the replica of the database, which is behind or away else; null where there is none
+    # whether reads use the replica of the database, or else why not: behind or away; null without a replica
     replica: ReplicaState | None = None
-    # for how long a snapshot keeps vacuum from working, once that is a minute; else null
+    # for how long a snapshot has kept PostgreSQL's vacuum from removing rows; null below a minute
     snapshot_held_seconds: int | None = None
 
 

@@ -30,7 +30,7 @@ class KeyEndpoints:
         self._broker = broker
 
     async def offer(self, request: Request, queue: str, key: str) -> Response:
-        """Answered once what became of the offer is durable."""
+        """Offer a message under a key; answers once the outcome is durable."""
         check_body(request.body)
         offer = read_offer(request.body)
         if offer.dead_letter_queue:
@@ -40,14 +40,14 @@ class KeyEndpoints:
         return json_response(offered, 201 if offered.outcome == "created" else 200)
 
     async def offer_many(self, request: Request, queue: str) -> Response:
-        """One commit; each offer that is refused is so alone."""
+        """Offer many messages in one commit; an offer that is refused does not affect the others."""
         check_producible(queue)
         entries = await _read_offerings(request)
         outcomes = await self._broker.offer_many(queue, valid(entries))
         return json_response(wire.OfferResults(results_of(entries, outcomes, _offered, wire.OfferResult)))
 
     async def drop(self, request: Request, queue: str, key: str) -> Response:
-        """204 if there was something to remove."""
+        """Remove the message of a key: 204 if there was one."""
         wanted = _read_drop(request.query)
         if wanted.revision is not None and wanted.once_more:
             reason = errors.InvalidParameter.about("onceMore")
@@ -73,7 +73,7 @@ def _offered(offered: wire.Offered) -> wire.OfferResult:
 
 
 def key_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes below /queues/{queue}/keys. route: makes one of an endpoint and what responds."""
+    """The routes below /queues/{queue}/keys. route: makes one of an endpoint and its function."""
     keys = KeyEndpoints(broker)
     return [
         route(api.OFFER_MESSAGE, keys.offer),

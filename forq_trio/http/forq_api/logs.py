@@ -33,13 +33,13 @@ class LogEndpoints:
         self._broker = broker
 
     async def events(self, request: Request) -> Response:
-        """A page of events, a line each, and in headers where to go on."""
+        """A page of events, one a line; headers say where the next page begins."""
         wanted = _read_events(request.query)
         request.principal.check(Scope.BROWSE, wanted.queue)
         return lines_answer(*await wait_for_events(self._broker, request, **wanted.arguments()))
 
     async def history(self, request: Request) -> Response:
-        """A page of finished messages, like one of events."""
+        """A page of finished messages, in the form of a page of events."""
         wanted = _read_history(request.query)
         request.principal.check(Scope.BROWSE, wanted.queue)
         return lines_answer(*await self._broker.lines.log("history", **wanted.arguments()))
@@ -60,7 +60,7 @@ class LogEndpoints:
 
 
 def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes of the history. route: makes one of an endpoint and what responds."""
+    """The routes of the history. route: makes one of an endpoint and its function."""
     logs = LogEndpoints(broker)
     return [
         route(api.READ_HISTORY, logs.history),
@@ -73,7 +73,7 @@ def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
 
 
 def event_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes of events, of all messages and of one. route: makes one of an endpoint and what responds."""
+    """The routes of events, of all messages and of one. route: makes one of an endpoint and its function."""
     logs = LogEndpoints(broker)
     return [
         route(api.LIST_EVENTS, logs.events),

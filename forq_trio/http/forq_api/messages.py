@@ -34,7 +34,7 @@ class MessageEndpoints:
         return NO_CONTENT
 
     async def receive(self, request: Request, queue: str) -> Response:
-        """200 with a message as soon as there is one, 204 after waitMs (30 s) without."""
+        """200 with a message as soon as there is one, or 204 if none came within waitMs (30 s)."""
         wanted = _wanted(request.query) if request.query else _NEXT
         request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
         if wanted.peek:
@@ -47,12 +47,15 @@ class MessageEndpoints:
         return Response(200, body, on_unsent=undelivery(self._broker, queue, deliveries))
 
     async def ack(self, request: Request, queue: str, message_id: str) -> Response:
-        """204: the message is deleted; with a receipt the ack is fenced."""
+        """Delete a message that was consumed: 204. With a receipt the ack is fenced."""
         await self._broker.ack_message(queue, message_id, self._receipt(request))
         return NO_CONTENT
 
     async def nack(self, request: Request, queue: str, message_id: str) -> Response:
-        """204: the message comes back after its back-off, or failed; with a receipt the nack is fenced."""
+        """Give a message back, which comes again after its back-off, or has failed: 204.
+
+        With a receipt the nack is fenced.
+        """
         await self._broker.nack_message(queue, message_id, self._receipt(request))
         return NO_CONTENT
 
@@ -66,14 +69,14 @@ class MessageEndpoints:
 
 
 def _body(request: Request, message: Delivery | ReceivedMessage) -> bytes:
-    """The message as Forq answers it, or whole if the client asks for more."""
+    """The message with Forq's own members, or with all of them if the client asks for that."""
     if asks_for_more(request):
         return encode_json(message)
     return encode_json(NextMessage(message.id, message.content, message.receipt))
 
 
 def _wanted(query: str) -> ReceiveRequest:
-    """A query as a receive of one message."""
+    """What the query of a receive of one message asks for."""
     wanted = _read_next(query)
     return ReceiveRequest(wait_ms=wanted.wait_ms, order=wanted.order, peek=wanted.peek)
 

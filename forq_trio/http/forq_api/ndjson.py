@@ -11,7 +11,7 @@ _NEXT, _FIRST, _LAST = (name.lower().encode() for name in (NEXT_HEADER, FIRST_HE
 def lines_answer(
     lines: bytes, following: int | None, first: int | None = None, last: int | None = None
 ) -> Response:
-    """A page of lines, with what is known in headers: where the next page begins, and which ids are kept."""
+    """A page of lines; headers say where the next page begins, and the first and last id that are stored."""
     numbers = ((_NEXT, following), (_FIRST, first), (_LAST, last))
     headers = tuple((name, b"%d" % number) for name, number in numbers if number is not None)
     return Response(200, lines, _NDJSON_BYTES, headers)

@@ -78,7 +78,7 @@ _DOCUMENT = Operation(
 def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
     """Routes that serve the document about `documented` and themselves. version: the server's.
 
-    It is made at the first request, because it takes some milliseconds, and most servers get none.
+    The document is made at the first request, because that takes some milliseconds, and most servers are never asked.
     """
 
     @functools.cache
@@ -131,7 +131,7 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
 
 
 def _describe_left_out(components: dict[str, dict[str, Any]]) -> None:
-    """Members with the mark are left out of the JSON rather than null or at their default."""
+    """Say of each marked member that it is left out of the JSON instead of being null or its default."""
     for component in components.values():
         for member in component.get("properties", {}).values():
             if member.pop(LEFT_OUT_MARK, False):

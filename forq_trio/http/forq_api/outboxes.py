@@ -39,7 +39,7 @@ _read_relayed = BodyReader(_RawRelayed, RelayedMessage)
 
 
 class OutboxEndpoints:
-    """A relay is one commit."""
+    """Each relay of a page is one commit."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -62,7 +62,10 @@ class OutboxEndpoints:
 
 
 async def _read_messages(entries: Sequence[Raw]) -> tuple[list[RelayedMessage], OutboxRefusal | None]:
-    """The messages up to the first that is none, and why that is none. Raises Refused for one without id or queue."""
+    """The messages before the first invalid one, and why that one is refused.
+
+    Raises Refused for an entry without id or queue.
+    """
     messages: list[RelayedMessage] = []
     slices = ReadSlices()
     for index, raw in enumerate(entries):
@@ -81,7 +84,7 @@ async def _read_messages(entries: Sequence[Raw]) -> tuple[list[RelayedMessage], 
 
 
 def outbox_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes of outboxes. route: makes one of an endpoint and what responds."""
+    """The routes of outboxes. route: makes one of an endpoint and its function."""
     return [
         route(api.RELAY_OUTBOX, OutboxEndpoints(broker).relay),
         calling(route, api.SHOW_OUTBOX, broker.outbox_position, about_caller=with_key),

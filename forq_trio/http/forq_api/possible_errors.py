@@ -1,7 +1,7 @@
-"""The errors that a route may answer, for the document: those of its operation, and those that follow from the request.
+"""The errors that a route may answer, for the OpenAPI document.
 
-An endpoint declares what its operation raises. What its path, query, body and gate may be refused for follows from the
-names, types and ranges that are declared there.
+An endpoint declares the errors of its operation. The errors of its path, query, body and gate follow from the names,
+types and ranges that it declares for them.
 """
 
 import re
@@ -35,20 +35,20 @@ INVALID: dict[str, tuple[AnyReason, ...]] = {
     "attributes": (errors.InvalidAttributes,),
     "attribute": (errors.InvalidParameter.about("attribute"), errors.InvalidAttributes),
 }
-"""What a value is refused with that is not valid, by its name in the query or body. Others are out of range, but for
-those that a path may have. What only one part of the API has, that part adds."""
+"""The error of an invalid value, by its name in the query or body. Values with other names are out of range, except
+those that a path may have. A part of the API adds the names that only it has."""
 
 _MEMBERS_OF: Mapping[Any, type[errors.ForqError]] = {
     SettingsChange: errors.InvalidSetting,
     NewToken: errors.InvalidToken,
 }
-"""The error about the members of a body, where it is one of its own."""
+"""The error of a body's members, for the types of body that have one of their own."""
 
 _BOUNDS = {"minimum", "maximum", "maxLength", "maxItems"}
 
 
 def possible_errors(route: Route) -> dict[int, list[Reason]]:
-    """The reasons by status, each once."""
+    """The errors of a route by status, each once."""
     found = [*_of_request(route), *route.operation.errors]
     if isinstance(route.operation, Endpoint):
         found.append(errors.InternalError)
@@ -94,7 +94,7 @@ def _refused_with(name: str) -> tuple[AnyReason, ...]:
 
 
 def _of_body(body: Any) -> Iterator[AnyReason]:
-    """What the members of a body, and those of what is in it, may be refused for."""
+    """The errors of the members of a body, at any depth."""
     own = _MEMBERS_OF.get(body)
     if own is not None:
         yield from own.members.values()
@@ -113,7 +113,7 @@ def _of_parameter(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]
 
 
 def _of_filter(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:
-    """What a member of a filter is refused for: a text that is too long by the same code, whichever it is."""
+    """The errors of a member of a filter. All texts that are too long have the same code."""
     if not _refused_with(name) and any("maxLength" in each for each in (schema, *schema.get("anyOf", ()))):
         return (errors.OutOfRange,)
     return _of_value(name, schema)

@@ -24,9 +24,9 @@ _read_publish = BodyReader(wire.PublishRequest)
 
 
 class PublishingEndpoints:
-    """Pages are read in slices, with other tasks in between; long ones a few at a time, one of each caller.
+    """Reads a page in slices, with other tasks in between, and few long pages at a time, only one for each caller.
 
-    Decoded, a page is many times as large.
+    A decoded page takes many times the memory of its body.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -48,7 +48,7 @@ class PublishingEndpoints:
 
     @asynccontextmanager
     async def _one_at_a_time(self, caller: str) -> AsyncIterator[None]:
-        """Wait until no other long page of the caller is read, and few of others."""
+        """Wait until no other long page of this caller is being read, and only few of other callers."""
         lock = self._reading_of.setdefault(caller, trio.Lock())
         try:
             async with lock, self._reading:
@@ -58,7 +58,7 @@ class PublishingEndpoints:
                 self._reading_of.pop(caller, None)
 
     async def publish(self, request: Request) -> Response:
-        """Answered when all messages are in their queues, or after a while."""
+        """Publish stages; answers when all their messages are in their queues, or after a while."""
         wanted = _read_publish(request.body)
         for queue in {stage.queue for stage in wanted.stages}:
             request.principal.check(Scope.PRODUCE, queue)
@@ -100,7 +100,7 @@ async def _read_page(body: bytes) -> list[NewMessage]:
 
 
 def _of_line(index: int, refusal: Refused) -> Refused:
-    """The refusal of a line as one of its page."""
+    """The refusal of a page because of this line."""
     view = refusal.view
     field = f"$.lines[{index}]" + (view.field or "").removeprefix("$")
     return Refused(refusal.reason, view.message, field=field, status=refusal.status)

@@ -1,7 +1,7 @@
-"""Reads the query of a request: a parameter that is not of its type, or out of its range, is refused with its code.
+"""Reads the query of a request, and refuses a parameter that does not fit its type or range, with its code.
 
-Parameters that are not known are not looked at: the router refuses them, except on Forq's own routes. Of a repeated
-parameter the last one counts.
+Unknown parameters are ignored here: the router refuses them, except on Forq's own routes. If a parameter is repeated,
+its last value counts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ _FLAG = {"false": False, "true": True}
 
 
 class QueryReader(Generic[QueryT]):
-    """Reads one type of query. Raises Refused for the first parameter, as declared, that is not valid."""
+    """Reads one type of query. Raises Refused for the first invalid parameter, in the order of their declaration."""
 
     __slots__ = ("_absent", "_query", "_readers")
 

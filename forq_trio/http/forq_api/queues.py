@@ -38,6 +38,6 @@ class QueueEndpoints:
         return json_response(replace(health, sends_refused=self._broker.known.sends_refused))
 
     def _judged(self, info: QueueInfo) -> QueueInfo:
-        """A queue as the broker knows it, with its verdict."""
+        """The queue with the monitor's verdict about its health."""
         health = self._monitor.health(info.queue)
         return replace(info, level=health.level, verdict=health.verdict)

@@ -23,7 +23,7 @@ def check_length(field: str, length: int, length_max: int, unit: str, reason: Re
 
 
 def number_of_path(text: str) -> int:
-    """The number of a lease, in a path. Raises Refused when it is none."""
+    """The number of a lease, from the path. Raises Refused if the text is not a number."""
     high = limits.SEQUENCE_MAX
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(high))):
         raise Refused(errors.OutOfRange, f"number must be between 1 and {high}", field="number")

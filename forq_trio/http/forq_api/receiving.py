@@ -34,7 +34,7 @@ async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequ
 
 
 def _peeked(info: MessageInfo) -> ReceivedMessage:
-    """A stored message as a received one, without receipt and leaseUntil."""
+    """A stored message in the form of a received one, without receipt and leaseUntil."""
     key, kind = (info.keyed.key, info.keyed.kind) if info.keyed is not None else (None, "")
     return ReceivedMessage(
         info.id,

@@ -43,8 +43,8 @@ TRANSPORT_CODES: Mapping[int, tuple[str, str]] = {
 class Refused(Exception):
     """Raised while a request is read or carried out: the request does nothing, and is answered with `view`.
 
-    reason: why; of an error, what its code means. message: None for the meaning. field: see `ErrorView`.
-    status: None for the usual one of the reason. place: see `ErrorView`.
+    reason: the error, or its code, status and meaning. message: None for the meaning. field, place: see `ErrorView`.
+    status: None for that of the reason.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Refused(Exception):
 
 
 def shortened(text: str, length_max: int = limits.ERROR_FIELD_LENGTH_MAX) -> str:
-    """Text of a request that an answer may repeat: without control characters, and not longer than that."""
+    """A text of a request, made safe to repeat in an answer: no control characters, at most `length_max` long."""
     text = text[: length_max + 1]
     if not text.isprintable():
         text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
@@ -73,7 +73,7 @@ def shortened(text: str, length_max: int = limits.ERROR_FIELD_LENGTH_MAX) -> str
 
 
 def asks_for_more(request: Request) -> bool:
-    """Whether a request to one of Forq's own routes wants all members, not those of Forq alone."""
+    """Whether a request to one of Forq's own routes asks for all members, not only for Forq's."""
     return request.headers.get(_ANSWER) == _FULL
 
 
@@ -95,7 +95,7 @@ def forqs_answer(refused: Refused, request: Request) -> Response:
 
 
 def transport_answer(status: int, method: str, path: str) -> Response:
-    """A `transport.config.Refuse`: the answer of a transport that refuses a request by itself."""
+    """The answer where the transport itself refuses a request: a `transport.config.Refuse`."""
     code, meaning = TRANSPORT_CODES[status]
     respond = _forqs_response if is_forqs_path(path) else _response
     return respond(status, _view(code, None, meaning), ())

@@ -31,7 +31,7 @@ from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
 
 _NO_STORE = ((b"cache-control", b"no-store"),)
-"""No proxy may store the one answer that has a token's text."""
+"""For the one answer that contains a token's text: no proxy may store it."""
 
 _PARTS = (
     administration_routes,
@@ -45,7 +45,7 @@ _PARTS = (
     schedule_routes,
     worker_routes,
 )
-"""Parts of the API, each with its routes: made of what makes one, and the broker."""
+"""The parts of the API: each makes its routes, from a `MakeRoute` and the broker."""
 
 
 def forq_routes(
@@ -58,7 +58,7 @@ def forq_routes(
 ) -> list[Route]:
     """All routes under /api/v1, each behind a gate of `access`.
 
-    backups: None where there are none over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
+    backups: None if backups are not available over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
     """
 
     def route(endpoint: Endpoint[Any], respond: Respond) -> Route:

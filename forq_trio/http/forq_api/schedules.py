@@ -1,6 +1,6 @@
 """Schedules. Our additions to Forq's API.
 
-No path of a schedule names its queue, so the endpoints check the rights of the key by the queue that the schedule has.
+No path of a schedule names its queue, so the endpoints read the schedule and check the key's rights on its queue.
 """
 
 from contextlib import suppress
@@ -30,11 +30,11 @@ for _name in ("every", "daily", "timeZone", "jitter", "start", "end"):
     INVALID[_name] = (InvalidSchedule.about(_name),)
 
 _SENDING = (Scope.SCHEDULE, Scope.PRODUCE)
-"""What a key needs for whatever lets a schedule send."""
+"""The scopes that a key needs to do what lets a schedule send."""
 
 
 class ScheduleEndpoints:
-    """A token that may schedule for a queue, and may not send to it, pauses and deletes its schedules alone."""
+    """A token that may schedule for a queue but not send to it can only pause and delete its schedules."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -47,7 +47,7 @@ class ScheduleEndpoints:
         return json_response(SchedulePage(seen, page.next))
 
     async def save(self, request: Request, name: str) -> Response:
-        """Make a schedule, or put this one in the place of the one that is there."""
+        """Store a schedule, which replaces the one with its name."""
         wanted = _read_schedule(request.body)
         only_new = _read_save(request.query).only_new
         for scope in _SENDING:
@@ -65,7 +65,7 @@ class ScheduleEndpoints:
         return json_response(details)
 
     async def next_runs(self, request: Request) -> Response:
-        """The times that a timing would have; no queue is looked at."""
+        """The next times of a timing that need not be stored; no queue is involved."""
         count = _read_count(request.query).count
         return json_response(NextRuns(await self._broker.next_runs(_read_timing(request.body), count)))
 
@@ -74,13 +74,16 @@ class ScheduleEndpoints:
         await self._check(request, name, Scope.SCHEDULE)
 
     async def may_send(self, request: Request, name: str) -> None:
-        """`may_change` of what lets a schedule send."""
+        """Like `may_change`, for changes that let a schedule send: the key needs PRODUCE, too."""
         schedule = await self._check(request, name, *_SENDING)
         if schedule is not None and schedule.dead_letter_queue:
             request.principal.check(Scope.PRODUCE, schedule.dead_letter_queue)
 
     async def _check(self, request: Request, name: str, *scopes: Scope) -> Schedule | None:
-        """The schedule, None where all is allowed. Raises Forbidden without these scopes for its queue."""
+        """The schedule; None, without a read, for the server's secret, which may do everything.
+
+        Raises Forbidden unless the key has all `scopes` for the schedule's queue.
+        """
         if request.principal.token is None:
             return None
         schedule = (await self._broker.schedule(name, runs=0)).schedule
@@ -90,7 +93,7 @@ class ScheduleEndpoints:
 
 
 def schedule_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes of schedules. route: makes one of an endpoint and what responds."""
+    """The routes of schedules. route: makes one of an endpoint and its function."""
     schedules = ScheduleEndpoints(broker)
     return [
         route(api.LIST_SCHEDULES, schedules.list),

@@ -1,8 +1,8 @@
-"""Reads the bodies that have messages: the JSON is decoded straight into the message that the broker stores.
+"""Reads bodies with messages: the JSON is decoded straight into the message that the broker stores.
 
 Forq ignores unknown members, and so does a send of one message that has only Forq's own members. A message with any of
-our members comes from a client of this server: an unknown member is a mistake and refused by name. Batches are ours
-alone, so there an unknown member is always refused.
+our members comes from a client of this server: there an unknown member is a mistake, and the refusal names it. Forq has
+no batches, so in a batch an unknown member is always refused.
 
 Decoding holds the interpreter lock, so a long body is read in slices, with other tasks in between; too many entries,
 and attributes that are too long, are refused before they are decoded.
@@ -39,13 +39,15 @@ OUR_MEMBERS = frozenset(NewMessage.__struct_encode_fields__) - FORQS_MEMBERS
 
 
 def at_most(count: int) -> Any:
-    """A list of up to this many values that are not decoded yet. Reading a longer one ends where it gets too long."""
+    """The type of a list of at most `count` values, which stay undecoded. A longer list is refused at its first excess
+    value, without reading the rest.
+    """
     members = [(f"value_{index}", Raw, Raw()) for index in range(count)]
     return msgspec.defstruct("AtMost", members, array_like=True, forbid_unknown_fields=True)
 
 
 class _Message(Protocol):
-    """What is to be stored, and where a copy of it may go."""
+    """What a new message and an offer have in common here."""
 
     @property
     def content(self) -> str: ...
@@ -83,7 +85,7 @@ _read_our_members = BodyReader(_OurMembers)
 
 
 def read_message(body: bytes) -> NewMessage:
-    """The message of a body. Raises Refused."""
+    """Decode the body of a send of one message. Raises Refused."""
     try:
         return read_our_message(body)
     except Refused:
@@ -94,7 +96,7 @@ def read_message(body: bytes) -> NewMessage:
 
 
 class MessageReader(BodyReader[MessageT]):
-    """Reads a message, which may have our members and no others."""
+    """Reads a message, and refuses members that are neither Forq's nor ours."""
 
     __slots__ = ()
 
@@ -108,7 +110,7 @@ read_our_message = MessageReader(NewMessage)
 
 
 def check_body(body: bytes) -> None:
-    """Raise Refused for the body of one message that is so long that its content is too long."""
+    """Raise Refused if the body of one message is so long that its content must be too long."""
     if len(body) > limits.SEND_BODY_BYTES_MAX:
         most = limits.SEND_BODY_BYTES_MAX
         sentence = f"the body is longer than {most} bytes, so its content cannot be allowed"
@@ -123,7 +125,7 @@ class MessagesReader(Generic[MessageT]):
         self._read_message = MessageReader(message)
 
     async def __call__(self, request: Request) -> list[MessageT | Refused]:
-        """The messages; for an invalid one why.
+        """The messages; for each invalid one its refusal.
 
         Raises Refused for a body that is no batch, or one too large; Forbidden for a dead-letter queue to which the
         caller may not send.
@@ -140,7 +142,7 @@ class MessagesReader(Generic[MessageT]):
         return entries
 
     async def entries(self, body: bytes) -> list[MessageT | Refused]:
-        """The messages, of whatever size. A short batch without an invalid one is decoded at once."""
+        """The messages, without a check of their sizes. A short batch of valid messages is decoded in one go."""
         if len(body) <= limits.READ_SLICE_BYTES:
             try:
                 return list(self._read_batch(body).messages)
@@ -164,7 +166,7 @@ read_messages = MessagesReader(NewMessages, NewMessage)
 
 
 def valid(entries: Sequence[MessageT | Refused]) -> list[MessageT]:
-    """Those that are no refusals."""
+    """The entries without the refusals among them."""
     return [entry for entry in entries if not isinstance(entry, Refused)]
 
 
@@ -174,7 +176,7 @@ def split_messages(body: bytes) -> list[Raw]:
 
 
 def read_batch(read: BodyReader[BatchT], body: bytes) -> BatchT:
-    """A body whose `messages` are `at_most` so many, none of them decoded yet. Raises Refused."""
+    """Decode a body, except its `messages`, whose type is `at_most(…)`. Raises Refused."""
     try:
         return read(body)
     except Refused as refusal:
@@ -190,7 +192,7 @@ def entries_of(batch: Any) -> list[Raw]:
 
 
 class ReadSlices:
-    """Lets other tasks run after each slice of JSON, or a hundred values."""
+    """Lets other tasks run after each slice of JSON, or after a hundred values."""
 
     def __init__(self) -> None:
         self._left = float(limits.READ_SLICE_BYTES)
@@ -204,7 +206,10 @@ class ReadSlices:
 
 
 def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[_Message]) -> bool:
-    """True if the contents are longer than `bound`. JSON is never shorter than UTF-8: most bodies need no count."""
+    """Whether the contents are longer than `bound` together.
+
+    JSON is never shorter than the UTF-8 of its texts, so most bodies are short enough without a count.
+    """
     return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
 
 
@@ -213,7 +218,7 @@ def _check_attributes(raw: bytes | Raw) -> None:
     try:
         attributes = _read_attributes(raw).attributes
     except (msgspec.DecodeError, RecursionError):
-        return  # decoding all of it says why
+        return  # the decoder refuses it next, and says why
     if len(attributes) > limits.ATTRIBUTES_JSON_BYTES_MAX:
         most = limits.ATTRIBUTES_MAX
         raise Refused(
@@ -229,9 +234,9 @@ def results_of(
     done: Callable[[OutcomeT], ResultT],
     refused: Callable[..., ResultT],
 ) -> list[ResultT]:
-    """The results of a batch in order: those of the valid messages are `outcomes`.
+    """The results of a batch, in the order of its entries. outcomes: those of the valid entries, in order.
 
-    refused: makes a result of code, field (a path into the message) and message.
+    done: makes the result of an outcome. refused: makes one of code, field (a path into the message) and message.
     """
     rest = iter(outcomes)
     results = []

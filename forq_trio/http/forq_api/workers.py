@@ -37,7 +37,7 @@ class WorkerEndpoints:
 
 
 def worker_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes of workers. route: makes one of an endpoint and what responds."""
+    """The routes of workers. route: makes one of an endpoint and its function."""
     workers = WorkerEndpoints(broker)
     return [
         calling(route, api.LIST_WORKERS, broker.workers, wraps=True, about_caller=with_key),

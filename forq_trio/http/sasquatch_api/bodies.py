@@ -37,7 +37,7 @@ class SendRequest(Struct, frozen=True):
 
 
 class SendBatchRequest(Struct, frozen=True):
-    """Messages that are not decoded yet: each is read alone."""
+    """The messages of a batch, undecoded: each is decoded alone, so that an invalid one does not affect the others."""
 
     messages: list[msgspec.Raw] | None = None
 
@@ -161,7 +161,7 @@ class SasquatchBodyReader(Generic[BodyT]):
         check_body_size(request, self._bytes_max)
         try:
             if not request.body.isascii():
-                request.body.decode()  # the decoder does not look into members it ignores
+                request.body.decode()  # the decoder does not check the UTF-8 of members that it ignores
         except UnicodeDecodeError:
             raise SasquatchError(INVALID_REQUEST, "the request body is not UTF-8") from None
         return self.part(request.body)
@@ -199,7 +199,7 @@ def in_range(name: str, value: int | None, default: int, low: int, high: int) ->
 
 
 def milliseconds(name: str, seconds: int | None, low: int, high: int, default: int | None) -> int | None:
-    """A time in seconds, like `in_range`, in milliseconds; None where it is absent and there is no default."""
+    """Check a time in seconds like `in_range`, and return it in milliseconds; None if it and `default` are absent."""
     if seconds is None and default is None:
         return None
     return in_range(name, seconds, default or 0, low, high) * limits.SECOND_MS

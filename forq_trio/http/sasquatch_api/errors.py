@@ -81,7 +81,7 @@ _CODE_BY_STATUS = {
     429: TOO_MANY_REQUESTS,
     503: SERVICE_UNAVAILABLE,
 }
-"""The code of an error, by its status; without one it is wrong use of the API, or an internal error."""
+"""The dialect's code by the status of an error. Other mistakes of callers: VALIDATION_ERROR; others: INTERNAL_ERROR."""
 
 _EXCEPTIONS: dict[type[errors.ForqError], str] = {
     errors.InvalidContent: INVALID_REQUEST,

@@ -8,7 +8,7 @@ from forq_trio.model import limits
 class SasquatchOptions(Struct, frozen=True, kw_only=True):
     """The settings sasquatch_*, without those about the server; the defaults are Sasquatch's.
 
-    poison_max_receives: after so many receives a message is deleted whatever its consumers say.
+    poison_max_receives: after this many receives a message is deleted, whatever its consumers ask for.
     """
 
     max_queue_length: int = 5_000
@@ -39,7 +39,7 @@ class SasquatchOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def send_batch_bytes_max(self) -> int:
-        """The longest request of /send_batch: ten messages of full length, or one in its longest form."""
+        """The longest request of /send_batch: ten messages of full length, or one with all its bytes escaped."""
         each = self.message_bytes_max + limits.SASQUATCH_OVERHEAD_BYTES
         return max(self.send_bytes_max, limits.SASQUATCH_BATCH_MAX * each)
 

@@ -70,7 +70,7 @@ class ReceiveEndpoints:
     def _wanted(self, asked: bodies.SasquatchReceive) -> ReceiveOptions:
         """A receive with its defaults: those of its queue's settings, else those of the dialect.
 
-        A bound on receives has no default here: what a message was sent with says when it was received too often.
+        A bound on receives has no default here: each message has had its own bound since its send.
         """
         options = self._options
         queue = check_queue_name(required("queue_name", asked.queue_name))

@@ -155,7 +155,7 @@ class SendEndpoints:
                 None if own.ttl_ms else options.default_retention_period,
             ),
             attributes=attributes,
-            # Beyond poison_max_receives the message is deleted, whatever its consumers say.
+            # After poison_max_receives the message is deleted, whatever its consumers ask for.
             max_attempts=options.poison_max_receives if own.max_attempts is None else None,
             default_max_receives=options.default_max_receives if own.max_attempts is None else None,
             dead_letter_queue="" if own.dead_letter_queue is None else None,

@@ -32,7 +32,7 @@ class SettleEndpoints:
         return Response(200, msgspec.json.encode(bodies.Deleted(deleted)))
 
     async def change_visibility(self, request: Request) -> Response:
-        """Let leases end that many seconds from now, also leases that have ended already."""
+        """Set leases to end `visibility_timeout` seconds from now, even those that have ended already."""
         asked = self._read(request)
         longest = limits.SASQUATCH_SECONDS_MAX
         seconds = required("visibility_timeout", asked.visibility_timeout)
@@ -45,7 +45,7 @@ class SettleEndpoints:
     async def _handles(self, request: Request, asked: bodies.HandlesRequest) -> list[str]:
         """The handles, each once.
 
-        Raises MalformedReceipt, and Forbidden when one is of a queue that the client may not consume from.
+        Raises MalformedReceipt, and Forbidden if the client may not consume from the queue of one of them.
         """
         handles = list(dict.fromkeys(count_in_batch("receipt_handles", asked.receipt_handles)))
         for handle in handles:
@@ -54,7 +54,10 @@ class SettleEndpoints:
         return handles
 
     async def _check_consumer(self, principal: Principal, handles: Sequence[str]) -> None:
-        """Raise Forbidden for a message of another queue. Only a token for some queues needs the read for it."""
+        """Raise Forbidden for a message of a queue that the token does not cover.
+
+        Only for a token of some queues are the messages' queues read.
+        """
         principal.check_somewhere(Scope.CONSUME)
         if principal.token is None or principal.token.queues == ALL_QUEUES:
             return

@@ -1,10 +1,9 @@
 """A bound on the memory for answers that their clients have not read yet, over all connections of a server.
 
-The server holds the answers of a client that does not read them until SEND_SECONDS_MAX ends the connection. While such
-answers use up the bound, other requests are answered that they should be tried again, or, if the request has changed
-something, that its outcome is not known. Long answers leave a part of the bound to short ones, so that a few clients
-with long answers do not stop the sends and acks of all others. The messages that an answer was made of are gone when it
-is sent.
+If a client does not read its answers, the server holds them until SEND_SECONDS_MAX ends the connection. While such
+answers use up the bound, other requests get 503, try again, or 500, outcome unknown, if they have changed something.
+Long answers leave a part of the bound to short ones, so that a few clients with long answers do not stop the sends and
+acks of all others. Only the bytes of an answer count: the messages that it was made of are freed before it is sent.
 """
 
 from forq_trio.http.message import Response
@@ -17,18 +16,18 @@ _REPEATABLE = frozenset(("GET", "HEAD"))
 
 
 class AnswerBudget(Budget):
-    """How many of `size` bytes are in use, by holder."""
+    """Counts how many of `size` bytes each holder uses."""
 
     __slots__ = ()
 
     def admit(
         self, holder: Holder, method: str, path: str, response: Response, refuse: Refuse, own_bytes: int = 0
     ) -> Response:
-        """Return `response`, or the answer instead where it does not fit; counted until `release`.
+        """Return `response`, or a short answer instead if it does not fit; counts it until `release`.
 
-        holder, method, path: the request's. own_bytes: of the connection's other answers. A response that is longer
-        than the bound, or than a connection's share, fits when it is the only one. What one that does not fit brought
-        is given back by its `on_unsent`.
+        holder, method, path: the request's. own_bytes: the size of the connection's other answers. A response that is
+        longer than the bound, or than a connection's share, fits if it is the only one. If a response does not fit, its
+        `on_unsent` is called, which gives back the messages in it.
         """
         body_bytes = len(response.body)
         if not self.used:
@@ -42,19 +41,19 @@ class AnswerBudget(Budget):
         return response
 
     def _leaves_space(self, body_bytes: int, own_bytes: int) -> bool:
-        """Whether a long answer leaves a quarter to short ones, and the connection's answers enough to others."""
+        """Whether a long answer leaves a quarter to short ones, and the connection's answers leave enough to others."""
         if own_bytes and own_bytes + body_bytes > self.size // limits.ANSWERS_CONNECTION_PART:
             return self.refuse(Share.CONNECTION)
         is_short = body_bytes <= limits.SHORT_ANSWER_BYTES_MAX
         return is_short or self.used <= self.size - self.size // 4 or self.refuse(Share.ALL)
 
     def release(self, holder: Holder, body_bytes: int) -> None:
-        """Count an answer no longer: it was sent, or its client is gone."""
+        """Stop counting an answer: it was sent, or its client is gone."""
         self.change(holder, -body_bytes)
 
 
 def _instead(method: str, path: str, response: Response, refuse: Refuse) -> Response:
-    """503, try again, where the request has changed nothing or that is undone; else 500, the outcome is not known."""
+    """503, try again, if the request has changed nothing or was undone; else 500, outcome unknown."""
     if response.on_unsent is not None:
         response.on_unsent()
         return refuse(503, method, path)

@@ -8,14 +8,14 @@ from forq_trio.http.message import Response
 from forq_trio.model import limits
 
 Refuse = Callable[[int, str, str], Response]
-"""Makes the answer that the transport gives by itself, from its status and the request's method and path.
+"""Makes an answer that the transport itself gives, from its status and the request's method and path.
 
 Method and path are "" where they are not known. Must not raise or wait.
 """
 
 
 def refuse_without_body(status: int, method: str, path: str) -> Response:
-    """A `Refuse` that says no more than the status."""
+    """A `Refuse` whose answers have a status and no body."""
     return Response(status)
 
 

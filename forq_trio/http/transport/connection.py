@@ -98,7 +98,7 @@ class HttpConnection:
                     if self._finishing:
                         protocol.finish()
                     serving = protocol.run(received)
-                    del detected, received  # else they are there as long as the connection
+                    del detected, received  # or their memory would be used as long as the connection lives
                     await serving
         except ConnectionLost:
             return
@@ -133,8 +133,8 @@ class HttpConnection:
     async def _secure(self, ssl_context: ssl.SSLContext) -> str | None:
         """Do the handshake of TLS; returns the protocol that was chosen, None when the connection has ended.
 
-        Each begins in a pass of the loop of its own: one takes a millisecond or more of the processor, and many at once
-        would make all other connections wait for all of them.
+        A handshake takes a millisecond or more of processor time. So only one begins in each pass of the loop: many in
+        one pass would make all other connections wait for all of them.
         """
         assert isinstance(self._wire, SocketWire)
         connected = self._wire.socket

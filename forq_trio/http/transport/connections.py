@@ -1,13 +1,13 @@
-"""The open connections of a server: how many there may be, and of which clients.
+"""The open connections of a server: how many there may be, and how they are shared among clients.
 
 Rules
 - A connection is keyless until a request with a right key arrives on it; from then on it belongs to the key's holder.
-- An address may have half of all connections without a key. This machine may have all of them: behind a proxy on it
-  every client has its address, and a program on it could harm the server in other ways.
+- An address may have half of all connections without a key. Only this machine may have all of them: behind a proxy here
+  every client has its address, and a local program could harm the server in other ways anyhow.
 - When all places are used, a new connection replaces the keyless one that has been open longest. One that is younger
   than KEYLESS_CONNECTION_SECONDS is not replaced, because its client has had no time to send a key. So keyless
   connections never block a client with a key.
-- Connections of keys are a budget: nobody but the owner of the server's secret can have them all.
+- Connections with a key are a budget, shared among their holders: only the owner of the server's secret can have all.
 """
 
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ ConnectionT = TypeVar("ConnectionT", bound=Cuttable)
 
 
 class OpenConnections(Generic[ConnectionT]):
-    """Of one server, up to `size`. budget: of those of keys."""
+    """The connections of one server, at most `size`. budget: that of the connections with a key."""
 
     def __init__(self, size: int) -> None:
         self.budget = Budget(size)
         self._holders: dict[ConnectionT, Holder] = {}
-        self._keyless: dict[ConnectionT, float] = {}  # and when each was opened, the oldest first
+        self._keyless: dict[ConnectionT, float] = {}  # when each was opened; the oldest comes first
         self._by_address: dict[Holder, int] = {}  # how many keyless ones
 
     def __len__(self) -> int:

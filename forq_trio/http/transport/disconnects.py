@@ -83,7 +83,7 @@ class DisconnectWatchers:
                 self._epoll.register(watch.file_number, _CLOSED)
 
     async def _wait_for_ends(self) -> None:
-        """Have the waits ended whose clients have closed their side."""
+        """Wait for clients to close their side, and have their waits ended."""
         epoll = self._epoll
         assert epoll is not None
         while True:

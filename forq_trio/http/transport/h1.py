@@ -102,17 +102,17 @@ class RequestParser:
 
     @property
     def target(self) -> tuple[str, str]:
-        """Method and path of the present request; "" and "" as long as its head is not whole."""
+        """Method and path of the current request; "" and "" until its head is whole."""
         return ("", "") if self.phase == IDLE else (self._method, self._path)
 
     @property
     def body_bytes_left(self) -> int:
-        """How many of the next bytes belong to the present body; 0 if its length is not known."""
+        """How many of the next bytes belong to the current body; 0 if its length is not known."""
         return self._body_bytes - len(self._body) if self.phase == BODY else 0
 
     @property
     def body_bytes_received(self) -> int:
-        """How many bytes of the present body were received."""
+        """How many bytes of the current body were received."""
         return len(self._body) if self.phase == BODY else 0
 
     def begun(self) -> Request:
@@ -122,7 +122,7 @@ class RequestParser:
         return self._begun
 
     def discard_body(self) -> None:
-        """Forget the present body: its request is refused."""
+        """Discard what has arrived of the current body, because its request is refused."""
         self._body = b""
 
     def close(self) -> None:
@@ -171,9 +171,9 @@ class RequestParser:
         self.refused = self.refused or 400
 
     def _expect_body(self) -> None:
-        """After a head with Upgrade llhttp takes the body for another protocol, so that a new parser has to read it.
+        """Make a new parser read the body, because llhttp takes what follows a head with Upgrade for another protocol.
 
-        The new parser is fed a head with the same framing, after which the original head is put back.
+        The new parser is fed a head with the same framing, and then gets the original head again.
         """
         head = (self._headers, self._method, self._path, self._query, self._connection, self.asks_continue)
         length = self._headers.get(b"content-length")
@@ -204,7 +204,7 @@ class RequestParser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.phase != HEAD:
-            return  # A trailer: they are not used.
+            return  # a trailer; nothing here uses them
         name = name.lower()
         headers = self._headers
         if name in headers:

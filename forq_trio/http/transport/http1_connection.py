@@ -70,7 +70,7 @@ class Http1Connection:
         self._closing = True
 
     def finish_idle(self) -> None:
-        """Close if no request is running, or one that is not whole has not come further since the last call."""
+        """Close if no request is running, or if an incomplete one has received nothing more since the last call."""
         if self._owner.deadline == inf or self._sending or self._unparsed:
             return
         if self._parser.phase == IDLE:
@@ -87,7 +87,7 @@ class Http1Connection:
         Raises ConnectionLost.
         """
         self._unparsed = received
-        del received  # else it is there as long as the connection
+        del received  # or its memory would be used as long as the connection lives
         try:
             with self._serving:
                 await self._serve()
@@ -199,7 +199,7 @@ class Http1Connection:
             if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
             omits_body = request.method == "HEAD"
-            long_body = b""  # sent behind `data`: in it, it would be there twice while a slow client reads
+            long_body = b""  # sent after `data`; joined, both would be in memory twice
             if body_bytes > limits.SEND_PORTION_BYTES and not omits_body:
                 omits_body, long_body = True, response.body
             data = services.response_encoder.encode(response, connection, omit_body=omits_body)
@@ -248,6 +248,6 @@ class Http1Connection:
                 continue
 
     def _lose_client(self) -> None:
-        """The client has left while its request waited; an answer that is ready now is given back."""
+        """The client has left while its request waited: undo the request of an answer that is ready now."""
         self._client_left = True
         self._owner.cut()

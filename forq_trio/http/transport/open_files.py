@@ -1,7 +1,7 @@
 """Raises the limit of open files: every connection is one, and the usual limit is low, often 1,024.
 
-Beyond the limit a connection would neither be served nor refused, and the database's own files could not be opened. So
-the limit is raised as far as is allowed, and shared before anybody connects:
+Beyond the limit a connection would be neither served nor refused, and the database's own files could not be opened. So
+the limit is raised as far as is allowed, and its use is planned before anybody connects:
 
 - OPEN_FILES_BESIDE_MAX are for all other files; no connection takes one of them.
 - Of the rest the admin UI's port gets a quarter, and no more than it needs; the API's port gets all others.
@@ -15,7 +15,7 @@ from forq_trio.model import limits
 
 _WANTED = limits.CONNECTIONS_MAX + limits.UI_CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
 _UI_SHARE = 4
-"""The admin UI gets one in so many connections where not all fit."""
+"""If not all connections fit, the admin UI gets a quarter of them."""
 
 
 class ConnectionsMax(NamedTuple):

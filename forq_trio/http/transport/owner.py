@@ -1,4 +1,4 @@
-"""The connection, as the protocol that serves it sees it."""
+"""The interface of a connection to the protocol that serves it."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from forq_trio.model.holders import Holder
 
 
 class Owner(Protocol):
-    """deadline: when to call the protocol's `expire`, by trio's clock."""
+    """The connection. deadline: when to call the protocol's `expire`, by trio's clock."""
 
     deadline: float
 

@@ -90,7 +90,7 @@ class Server:
 
     @property
     def budgets(self) -> dict[str, Budget]:
-        """What all clients share, by its name in the metrics."""
+        """The budgets that all clients share, by their names in the metrics."""
         return {
             "bodies": self._body_budget,
             "answers": self._answer_budget,

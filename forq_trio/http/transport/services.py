@@ -1,4 +1,4 @@
-"""What all connections of a server share."""
+"""The objects that all connections of a server share, in one record."""
 
 import ssl
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Services:
     ssl_context: ssl.SSLContext | None
     response_encoder: ResponseEncoder  # this and the next: of the answers over HTTP/1.1 and HTTP/2
     block_encoder: BlockEncoder
-    body_budget: Budget  # of requests that are received: bodies, and heads of HTTP/2
+    body_budget: Budget  # the memory of requests that arrive: bodies, and heads of HTTP/2
     answer_budget: AnswerBudget
     watchers: DisconnectWatchers
     now: Callable[[], float]  # trio's clock
@@ -39,12 +39,12 @@ class Services:
     tls_handshake: trio.Lock = field(default_factory=trio.Lock)
 
     def linger_seconds(self, *, is_closing: bool) -> float:
-        """How long to read what a client still sends behind its last answer. is_closing: the server ends."""
+        """How long to read what a client still sends after its last answer. is_closing: the server shuts down."""
         seconds = self.config.linger_seconds
         return min(seconds, limits.SHUTDOWN_IDLE_SECONDS) if is_closing else seconds
 
     def judge(self, request: Request) -> Response | None:
-        """`admit`, with an unexpected exception answered like one of the handler."""
+        """Call `admit`; an unexpected exception is answered like one of the handler."""
         try:
             return self.admit(request)
         except Exception as error:

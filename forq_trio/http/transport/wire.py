@@ -14,7 +14,7 @@ from forq_trio.model import limits
 
 # How long sending the end of a TLS connection (close_notify) may take.
 CLOSE_SECONDS = 1.0
-# Linux says that the peer has closed its side also while bytes that it sent before are still to be read.
+# Linux reports that the peer has closed its side even while earlier bytes are still to be read.
 _HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 
 
@@ -23,7 +23,7 @@ class ConnectionLost(Exception):
 
 
 class Wire(Protocol):
-    """The interface of both. One task receives at a time and one sends; they may be different tasks."""
+    """The interface of both classes. One task receives at a time and one sends; they may be different tasks."""
 
     async def receive(self, bytes_max: int, tries: int = 1) -> bytes:
         """Wait for bytes; b"" once the peer has closed or reset the connection. Cancelled, no byte is lost.
@@ -33,11 +33,14 @@ class Wire(Protocol):
         ...
 
     def send_now(self, data: bytes | memoryview) -> int:
-        """Send what can be sent at once, SEND_NOW_BYTES_MAX at most, and say how many bytes. Raises ConnectionLost."""
+        """Send what needs no wait, at most SEND_NOW_BYTES_MAX; returns its length. Raises ConnectionLost."""
         ...
 
     async def send_some(self, data: memoryview) -> int:
-        """Wait until a part of `data` is sent, and say how many bytes. Raises ConnectionLost; cancelled, unknown."""
+        """Wait until a part of `data` is sent; returns its length. Raises ConnectionLost.
+
+        Cancelled, an unknown part has been sent.
+        """
         ...
 
     async def send_all(self, data: bytes | memoryview) -> None:
@@ -65,11 +68,11 @@ class Wire(Protocol):
 class SocketWire:
     """A connected, non-blocking TCP socket.
 
-    There are two ways to receive. Waiting until the socket is readable costs two system calls more than letting the
-    other tasks run once and then trying to receive, which under load finds the next request there already; and a client
-    alone, whose next request follows each answer, would wait until the process is woken, which takes longer than a few
-    tries. Which one is cheaper depends on the load: try up to `tries` times as long as one of them succeeds, then wait,
-    and try again with every RECEIVE_TRY_EVERY_WAITS-th wait.
+    There are two ways to receive: wait until the socket is readable, or let the other tasks run once and then try.
+    Waiting costs two system calls more. Under load a try finds the next request there already; and for a lone client,
+    whose next request follows each answer, a few tries take less time than waking the process. Which way is cheaper
+    depends on the load. So this tries up to `tries` times as long as one of them succeeds; else it waits, and tries
+    again at every RECEIVE_TRY_EVERY_WAITS-th wait.
     """
 
     __slots__ = ("_eager", "_waits", "socket")
@@ -178,7 +181,7 @@ class StreamWire:
         return 0
 
     async def send_some(self, data: memoryview) -> int:
-        portion = data[: limits.SEND_PORTION_BYTES]  # because TLS has a copy of what it is given
+        portion = data[: limits.SEND_PORTION_BYTES]  # because TLS copies what it is given
         try:
             await self.stream.send_all(portion)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:

@@ -1,7 +1,7 @@
 """Header blocks of our answers (HPACK, RFC 7541): literals that are not indexed.
 
-Such a literal needs no table on either side, so a block depends on nothing that was sent before: all but the last
-fields of it are encoded once a second, for all connections.
+Such a literal needs no table on either side, so a block does not depend on earlier ones. All its fields but the last
+are encoded once a second, for all connections.
 """
 
 import time
@@ -11,7 +11,7 @@ from email.utils import formatdate
 from forq_trio.http.message import Response
 from forq_trio.http.transport.response_bytes import CACHED_HEADS_MAX, WITHOUT_BODY, security_headers
 
-# Whoever lowers the size of our table has to be told that it is done (RFC 7541 section 4.2): we use none at all.
+# A client that lowers the size of our table has to be told that we have done so (RFC 7541 section 4.2): we use none.
 NO_TABLE = b"\x20"
 
 # Names of HPACK's static table that our answers have.

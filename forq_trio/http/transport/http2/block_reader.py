@@ -1,9 +1,9 @@
 """Header blocks of a client: put together from HEADERS and CONTINUATION frames, decoded (HPACK, RFC 7541) by hpack.
 
-Between the frames of a block no other frame may come. Every block is decoded, also that of a stream that is refused,
-because each may change the table that the next ones use; so a block that cannot be decoded ends the connection. A block
-is bounded as it is sent, and as what it decodes to: a few bytes may encode a long header, many times. Changes of
-the table's size, at its beginning, decode to nothing; there may be two (RFC 7541 section 4.2); hpack takes any number.
+No other frame may come between the frames of a block. Every block is decoded, even that of a refused stream, because
+each may change the table that the next ones use; so a block that cannot be decoded ends the connection. The encoded and
+the decoded size of a block have a bound each: a few bytes may encode a long header, many times. A block may begin with
+changes of the table's size, which decode to nothing: two at most (RFC 7541 section 4.2); hpack itself takes any number.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Block(NamedTuple):
 
 
 class BlockReader:
-    """Reads the header blocks of one connection. open_stream: of the block whose end has not come, or 0."""
+    """Reads the header blocks of one connection. open_stream: the stream of an unfinished block, or 0."""
 
     __slots__ = ("_decoder", "_encoded", "_is_circular", "_is_last", "open_stream")
 
@@ -76,7 +76,7 @@ class BlockReader:
 
 
 def _check_table_sizes(encoded: bytes) -> None:
-    """Raises ConnectionFault for a block that begins with more changes of the table's size than it may."""
+    """Raise ConnectionFault if a block begins with more than two changes of the table's size."""
     at = 0
     for _ in range(limits.HTTP2_TABLE_SIZES_MAX + 1):
         if at >= len(encoded) or encoded[at] & 0xE0 != 0x20:

@@ -1,10 +1,10 @@
 """The memory that requests take: heads that were admitted, and bodies. No I/O.
 
 A head is checked when it ends: a request without a right key takes no memory. All other memory counts against the
-connection's share and the budget of all connections, DATA also against the client's windows and the bound of a body.
+connection's share and the budget of all connections; DATA also counts against the client's windows and the bound of a
+body.
 
-All bytes of a client are read, so no window is ever used up, and none has to be enforced: bodies have bounds of their
-own.
+Whatever a client sends is read, so no window is ever used up and none has to be enforced: bodies have their own bounds.
 """
 
 from forq_trio.http.message import Request, Response
@@ -18,7 +18,7 @@ from forq_trio.model.holders import at_address
 
 
 class Bodies:
-    """The requests of one connection. holder: of those that present no right key. latest: of the last one admitted."""
+    """The memory of one connection's requests. holder: of those without a right key. latest: of the last admitted."""
 
     __slots__ = ("_bytes", "_bytes_max", "_client", "_output", "_services", "_window", "holder", "latest")
 
@@ -50,7 +50,7 @@ class Bodies:
             self._output.add(window_update_frame(stream.id, more))
 
     def admit(self, stream: Http2Stream) -> Response | None:
-        """Keep the head of a stream, or return the answer that refuses its request."""
+        """Count the head of a stream, or return the answer that refuses its request."""
         services, head = self._services, stream.head
         status = head.refused
         if not status:
@@ -90,7 +90,7 @@ class Bodies:
         return 0
 
     def release(self, stream: Http2Stream) -> None:
-        """The request of a stream is not needed any more."""
+        """Free the memory of a stream's request, which is no longer needed."""
         kept_bytes = len(stream.body) + stream.head_bytes
         self._bytes -= kept_bytes
         self._services.body_budget.change(stream.holder, -kept_bytes)

@@ -56,7 +56,7 @@ class Http2Connection:
         self._wake()
 
     def finish(self) -> None:
-        """Close when everything is answered for a moment: GOAWAY tells the client which requests were not served."""
+        """Close as soon as no request is unanswered; GOAWAY tells the client which requests were not served."""
         self._is_finishing = True
         self._protocol.end_when_idle()
         self._wake()
@@ -75,7 +75,7 @@ class Http2Connection:
         """Serve until the end; `received` came behind the preface. Cancelled, running requests are cancelled, too."""
         self._owner.deadline = self._protocol.deadline
         self._protocol.feed(received)
-        del received  # else it is there as long as the connection
+        del received  # or its memory would be used as long as the connection lives
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._send)
@@ -113,7 +113,7 @@ class Http2Connection:
 
     def _parse(self, nursery: trio.Nursery, *, full_portion: bool) -> bool:
         """Parse a portion and start its requests; returns whether more is left. Raises ConnectionFault."""
-        if self._is_gone:  # it left while this waited for its turn; what has begun by then is lost already
+        if self._is_gone:  # the client left while this waited to parse; requests that had begun are lost already
             return False
         protocol, now = self._protocol, self._services.now()
         has_more = protocol.parse(now, full_portion=full_portion)
@@ -152,13 +152,13 @@ class Http2Connection:
             self._wake()
 
     def _wake(self) -> None:
-        """Have the sender look what there is to send, and the owner when to call."""
+        """Wake the sender, and tell the owner the new deadline."""
         if self._protocol.deadline < self._owner.deadline:
             self._owner.deadline = self._protocol.deadline
         self._to_send.set()
 
     async def _send(self) -> None:
-        """Send whatever there is to send, until the connection is done or the client gone."""
+        """Send the output until the connection is done or the client is gone."""
         protocol = self._protocol
         try:
             with self._sending:

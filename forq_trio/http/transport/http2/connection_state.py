@@ -1,4 +1,4 @@
-"""What a connection of HTTP/2 has beside its streams: deadlines, its end, and what the client told. No I/O."""
+"""The state of an HTTP/2 connection beside its streams: deadlines, its end, and the client's settings. No I/O."""
 
 from math import inf
 
@@ -18,7 +18,7 @@ class Deadlines:
         self.next = now + idle_seconds  # no later than the earliest of all
 
     def add(self, deadline: float) -> None:
-        """Something has to be done then."""
+        """Make `next` no later than `deadline`."""
         self.next = min(self.next, deadline)
 
     def note_end_of_handler(self, now: float) -> None:
@@ -26,7 +26,7 @@ class Deadlines:
         self.add(now + self.idle_seconds)
 
     def note_idle(self, now: float) -> bool:
-        """Everything is answered; True if that has been so for too long."""
+        """Note that every request is answered; returns True if that has been so for too long."""
         if now >= self.idle_since + self.idle_seconds:
             return True
         self.add(self.idle_since + self.idle_seconds)
@@ -35,10 +35,10 @@ class Deadlines:
     def time_headers(
         self, blocks: BlockReader, kind: int, bytes_left: int, *, advanced: bool, at: float
     ) -> None:
-        """A header block, and a frame that is not DATA, has to be whole in time, however it trickles in.
+        """Set the deadline by which an unfinished header block, or frame other than DATA, has to be whole.
 
-        kind, bytes_left: of the frame that is not whole yet. advanced: whole frames were read before it. at: when it
-        has to be whole if it has just begun.
+        Bytes that trickle in do not extend it. kind, bytes_left: of the frame that is not whole yet. advanced: whole
+        frames were read before it. at: when it has to be whole if it has just begun.
         """
         if not blocks.open_stream and (not bytes_left or kind == frames.DATA):
             self.header = inf
@@ -48,26 +48,29 @@ class Deadlines:
 
 
 class ConnectionEnd:
-    """Whether more requests are served."""
+    """Whether and when the connection ends."""
 
     __slots__ = ("_last_served", "is_near", "when_idle")
 
     def __init__(self) -> None:
-        self.is_near = False  # what is under way is served, and nothing more
-        self.when_idle = False  # it ends once all is answered, after at least one request
+        self.is_near = False  # running requests are served, and no new ones
+        self.when_idle = False  # the connection ends once all requests are answered, and at least one was
         self._last_served = frames.STREAM_ID_MAX
 
     def goaway(self, highest: int, code: int) -> bytes:
-        """Say which streams were not served, and may be sent again elsewhere: never more than was said before."""
+        """The frame that tells the client which requests were not served and may be sent again on another connection.
+
+        highest: the last stream that was served; a later GOAWAY never names a higher one than an earlier one did.
+        """
         self._last_served = min(self._last_served, highest)
         return frames.goaway_frame(self._last_served, code)
 
 
 class ClientSettings:
-    """What the client has told of itself."""
+    """The settings that the client has sent."""
 
     __slots__ = ("are_known", "window")
 
     def __init__(self) -> None:
-        self.are_known = False  # its first frame has to tell them
-        self.window = frames.WINDOW_BYTES_DEFAULT  # of each stream at its beginning, for what we send
+        self.are_known = False  # the client has to send them in its first frame
+        self.window = frames.WINDOW_BYTES_DEFAULT  # how many bytes of DATA it first accepts on each stream

@@ -1,9 +1,9 @@
 """A bound on frames that cost us a little each and the client almost nothing.
 
 It counts every frame that is not part of a request (pings, settings, resets, window updates, priorities, GOAWAY, empty,
-unknown and late frames), continuations, errors that reset a stream, and requests that are refused by their head; one
-without a right key counts for HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS. Requests that are served are not counted;
-HTTP2_STREAMS_MAX run at a time.
+unknown and late frames), continuations, errors that reset a stream, and requests that are refused by their head. A
+request without a right key counts as HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS frames. Requests that are served are not
+counted; HTTP2_STREAMS_MAX run at a time.
 
 A client's allowance grows with time and with every answer that it gets: a normal connection never uses it up, even in a
 week, and a flood uses it up within a second.
@@ -23,7 +23,7 @@ class FrameAllowance:
         self._since = now
 
     def spend(self, now: float, frames: int = 1) -> None:
-        """Count a frame, or what costs as much as several. Raises ConnectionFault when the allowance is used up."""
+        """Count `frames`, or something that costs as much. Raises ConnectionFault when the allowance is used up."""
         self._frames -= frames
         if self._frames < 0:
             self._frames += (now - self._since) * limits.HTTP2_ALLOWANCE_FRAMES_PER_SECOND
@@ -33,5 +33,5 @@ class FrameAllowance:
                 raise ConnectionFault(ENHANCE_YOUR_CALM)
 
     def earn(self, frames: int) -> None:
-        """Allow more of them, because the client has got an answer or a part of one."""
+        """Allow more frames, because the client has got an answer or a part of one."""
         self._frames = min(self._frames + frames, limits.HTTP2_ALLOWANCE_FRAMES_MAX)

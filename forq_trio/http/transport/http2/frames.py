@@ -94,7 +94,7 @@ def settings_frame(settings: dict[int, int]) -> bytes:
 
 
 def read_settings(payload: bytes) -> dict[int, int]:
-    """Values by their identifiers; the last one of each counts. Raises ConnectionFault for what they must not be."""
+    """Values by their identifiers; the last one of each counts. Raises ConnectionFault for invalid values."""
     if len(payload) % _SETTING.size:
         raise ConnectionFault(FRAME_SIZE_ERROR)
     settings = dict(_SETTING.iter_unpack(payload))
@@ -108,23 +108,23 @@ def read_settings(payload: bytes) -> dict[int, int]:
 
 
 def depends_on(priority: bytes) -> int:
-    """The stream on which a priority makes its own depend."""
+    """The stream on which a frame's priority makes its stream depend."""
     number: int = read_number(priority)[0]
     return number & STREAM_ID_MAX
 
 
 def goaway_frame(last_stream_id: int, code: int) -> bytes:
-    """Streams above `last_stream_id` are not processed."""
+    """GOAWAY: streams above `last_stream_id` will not be processed."""
     return frame(GOAWAY, 0, 0, _GOAWAY.pack(last_stream_id, code))
 
 
 def window_update_frame(stream_id: int, bytes_more: int) -> bytes:
-    """`bytes_more` may be sent on this stream; of stream 0: on the connection."""
+    """WINDOW_UPDATE: the client may send `bytes_more` on this stream, or for stream 0 on the whole connection."""
     return frame(WINDOW_UPDATE, 0, stream_id, pack_number(bytes_more))
 
 
 def reset_frame(stream_id: int, code: int) -> bytes:
-    """The stream ends here, in both directions."""
+    """RST_STREAM: the stream ends, in both directions."""
     return frame(RST_STREAM, 0, stream_id, pack_number(code))
 
 

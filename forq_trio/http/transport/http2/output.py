@@ -1,8 +1,8 @@
 """What one connection sends: control frames at once, answers as far as the client's windows allow. No I/O.
 
-The bytes are numbered from the start of the connection, so an answer is known to be sent when the socket has taken the
-byte behind its last frame. DATA frames are made only when the bytes before them are sent: of a long answer there is
-one copy in memory, and SEND_PORTION_BYTES more of each connection. Waiting answers are sent round-robin, a frame each.
+The bytes are numbered from the start of the connection. An answer is sent when the socket has taken the last byte of
+its last frame. DATA frames are made only when the bytes before them are sent, so a long answer is in memory once, and
+at most SEND_PORTION_BYTES of each connection twice. Waiting answers are sent round-robin, one frame each.
 """
 
 from collections import deque
@@ -27,8 +27,10 @@ from forq_trio.model import limits
 
 
 class Output:
-    """window: how many bytes of DATA the client accepts on the whole connection. data_frames: how many were made.
-    answer_bytes: of the bodies of answers that are not sent whole.
+    """The output of one connection.
+
+    window: how many more bytes of DATA the client accepts on the whole connection. data_frames: how many were made.
+    answer_bytes: the size of the bodies of answers that are not sent whole yet.
     """
 
     __slots__ = (
@@ -69,7 +71,7 @@ class Output:
 
     @property
     def has_undoable(self) -> bool:
-        """Whether an answer is about to be sent whole whose request can still be undone."""
+        """Whether the last bytes of an answer are about to be sent, and its request can still be undone."""
         return any(stream.answer.on_unsent is not None for _, stream in self._unsent)
 
     def add(self, data: bytes | memoryview) -> None:
@@ -78,7 +80,7 @@ class Output:
         self._made_bytes += len(data)
 
     def announce_no_table(self) -> None:
-        """The client has changed the size of the table that our header blocks might use."""
+        """Tell the client, which has changed the size of our header blocks' table, that we use none."""
         self._announces_no_table = True
 
     def answer(self, stream: Http2Stream, response: Response) -> None:
@@ -109,7 +111,7 @@ class Output:
         self.add(frame(kind, flags | END_HEADERS, stream_id, block))
 
     def resume(self, stream: Http2Stream) -> None:
-        """The stream may have become able to send: it has an answer, or its window has grown."""
+        """Put a stream in line to send, if it can: it has an answer, or its window has grown."""
         answer = stream.answer
         if answer.rest and answer.window > 0 and not answer.is_waiting:
             answer.is_waiting = True
@@ -123,7 +125,7 @@ class Output:
             answer = stream.answer
             answer.is_waiting = False
             length = min(len(answer.rest), answer.window, self.window, FRAME_BYTES_MAX)
-            if length <= 0:  # lost meanwhile, or its window has shrunk
+            if length <= 0:  # the answer was lost meanwhile, or the window has shrunk
                 continue
             portion, answer.rest = answer.rest[:length], answer.rest[length:]
             answer.window -= length
@@ -149,24 +151,24 @@ class Output:
             self._uncount(stream)
 
     def lose(self, stream: Http2Stream) -> None:
-        """The client will not get the whole answer of this stream."""
+        """Give up an answer, because the client will not get all of it."""
         self._uncount(stream)
         stream.lose()
 
     def lose_unsent(self, stream_id: int) -> None:
-        """The client has reset a stream; if its answer was made and not sent yet, it is lost."""
+        """Give up the answer of a stream that the client has reset, if its frames are made but not sent yet."""
         for _, stream in self._unsent:
             if stream.id == stream_id:
                 self.lose(stream)
 
     def lose_all_unsent(self) -> None:
-        """The client is gone: answers that were made to their end and not sent are lost."""
+        """Give up the answers whose frames are made but not sent, because the client is gone."""
         for _, stream in self._unsent:
             self.lose(stream)
         self._unsent.clear()
 
     def _end(self, stream: Http2Stream) -> None:
-        """The last frame of an answer was made. The stream ends when the client has ended its side, too."""
+        """The last frame of an answer was made: end the stream, if the client has ended its side, too."""
         stream.answer.is_made = True
         if stream.is_whole:
             self._streams.close(stream.id, by_reset=False)

@@ -1,14 +1,14 @@
 """HTTP/2 as a server speaks it (RFC 9113), without I/O: bytes in, whole requests and bytes out.
 
-`feed` takes what arrived, `parse` works through one portion of what was fed: HTTP2_PORTION_FRAMES_MAX frames, or fewer
-whose headers cost more, so that one client with many frames does not delay others. Afterwards
+`feed` takes what arrived, `parse` works through one portion of it: HTTP2_PORTION_FRAMES_MAX frames, or fewer if their
+headers cost more, so that one client with many frames does not delay others. Afterwards
 - `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
 - `output` has the bytes to send,
 - `deadline` is no later than the moment at which `end_overdue` has something to do.
-A request is admitted when its head ends: one without a right key is answered at once, as are others that cannot be
-served, and take no memory. An error of one stream resets it; any other raises ConnectionFault, after
-which only `fail` may be called. The client's side is bounded: open streams and running handlers, bytes of a header
-block, bodies (Bodies), answers (AnswerBudget), and frames that are not part of a request (FrameAllowance).
+A request is admitted when its head ends. One without a right key, or that cannot be served, is answered at once and
+takes no memory. An error of one stream resets it; any other raises ConnectionFault, after which only `fail` may be
+called. All that a client can use is bounded: open streams and running handlers, bytes of a header block, bodies
+(Bodies), answers (AnswerBudget), and frames that are not part of a request (FrameAllowance).
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Http2Protocol:
         self._end = ConnectionEnd()
         self._now = now
         self._portion_frames_left = 0
-        self._data = b""  # what was fed and not parsed, from `_offset` on
+        self._data = b""  # bytes that were fed; those from `_offset` on are not parsed yet
         self._offset = 0
         self._running = 0  # handlers
         ours = {
@@ -68,17 +68,17 @@ class Http2Protocol:
 
     @property
     def is_closing(self) -> bool:
-        """What is under way is served, and nothing more."""
+        """Whether only running requests are served, and no new ones."""
         return self._end.is_near
 
     @property
     def is_idle(self) -> bool:
-        """All requests are answered."""
+        """Whether all requests are answered."""
         return not self.streams.open and not self._running
 
     @property
     def is_done(self) -> bool:
-        """Everything is answered, and no more requests will come."""
+        """Whether all requests are answered and no more will come."""
         return self.is_closing and self.is_idle
 
     def feed(self, data: bytes) -> None:
@@ -89,8 +89,8 @@ class Http2Protocol:
     def parse(self, now: float, *, full_portion: bool) -> bool:
         """Work through one portion of what was fed; returns whether whole frames are left. Raises ConnectionFault.
 
-        full_portion: no other connection does so in this pass of the loop; else the portion is small, and ends before a
-        large header block.
+        full_portion: only one connection may do so in each pass of the loop. Otherwise the portion is small, and ends
+        before a large header block.
         """
         self._now = now
         data, offset = self._data, self._offset
@@ -113,7 +113,7 @@ class Http2Protocol:
             self._portion_frames_left -= 1
             self._read_frame(kind, flags, stream_id, data[offset + frames.FRAME_HEADER_BYTES : end])
             offset = end
-        self._data, self._offset = data[offset:], 0  # what was read is not kept until more arrives
+        self._data, self._offset = data[offset:], 0  # frees the bytes that were read
         self._deadlines.time_headers(
             self._blocks,
             data[offset + 3] if len(data) - offset > 3 else frames.HEADERS,
@@ -133,7 +133,7 @@ class Http2Protocol:
         self._answer(stream, response, now)
 
     def end_handler(self, stream: Http2Stream, now: float) -> None:
-        """The handler of a request that was in `complete` has ended, whether there is an answer or not."""
+        """Note that the handler of a request that was in `complete` has ended, with or without an answer."""
         self._running -= 1
         self.bodies.release(stream)
         self._deadlines.note_end_of_handler(now)
@@ -153,17 +153,17 @@ class Http2Protocol:
         self.output.add(frames.reset_frame(stream.id, code))
 
     def end_when_idle(self) -> None:
-        """Serve what comes until everything is answered for a moment, at least one request, and nothing more."""
+        """Serve requests until none is unanswered, but at least one, and then no more."""
         self._end.when_idle = True
 
     def end(self) -> None:
-        """Serve what is under way and nothing more."""
+        """Serve the running requests and no new ones."""
         if not self._end.is_near:
             self._end.is_near = True
             self._goaway(frames.NO_ERROR)
 
     def end_stalled(self) -> None:
-        """Give up requests that have not come further since the last call: their clients may send them elsewhere."""
+        """Give up incomplete requests of which nothing came since the last call; clients may send them elsewhere."""
         for stream in list(self.streams.open.values()):
             if stream.answer.is_made:
                 self._reset_made(stream)
@@ -181,7 +181,7 @@ class Http2Protocol:
         self._goaway(code)
 
     def lose_all(self) -> None:
-        """The client is gone: no answer will reach it."""
+        """Give up all answers, because the client is gone."""
         self._drop_open()
         self.output.lose_all_unsent()
 
@@ -229,7 +229,7 @@ class Http2Protocol:
         self._deadlines.add(stream.deadline)
 
     def _refuse(self, stream: Http2Stream, status: int) -> None:
-        """Answer what the transport refuses by itself."""
+        """Refuse a request with an answer of the transport's own."""
         self._refuse_with(stream, self._services.refuse(status, stream.head.method, stream.head.path))
 
     def _refuse_with(self, stream: Http2Stream, response: Response) -> None:
@@ -251,7 +251,7 @@ class Http2Protocol:
             self._drop(stream, by_reset=True)
 
     def _drop(self, stream: Http2Stream, *, by_reset: bool) -> None:
-        """The stream ends without its whole answer."""
+        """End a stream without its whole answer."""
         self.streams.close(stream.id, by_reset=by_reset)
         if not stream.is_whole:
             self.bodies.release(stream)
@@ -378,7 +378,7 @@ class Http2Protocol:
             self.bodies.open_window(stream)
 
     def _read_on_closed(self, stream_id: int) -> None:
-        """HEADERS or DATA of a stream that is not open: under way when we reset it, or a mistake."""
+        """HEADERS or DATA of a stream that is not open: they were on their way when we reset it, or are a mistake."""
         self._allowance.spend(self._now)
         if self.streams.is_unopened(stream_id):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
@@ -387,7 +387,7 @@ class Http2Protocol:
             raise ConnectionFault(frames.STREAM_CLOSED if known else frames.PROTOCOL_ERROR)
 
     def _read_priority(self, flags: int, stream_id: int, payload: bytes) -> None:
-        """Priorities are deprecated (RFC 9113 section 5.3.2): checked and not used."""
+        """Check a priority, which is not used: priorities are deprecated (RFC 9113 section 5.3.2)."""
         self._allowance.spend(self._now)
         if not stream_id:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
@@ -426,7 +426,7 @@ class Http2Protocol:
         self.output.add(frames.frame(frames.SETTINGS, frames.ACK, 0))
 
     def _set_initial_window(self, window: int) -> None:
-        """Also the windows of open streams change by the difference (RFC 9113 section 6.9.2)."""
+        """Change the windows of open streams by the difference, too (RFC 9113 section 6.9.2)."""
         change, self._client.window = window - self._client.window, window
         if not change:
             return
@@ -482,7 +482,7 @@ class Http2Protocol:
         self.output.resume(stream)
 
 
-# By their type.
+# Readers of frames; the index is the frame's type.
 _READERS: tuple[Callable[[Http2Protocol, int, int, bytes], None], ...] = (
     Http2Protocol._read_data,
     Http2Protocol._read_headers,

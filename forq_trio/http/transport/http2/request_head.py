@@ -1,7 +1,7 @@
 """From decoded header fields to the head of a request, by the rules of RFC 9113 section 8; no I/O.
 
-What HTTP/2 calls malformed resets its stream. What is well formed and not served (too long, CONNECT, a target that is
-none) is answered with the same statuses as over HTTP/1.1.
+A head that is malformed by RFC 9113 resets its stream. One that is well formed but not served (too long, CONNECT, an
+invalid target) is answered with the same status as over HTTP/1.1.
 """
 
 from string import ascii_lowercase, digits
@@ -37,7 +37,7 @@ class RequestHead(Struct):
 
 
 def read_head(fields: Fields, config: TransportConfig) -> RequestHead:
-    """Raises StreamFault for what is malformed."""
+    """The head of a request. Raises StreamFault if it is malformed."""
     pseudo: dict[bytes, bytes] = {}
     headers: dict[bytes, bytes] = {}
     for name, value in fields:
@@ -69,7 +69,7 @@ def read_head(fields: Fields, config: TransportConfig) -> RequestHead:
 
 
 def check_trailers(fields: Fields) -> None:
-    """Raises StreamFault for malformed trailers; others are not used."""
+    """Raise StreamFault for malformed trailers. Valid ones are not used."""
     if any(name[:1] == b":" for name, _ in fields):
         raise StreamFault(PROTOCOL_ERROR)
     _check_fields(fields, dict(fields))
@@ -96,7 +96,7 @@ def _check_fields(fields: Fields, headers: dict[bytes, bytes]) -> None:
 
 
 def _set_host(headers: dict[bytes, bytes], authority: bytes | None) -> None:
-    """Handlers read the Host header, whichever of the two the client sent; if both, they have to agree."""
+    """Set the Host header, which handlers read, from `:authority`; if the client sent both, they have to agree."""
     if authority is None:
         if not headers.get(b"host"):
             raise StreamFault(PROTOCOL_ERROR)
@@ -105,7 +105,7 @@ def _set_host(headers: dict[bytes, bytes], authority: bytes | None) -> None:
 
 
 def _content_length(value: bytes) -> int:
-    """The same length repeated is that length (RFC 9110 section 8.6)."""
+    """The length in a header, which may repeat the same number (RFC 9110 section 8.6)."""
     lengths = set(value.split(b", "))
     length = lengths.pop()
     if lengths or not length.isdigit() or len(length) > limits.HTTP2_LENGTH_DIGITS_MAX:

@@ -25,18 +25,18 @@ class StreamAnswer:
         self.is_made = False  # its last frame was made
         self.is_waiting = False  # it is in line to send
         self.rest = memoryview(b"")  # the part of the body for which no frame was made
-        self.window = window  # how many bytes of DATA the client takes yet
-        self.bytes = 0  # what it counts for
+        self.window = window  # how many more bytes of DATA the client accepts
+        self.bytes = 0  # how much of the budget it uses
         self.on_unsent: Callable[[], None] | None = None  # see `Response`
 
     def begin(self, response: Response) -> None:
-        """It is being sent from now on."""
+        """Start to send a response."""
         self.is_given = True
         self.bytes = len(response.body)
         self.on_unsent = response.on_unsent
 
     def lose(self) -> None:
-        """The client will not get the whole of it."""
+        """Give the answer up, because the client will not get all of it."""
         self.rest = memoryview(b"")
         on_unsent, self.on_unsent = self.on_unsent, None
         if on_unsent is not None:
@@ -76,12 +76,12 @@ class Http2Stream(AbstractAsyncContextManager[None]):
         """end_soon: see `DisconnectWatchers`."""
         self.id = stream_id
         self.head = head
-        self.holder = holder  # whose share it uses; it changes only before anything is counted
+        self.holder = holder  # the client whose share it uses; set before anything is counted
         self.request: Request | None = None  # as admitted, until it is answered
-        self.head_bytes = 0  # what the head counts for
+        self.head_bytes = 0  # how much of the budget the head uses
         self.body: bytes | bytearray = b""  # what has arrived
-        self.receive_window = receive_window  # how many bytes of DATA the client may send yet
-        self.stalls = False  # no DATA came since the last look
+        self.receive_window = receive_window  # how many more bytes of DATA the client may send
+        self.stalls = False  # no DATA has come since the last call of `end_stalled`
         self.is_whole = False  # the client has ended its side
         self.is_lost = False  # the client will not get the answer
         self.deadline = inf  # when the body has to be whole, or the answer sent
@@ -91,7 +91,7 @@ class Http2Stream(AbstractAsyncContextManager[None]):
         self._cancel_when_lost = False
 
     def lose(self) -> None:
-        """The client will not get the whole answer."""
+        """Give the answer up, because the client will not get all of it; cancels a handler that waits."""
         self.is_lost = True
         self.answer.lose()
         if self._cancel_when_lost:
@@ -102,7 +102,7 @@ class Http2Stream(AbstractAsyncContextManager[None]):
             self.scope.cancel()
 
     def watch(self) -> Self:
-        """In the body of this context manager the loss of the client cancels the request, also if it was before."""
+        """A context manager in whose body a loss of the client, also an earlier one, cancels the request."""
         return self
 
     async def __aenter__(self) -> None:
@@ -131,20 +131,20 @@ class Streams:
         self._closed: OrderedDict[int, bool] = OrderedDict()
 
     def close(self, stream_id: int, *, by_reset: bool) -> None:
-        """by_reset: we have reset it, so ignore what the client still sends on it."""
+        """Remember a stream as closed. by_reset: we have reset it, so what the client still sends on it is ignored."""
         self.open.pop(stream_id, None)
         self._closed[stream_id] = by_reset
         if len(self._closed) > limits.HTTP2_CLOSED_STREAMS_MAX:
             self._closed.popitem(last=False)
 
     def is_unopened(self, stream_id: int) -> bool:
-        """Nobody has opened it yet."""
+        """Whether the stream was never opened."""
         return stream_id > self.highest or stream_id % 2 == 0
 
     def was_closed(self, stream_id: int) -> bool:
-        """It was open, and is among the last that were closed."""
+        """Whether the stream is among the last that were closed."""
         return stream_id in self._closed
 
     def was_reset(self, stream_id: int) -> bool:
-        """It is among the last that were closed, and the server reset it."""
+        """Whether the stream is among the last that were closed, and the server reset it."""
         return self._closed.get(stream_id, False)
