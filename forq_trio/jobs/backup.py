@@ -71,7 +71,7 @@ class BackupJob:
         self._woken = trio.Event()
         self._latest: BackupInfo | None = None  # the one that runs, or ran last
         self.last_made_at: int | None = None  # epoch ms
-        self.failed = False  # the latest one
+        self.failed = False  # whether the latest backup failed
         # Epoch ms; None while one runs, or where they are made only when asked.
         self._next_at: int | None = None
         self._serving = False
@@ -79,11 +79,11 @@ class BackupJob:
 
     @property
     def directory(self) -> Path | None:
-        """None where no backup can be made."""
+        """The directory of the backups; None if no backup can be made."""
         return None if self._files is None else self._files.directory
 
     async def state(self) -> BackupsView:
-        """The latest backup, and the files that are there.
+        """The latest backup, and the files in the directory.
 
         Raises BackupImpossible, FeatureUnavailable; StorageUnavailable where the directory cannot be read.
         """
@@ -101,10 +101,10 @@ class BackupJob:
         )
 
     async def start(self, started_by: str | None = None, *, scheduled: bool = False) -> BackupInfo:
-        """Begin a backup that goes on in the server; returns at once. Raises BackupImpossible,
-        BackupRunning, FeatureUnavailable, Stopping.
+        """Begin a backup, which then runs in the server; returns at once.
 
-        started_by: the name of an access token, None for the server's secret.
+        started_by: the name of an access token, None for the server's secret. Raises BackupImpossible, BackupRunning,
+        FeatureUnavailable, Stopping.
         """
         await trio.lowlevel.checkpoint()
         return self._begin(started_by, scheduled=scheduled)
@@ -165,7 +165,7 @@ class BackupJob:
         self._set_next(after_ms=self.last_made_at)
 
     def _set_next(self, after_ms: int | None) -> None:
-        """The next is due an interval after that moment, None for now."""
+        """Make the next backup due one interval after `after_ms`, or now if that is None."""
         every_ms = self._settings.every_hours * limits.HOUR_MS
         now_ms = self._clock.now_ms()
         if every_ms:
@@ -175,7 +175,7 @@ class BackupJob:
             self.runs.next_when = "when somebody asks"
 
     async def _wait(self) -> None:
-        """Until a backup is requested or due. The wall clock may be set, so it is checked now and then."""
+        """Wait until a backup is requested or due. Somebody may set the wall clock, so it is read now and then."""
         while not self._woken.is_set():
             seconds = float("inf")
             if self._next_at is not None:
@@ -231,7 +231,7 @@ class BackupJob:
         return await trio.to_thread.run_sync(checked, limiter=limiter or self._limiter)
 
     def _note_progress(self, done: int, total: int) -> None:
-        """Called in the thread: a reader sees the progress before or after, never a mixture."""
+        """Note the progress. Called in the thread; readers get the old record or the new one, never a mixture."""
         if self._latest is not None:
             self._latest = msgspec.structs.replace(self._latest, pages_done=done, pages_total=total)
 

@@ -21,17 +21,17 @@ class BackupFailed(ForqError):
 
 @dataclass(frozen=True)
 class BackupSettings:
-    """What an operator may set of backups."""
+    """The settings of backups."""
 
     directory: Path | None = None  # None for `backups` beside the database
-    every_hours: int = 0  # 0 for only when asked
-    keep: int = limits.BACKUP_KEEP_DEFAULT  # how many files stay
+    every_hours: int = 0  # 0: only on request
+    keep: int = limits.BACKUP_KEEP_DEFAULT  # how many files are not removed
     reserve_bytes: int = 0  # what a backup has to leave free on the disk of the database
 
 
 @dataclass
 class BackupSource:
-    """What copies are made of."""
+    """What a copy needs to know of the database."""
 
     engine: Engine
     writer: WriterActor
@@ -44,8 +44,8 @@ class BackupCopy:
     """One copy. Its methods run in a thread."""
 
     def __init__(self, source: BackupSource, progress: Callable[[int, int], None]) -> None:
-        """progress: is called with the pages that are done, and with all."""
-        self.log_grew_bytes = 0  # since its first step, while it holds the log
+        """progress: is called with the number of copied pages, and with that of all pages."""
+        self.log_grew_bytes = 0  # since the first step of the copy, which keeps the log from being emptied
         self._source = source
         self._progress = progress
         self._log_pages = 0  # at the start, or when it has started over

@@ -1,4 +1,4 @@
-"""The backups in a directory: their names, and which of them go when there are too many.
+"""The backups in a directory: their names, and which of them are removed when there are too many.
 
 A backup is called `<database>-<UTC time><ending>`, as in `forq-20260131T030000Z.db`. Only regular files with such
 names are ever listed or removed. While it is written it is a `.partial` file, which a process that is killed leaves.
@@ -32,7 +32,7 @@ class BackupFiles:
         return str(self.directory / name)
 
     def list(self) -> list[BackupFile]:
-        """The latest first; none where the directory is not there. Raises OSError."""
+        """The backups, the latest first; none if the directory does not exist. Raises OSError."""
         found = []
         for entry in self._entries():
             match = self._name.fullmatch(entry.name)
@@ -47,7 +47,7 @@ class BackupFiles:
         return sorted(found, key=lambda file: file.made_at, reverse=True)
 
     def remove_oldest(self, keep: int) -> None:
-        """Leave the latest `keep`. Raises OSError."""
+        """Remove all but the latest `keep` backups. Raises OSError."""
         for file in self.list()[keep:]:
             (self.directory / file.name).unlink(missing_ok=True)
 

@@ -17,15 +17,15 @@ class JobNotFound(NotFound):
 
 
 REDRIVES = "redrives"
-"""The name of the tasks over dead letters: all processes know them, and one walks each."""
+"""The name of the tasks over dead letters: all processes know them, and one process runs each."""
 RunNow = Callable[[], Awaitable[None]]
 
 
 class JobBoard:
-    """Reads what the jobs noted of their runs; costs nothing until it is asked.
+    """Reads what the jobs noted about their runs; costs nothing until it is asked.
 
-    jobs: the runs of each job, and what has it run now, None where nothing can. redrives: the tasks that are
-    remembered.
+    jobs: the runs of each job, and the function that has it run now; None if it cannot be run on request. redrives:
+    returns the tasks that are remembered.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class JobBoard:
 
 
 def own_runs(reports: Sequence[JobReport]) -> list[JobRun]:
-    """The latest runs of this process that have ended, for the others."""
+    """The latest runs that have ended in this process, to tell other processes of."""
     return [
         JobRun(each.name, each.last_run_at, round(each.took_seconds * 1_000, 1), each.result, each.failed)
         for each in reports
@@ -73,7 +73,7 @@ def own_runs(reports: Sequence[JobReport]) -> list[JobRun]:
 
 
 def of_all(reports: Sequence[JobReport], processes: Sequence[ProcessInfo]) -> list[JobReport]:
-    """The reports of this process, each with the latest run of whichever process, and on which that was."""
+    """The reports of this process, each with the job's latest run in any process, and which process that was."""
     latest: dict[str, tuple[JobRun, ProcessInfo]] = {}
     for each in processes:
         for run in each.ran:
@@ -109,7 +109,7 @@ def _named(process: ProcessInfo) -> str:
 
 
 def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
-    """The report on redrives: of running ones, else of the one that ended last. tasks: the latest first."""
+    """The report on redrives: on the running ones, else on the one that ended last. tasks: the latest first."""
     name, title, when = REDRIVES, "Redrive dead letters", "when somebody starts one"
     running = [task for task in tasks if task.state == "running"]
     if running:

@@ -2,13 +2,14 @@
 
 After each commit it measures the log. For every CHECKPOINT_PAGES that were added it runs a passive checkpoint, which
 copies what it can beside commits; so under steady load some pages are always left, and the log would grow without a
-bound. When it has become too long, passive checkpoints are repeated until they leave only a short rest, or
-CHECKPOINT_PASSES_MAX times where commits are always quicker; then the writer is paused between two batches for the
-rest, and the next commit starts the log over. So under load calls wait only until the last few commits are moved. A
-long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not paused, because
-that would not help; it is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was committed for a
-while the log is emptied the same way. While disk space is short, the log is started over as soon as it has grown a
-little, but keeps its length: other programs would take the space, and acks need it.
+bound. When the log has become too long, passive checkpoints are repeated until they leave only a short rest, or
+CHECKPOINT_PASSES_MAX times if commits are always quicker. Then the writer is paused between two batches while the rest
+is moved, and the next commit starts the log over. So under load calls wait only until the last few commits are moved.
+
+A long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not paused,
+because that would not help; it is logged once, and tried again after every CHECKPOINT_PAGES. When nothing was committed
+for a while, the log is emptied in the same way. While disk space is short, the log is started over as soon as it has
+grown a little, but the file stays as long as it is: other programs would take the space, and acks need it.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from forq_trio.writer_actor import WriterActor
 class Checkpointer:
     """A job: `run` until cancelled.
 
-    failed: the latest checkpoint did. on_copied: called after a checkpoint while disk space is short.
+    failed: whether the latest checkpoint failed. on_copied: called after a checkpoint while disk space is short.
     """
 
     name = "checkpoint"
@@ -50,7 +51,7 @@ class Checkpointer:
         self._commits = 0
         self._log_pages = 0
         self._tried_pages = 0  # how long the log was at the last checkpoint
-        self._copied_pages = 0  # how many pages of the present log are in the database
+        self._copied_pages = 0  # how many pages of the current log are in the database
         self._asked = False
         self._hold_logged = False
         self.runs = Runs(self.name, "Checkpoint", next_when=_next_when())
@@ -105,20 +106,21 @@ class Checkpointer:
             await self._empty_when_idle()
 
     async def _restart_log(self, result: CheckpointResult) -> None:
-        """Checkpoint until the rest is short, then the rest while the writer is paused; the next commit starts over.
+        """Run checkpoints until the rest is short, then move the rest while the writer is paused.
 
-        The rest is what no checkpoint has moved. A pause cannot move what a long read holds: where that is more than a
-        short rest, it is logged, once until the log has started over, and the writer is not paused.
+        The next commit then starts the log over. The rest is what no checkpoint has moved. A pause cannot move what a
+        long read holds: if that is more than a short rest, it is logged, once until the log starts over, and the writer
+        is not paused.
         """
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
             rest_pages = (
                 self._log_pages - result.copied_pages
-            )  # with what commits added during the checkpoint
+            )  # includes the pages that commits added during the checkpoint
             if rest_pages <= limits.CHECKPOINT_REST_PAGES:
                 break
             result = await self._checkpoint() or result
         if self._log_pages < result.log_pages:
-            return  # a checkpoint has moved all there was, and the next commit started over
+            return  # a checkpoint has moved everything, and the next commit has started the log over
         held_pages = result.log_pages - result.copied_pages
         if held_pages <= limits.CHECKPOINT_REST_PAGES:
             await self._checkpoint_while_paused()
@@ -148,7 +150,7 @@ class Checkpointer:
         return result
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
-        """One checkpoint in a thread; None when the database refuses it."""
+        """Run one checkpoint in a thread; None if the database refuses it."""
         self._tried_pages = self._log_pages
         self._asked = False
         started = perf_counter()

@@ -1,8 +1,8 @@
-"""Jobs that do no more than one call at an interval: the sweeps of contract F13 at Forq's intervals, and others.
+"""Jobs that only make one call at an interval: the sweeps of contract F13 at Forq's intervals, and others.
 
-The due timer settles expiry, delays and leases on time, and a message that fails is moved in the transaction in which
-it fails, so these sweeps normally find nothing. If very many fail at once and a batch leaves some, the writer nudges
-the two sweeps for failed messages.
+The due timer handles expiry, delays and leases on time, and a message that fails is moved in the transaction in which
+it fails, so these sweeps normally find nothing. If so many messages fail at once that a batch leaves some, the writer
+nudges the two sweeps for failed messages.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ _RESULTS = {
 
 
 def intervals(*, failed_seconds_max: float, expired_seconds_max: float) -> dict[SweepKind, float]:
-    """Forq's intervals in seconds, those for failed and for expired messages shortened to these bounds."""
+    """Forq's intervals in seconds, of which those for failed and expired messages are shortened to these bounds."""
     failed = (SweepKind.FAILED, SweepKind.FAILED_DLQ)
     return {
         kind: min(seconds, failed_seconds_max if kind in failed else expired_seconds_max)
@@ -69,7 +69,7 @@ def cleanup_jobs(
 
 
 async def sweep_all(writer: WriterActor, kind: SweepKind) -> str:
-    """Sweep until nothing is left, one commit a step, between which other calls are served; says what was found."""
+    """Sweep until nothing is left, and say what was found. Each step is a commit, and other calls run between steps."""
     count, more = 0, True
     while more:
         swept = await writer.execute(commands.Sweep(kind))

@@ -1,14 +1,14 @@
-"""Gives free pages of the file back to the disk, in small steps beside other calls: on request, or by itself.
+"""Gives free pages of the database file back to the disk, in small steps beside other calls: on request, or by itself.
 
 Rules
-- A step is a command of at most 64 pages and 2 ms, and long work (step_scheduler.py): a call of others waits for one
-  step at most. A step is final, however the compaction ends.
-- It begins by itself if much of the file was free in LOOKS checks in a row, and gives back at most what was free in all
-  of them: steady traffic uses the rest again. While sends are refused it does not begin by itself: free pages are the
-  space for them.
-- One that somebody asks for gives back all that is free; one that began by itself goes on to that goal then.
-- It is not stored: after a restart it has to be begun again.
-- A file that Forq made cannot give pages back: then nothing begins.
+- A step is a command of at most 64 pages and 2 ms, and counts as long work (step_scheduler.py): a call of others waits
+  for one step at most. A step is final, however the compaction ends.
+- A compaction begins by itself if much of the file was free in LOOKS checks in a row. It gives back at most what was
+  free in all of them, because steady traffic uses the rest again. It does not begin by itself while sends are refused:
+  they need the free pages.
+- A requested compaction gives back all free pages. A request also sets this goal for one that began by itself.
+- Its state is not stored: after a restart it has to be requested again.
+- A file that Forq made cannot give pages back; then no compaction begins.
 """
 
 from collections import deque
@@ -33,13 +33,13 @@ LOOK_SECONDS = 60.0
 LOOKS = 10
 BYTES_MIN = 64 * limits.MIB
 SHARE_MIN = 0.25
-"""It begins by itself if this many bytes, and this share of the file, were free in this many checks in a row."""
+"""A compaction begins by itself if this many bytes, and this share of the file, were free in this many checks."""
 
 
 class Compaction:
     """A job: `run` until cancelled; the other methods are for callers. facts: of the engine, without a query.
 
-    on_given_back: called when one ended, so that the file becomes shorter soon.
+    on_given_back: called when a compaction has ended, so that a checkpoint soon makes the file shorter.
     """
 
     name = "compaction"
@@ -79,7 +79,7 @@ class Compaction:
         return FileSpace(facts.file_bytes, facts.free_page_bytes, self._given_back_bytes)
 
     def start(self, started_by: str | None = None) -> CompactionInfo:
-        """Begin to give all free pages back, or let a paused compaction go on; one that was asked for is unchanged.
+        """Begin to give all free pages back, or resume a paused compaction; a requested one that runs is unchanged.
 
         started_by: the name of an access token, None for the server's secret. Raises CompactionImpossible,
         FeatureUnavailable, Stopping.
@@ -176,9 +176,9 @@ class Compaction:
         self._on_given_back()
 
     async def _step(self) -> None:
-        """At most one checkpoint long: pausing and stopping are noticed after each.
+        """Give pages back until the next checkpoint at the latest, so that a pause or stop is noticed soon.
 
-        What is free is known as of the last checkpoint. Where somebody asked, the next step says what is free now.
+        How much is free is known as of the last checkpoint. A requested compaction learns it from its next step.
         """
         info = self._info
         pages = -(-(info.goal_bytes - info.given_back_bytes) // limits.LOG_PAGE_BYTES)

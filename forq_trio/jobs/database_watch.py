@@ -1,7 +1,7 @@
-"""Looks at the database's server every 30 s: connections, dead rows, size, and who keeps vacuum from working.
+"""Checks the database's server every 30 s: connections, dead rows, size, and who keeps vacuum from removing rows.
 
-Pages, metrics and health read the latest look. For how long a snapshot is held the server mostly does not tell: it is
-as old as the first look that found it, or as what the server does tell.
+The admin UI, metrics and health show the result of the latest check. The server mostly does not tell for how long a
+snapshot has been held: then it counts from the first check that found it.
 """
 
 from collections.abc import Callable
@@ -15,22 +15,23 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.telemetry.log import LogEvent, log
 
 _Key = tuple[str, str, int | None, str]
-"""Tells one snapshot of a keeper from another: all of it but its state and `idle_ms`."""
+"""Identifies a snapshot of a holder: all its members except its state and `idle_ms`."""
 
 
 class DatabaseWatch:
-    """state: as of the latest look; None before the first one, and after one that failed. now: seconds, never back."""
+    """state: of the latest check; None before the first, and if it failed. now: a clock in seconds, never going back.
+    """
 
     def __init__(self, readers: ReaderPool, now: Callable[[], float] = trio.current_time) -> None:
         self._readers = readers
         self._now = now
         self._since: dict[_Key, float] = {}
-        """When each snapshot of the latest look was first seen."""
+        """When each snapshot that the latest check found was first seen."""
         self._told: SnapshotKeeper | None = None
         self.state: DatabaseState | None = None
 
     async def check(self) -> str | None:
-        """Raises what `ReaderPool.run` does."""
+        """Check once. Raises what `ReaderPool.run` raises."""
         try:
             reading = await self._readers.run(lambda reader: reader.database())
         except Exception:
@@ -50,7 +51,7 @@ class DatabaseWatch:
         return "no old snapshot" if self._told is None else f"an old snapshot: {self._told.words}"
 
     def _tell(self, snapshot: HeldSnapshot | None) -> None:
-        """Log an old snapshot, once; and when there is none any more."""
+        """Log an old snapshot once, and log its end."""
         if snapshot is None:
             if self._told is not None:
                 log(LogEvent.SNAPSHOT_ENDED)
@@ -65,7 +66,7 @@ def _key(keeper: SnapshotKeeper) -> _Key:
 
 
 def database_job(watch: DatabaseWatch) -> Periodic:
-    """The job that looks now and every 30 s."""
+    """The job that checks now and every 30 s."""
     return Periodic(
         "database", limits.DATABASE_LOOK_SECONDS, watch.check, title="Look at the database", nudged=True
     )

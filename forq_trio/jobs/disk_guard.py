@@ -1,23 +1,23 @@
-"""The disk guard: watches the disk of the database, so that a full disk stops sends and nothing else.
+"""The disk guard watches the disk of the database, so that a full disk stops sends and nothing else.
 
 Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
 
-- Free space: sends are refused when the next commit of them would leave less, before the disk is full. They are
-  accepted again when a quarter more is free. Free pages of the database file count as space (disk_space.py), those
-  that leased messages may need do not. Leases are refused only when the next one would leave little of it.
-- The reserve file beside the database: when the disk becomes full all the same, because another program filled it, the
+- Free space: sends are refused when their next commit would leave less, before the disk is full. They are accepted
+  again when a quarter more is free. Free pages of the database file count as space (disk_space.py), except those that
+  leased messages may need. Leases are refused only when the next one would leave little of the reserve.
+- The reserve file beside the database: if the disk becomes full nevertheless, because another program filled it, the
   file is deleted. Acks, nacks, extensions, claims and checkpoints use its space: they write to the log, and a
-  checkpoint lets the log start over. The file is made again when the disk has space for it. It is space that another
-  program can take as well once the file is gone.
+  checkpoint lets the log start over. The file is made again when the disk has space for it. Once the file is gone,
+  another program can take its space, too.
 
-With a reserve of 0 there is no such file, and sends leave the least that lets what is stored be consumed
-(`DISK_RESERVE_MIB_MIN`): on a disk without any space the log cannot take a claim or an ack, nor a checkpoint end.
+With a reserve of 0 there is no such file, and sends leave only as much space as the consumption of stored messages
+needs (`DISK_RESERVE_MIB_MIN`): on a full disk the log could take no claim and no ack, and no checkpoint could end.
 
-While sends are refused, the history and the log of events give way to them: their oldest entries are removed until the
-free pages of the file are enough. Otherwise a queue that was drained into the history frees nothing.
+While sends are refused, the oldest entries of the history and of the log of events are removed until the file has
+enough free pages for sends. Otherwise a queue that is drained into the history would free nothing.
 
 Between two checks the guard counts the bytes of commits. When they reach a quarter of the space that the last check
-found for sends, or for leases once sends are refused, it checks again at once, so they exceed the bound by one commit
+found for sends, or for leases once sends are refused, it checks again at once. So they exceed the bound by one commit
 at most. A check costs a few system calls and no query.
 """
 
@@ -50,11 +50,11 @@ from forq_trio.writer_actor import WriterActor
 
 
 class SpaceFacts(Struct, frozen=True, kw_only=True):
-    """What the guard knows, for the admin UI."""
+    """The disk space as of the last check, for the admin UI."""
 
     reserve_bytes: int  # of the reserve file; 0 while there is none
-    free_bytes: int  # of the disk, beside that file, at the last look
-    # this and the next: how much has to be free for sends to be accepted again, of the disk beside the
+    free_bytes: int  # on the disk, without that file, at the last check
+    # this and the next: how much has to be free before sends are accepted again, on the disk without the
     # reserve file, or in the database file
     wanted_disk_bytes: int
     wanted_file_bytes: int
@@ -71,7 +71,8 @@ class SpaceFacts(Struct, frozen=True, kw_only=True):
 
 
 class SendsAgain:
-    """A job for a database whose disk only it can look at: sends that it refused for a full disk are tried again."""
+    """A job for a database whose disk only its server can see: after a refusal for a full disk, sends are tried again.
+    """
 
     name = "disk"
 
@@ -85,13 +86,13 @@ class SendsAgain:
 
 
 class _WrittenBytes:
-    """How much commits wrote to the log since the guard looked, beside what it found for them."""
+    """Compares how much commits have written to the log since the last check with the space that it found."""
 
     def __init__(self, wal: WriteAheadLog) -> None:
         self._wal = wal
         self._log_pages = 0
         self._bytes = 0
-        self._left_bytes = 0  # that sends may write, or leases while sends are refused, as of the last look
+        self._left_bytes = 0  # what sends may write, or leases while sends are refused, as of the last check
 
     def note_commit(self) -> None:
         pages = self._wal.pages()
@@ -101,16 +102,16 @@ class _WrittenBytes:
 
     @property
     def are_many(self) -> bool:
-        """Much of the space that was left is used."""
+        """Whether commits have used a quarter of the space that was left."""
         return self._bytes * limits.DISK_LOOK_SHARE >= self._left_bytes
 
     def restart(self, left_bytes: int) -> None:
-        """The guard has looked."""
+        """Start over after a check of the disk."""
         self._bytes, self._left_bytes = 0, left_bytes
 
 
 class _Refused:
-    """Since when sends are refused for a full disk, and how many."""
+    """Since when sends have been refused because the disk is full, and how many."""
 
     def __init__(self, clock: Clock, counters: Counters) -> None:
         self.since: int | None = None  # epoch ms; None while they are accepted
@@ -123,7 +124,7 @@ class _Refused:
         return self._counters.rejections[Cause.STORAGE_FULL] - self._before
 
     def note(self, *, refused: bool) -> bool:
-        """Returns whether that is a change."""
+        """Note whether sends are refused; returns whether that has changed."""
         if refused is (self.since is not None):
             return False
         self.since = self._clock.now_ms() if refused else None
@@ -145,10 +146,10 @@ class DiskGuard:
         keep_bytes: int,
         free_bytes: Callable[[Path], int] | None = None,
     ) -> None:
-        """wal: the log of the database. clock, counters: say since when sends are refused, and how many.
+        """wal: the log of the database. clock, counters: for since when sends have been refused, and how many.
 
-        keep_bytes: the size of each reserve; with 0 there is no file, and sends leave the least. free_bytes: returns
-        how much this process may still write to the disk of a directory.
+        keep_bytes: the size of each reserve; 0: no file, and sends leave the least space. free_bytes: returns how much
+        this process may still write to the disk of a directory.
         """
         self._wal = wal
         self._reserve = ReserveFile(Path(wal.reserve_path), keep_bytes, free_bytes or free_bytes_of)
@@ -156,9 +157,9 @@ class DiskGuard:
         self._written = _WrittenBytes(wal)
         self._refused = _Refused(clock, counters)
         self._woken = trio.Event()
-        self._asked_at = -inf  # for a checkpoint, on trio's clock
-        self._lacking_bytes = 0  # of free pages, for sends to be accepted again, as of the last look
-        self._last_free_bytes = 0  # as of the last look
+        self._asked_at = -inf  # when it last asked for a checkpoint, on trio's clock
+        self._lacking_bytes = 0  # how many bytes of free pages sends lack, as of the last check
+        self._last_free_bytes = 0  # as of the last check
         # Set by the code that made the other jobs.
         self.checkpoint_soon: Callable[[], None] = lambda: None  # asks for one, however short the log is
         self.give_way: Callable[[int], None] = lambda _: None  # removes so many bytes of old records
@@ -190,13 +191,13 @@ class DiskGuard:
             self.checkpoint_soon()
 
     def checkpointed(self) -> None:
-        """A checkpoint ended while space is short: how many pages commits have freed is known now."""
+        """Check the disk after a checkpoint while space is short: only it shows how many pages commits have freed."""
         self.check_disk()
         if self._writer.storage.sends_refused:
             self.give_way(self._lacking_bytes)
 
     def note_commit(self) -> None:
-        """A batch was committed: count its bytes, and check the disk if they are much of the space that was left."""
+        """Count the bytes of a committed batch, and check the disk if they are much of the space that was left."""
         self._written.note_commit()
         if self._written.are_many and not self._writer.storage.leases_refused:
             self.check_disk()
@@ -236,7 +237,7 @@ class DiskGuard:
             self._log_change()
 
     def _log_change(self) -> None:
-        """Sends are refused, or are accepted again."""
+        """Log that sends are refused, or are accepted again."""
         facts = self.facts()
         if facts.refused_since is not None:
             log(
@@ -250,18 +251,18 @@ class DiskGuard:
             log(LogEvent.DISK_ROOM, free_bytes=facts.free_bytes, reserve_bytes=facts.reserve_bytes)
 
     def _reserves(self) -> tuple[int, bool]:
-        """How much sends leave free, and whether the reserve file is there, or none is wanted."""
+        """How much sends leave free, and whether the reserve file exists or is not wanted."""
         if self._reserve.keep_bytes:
             return self._reserve.keep_bytes, self._reserve.exists
         least = limits.DISK_RESERVE_MIB_MIN_WITH_HISTORY if self._copies() else limits.DISK_RESERVE_MIB_MIN
         return least * limits.MIB, True
 
     def _copies(self) -> bool:
-        """With the history on, leases are copies, and acks need what sends leave."""
+        """Whether the history is on: then leases are copies, and acks need the space that sends leave."""
         return self._writer.snapshot().logs["history"].enabled
 
     def _space_of_sends(self, space: LogSpace) -> LogSpace:
-        """Where nothing is reserved, they leave no space for leased messages either."""
+        """The space as it counts for sends: without a reserve they leave no space for leased messages either."""
         return less_leased(space, self._writer.snapshot().leased_bytes) if self._reserve.keep_bytes else space
 
     def facts(self) -> SpaceFacts:
@@ -278,13 +279,13 @@ class DiskGuard:
         )
 
     def make_space(self) -> bool:
-        """The disk is full: delete the reserve file and check the disk soon. False if there was no such file."""
+        """Delete the reserve file, because the disk is full, and check the disk soon. False if there was no file."""
         self._woken.set()
         return self._reserve.take()
 
 
 def _reopen_bytes(keep_bytes: int) -> int:
-    """How much sends have to have before they are accepted again."""
+    """How much space sends must have before they are accepted again."""
     return keep_bytes // 4 + limits.DISK_REOPEN_BYTES
 
 

@@ -1,18 +1,19 @@
 """How much sends may write before the next check of the disk, and its inverse: pure functions.
 
-A send writes pages to the log first; a checkpoint copies them into the database file later. So the disk has to give
+A send first writes pages to the log; a checkpoint copies them into the database file later. So the disk must have space
 
-- what the log file grows by: the log writes over its file first, from the start once all of it is in the database;
-- what the database file grows by: its free pages are used first. How many of the log's pages will make it grow is not
-  known without a query, so all of them count, those that are not in the database yet included.
+- for the growth of the log file. The log first writes over its file, from the start once all of it is in the database;
+- for the growth of the database file, whose free pages are used first. How many of the log's pages will make it grow is
+  not known without a query, so all of them count, including those that are not in the database yet.
 
-Of the free space sends leave `keep_bytes`, the first reserve. If the free pages of the file are enough for all sends,
+Sends leave `keep_bytes` of the free space, the first reserve. If the free pages of the file are enough for all sends,
 the disk only needs space for the log, which starts over: then sends leave a quarter of the first reserve. They never
-use the reserve file, the second one, and if it is missing they leave the space to make it.
+use the reserve file, the second reserve, and if it is missing they leave the space to make it.
 
-Leases of consumers move messages. That makes the file no longer, but some leases copy them: they leave a small part of
-the first reserve, so that a full disk can be drained. A read of leased messages may have to move them back, which makes
-the file longer: sends leave free space for all that is leased, and it leaves half of the first reserve.
+Leases of consumers move messages. That does not make the file longer, except that some leases copy messages. Leases
+leave a small part of the first reserve, so that a full disk can be drained. A read of leased messages may have to move
+them back, which makes the file longer: sends leave free space for all leased messages, and such a read leaves half of
+the first reserve.
 """
 
 from msgspec.structs import replace
@@ -23,9 +24,9 @@ from forq_trio.storage.write_ahead_log import LogSpace
 
 LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
 LEASES_SHARE = 16  # leases leave this part of the first reserve
-MOVED_BACK_SHARE = 2  # what is moved back leaves this part of it
-LEASED_SHARE = 4  # the rows of messages take up to this part more than their lines
-LEASED_LOG_BYTES = 16 * MIB  # by which the log may grow while they are written and a checkpoint is under way
+MOVED_BACK_SHARE = 2  # messages that are moved back leave this part of the first reserve
+LEASED_SHARE = 4  # the rows of messages take up to this part more space than their lines in a lease
+LEASED_LOG_BYTES = 16 * MIB  # how much the log may grow while they are moved back and a checkpoint runs
 
 
 def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
@@ -42,25 +43,28 @@ def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_rese
 
 
 def bytes_for_leases(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
-    """How many bytes of log leases may write; 0 or less: none. While files may grow by a step, its own are free."""
+    """How many bytes of log leases may write; 0 or less: none.
+
+    The log's own space counts only while the files may grow by a step.
+    """
     growth = _growth(free_bytes, keep_bytes, keep_bytes // LEASES_SHARE, log, has_reserve=has_reserve)
     return growth if growth < limits.CONSUMER_STEP_BYTES_MAX else growth + log.file_bytes - log.used_bytes
 
 
 def bytes_to_move_back(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
-    """By how many bytes files may grow for what is moved back; 0 or less: not at all."""
+    """By how many bytes files may grow for messages that are moved back; 0 or less: not at all."""
     return _growth(free_bytes, keep_bytes, keep_bytes // MOVED_BACK_SHARE, log, has_reserve=has_reserve)
 
 
 def _growth(free_bytes: int, keep_bytes: int, leave_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
-    """By how many bytes files may grow that leave so much of the first reserve."""
+    """By how many bytes files may grow if they leave `leave_bytes` of the first reserve."""
     spare = free_bytes if has_reserve else free_bytes - keep_bytes
     in_file = log.free_page_bytes - log.unmoved_bytes
     return spare - leave_bytes + min(0, in_file)
 
 
 def less_leased(log: LogSpace, leased_bytes: int) -> LogSpace:
-    """The space of sends: without what messages may need that leases have moved into pages of so many bytes."""
+    """The space for sends: without what it may take to move leased messages, `leased_bytes` long, back."""
     needed = leased_bytes + leased_bytes // LEASED_SHARE + min(leased_bytes, LEASED_LOG_BYTES)
     return replace(log, free_page_bytes=log.free_page_bytes - needed)
 
@@ -85,7 +89,7 @@ def lacking_free_pages(sends_bytes: int, free_bytes: int, keep_bytes: int, log: 
 
 
 def _bytes_growing(disk_bytes: int, first: int, second: int) -> int:
-    """How many bytes fit if beyond `first` one file grows, beyond `second` both, and both by `disk_bytes` in all."""
+    """How many bytes fit if one file grows beyond `first` bytes, both beyond `second`, and together by `disk_bytes`."""
     if first + disk_bytes <= second:
         return first + disk_bytes
     return (disk_bytes + first + second) // 2

@@ -29,9 +29,9 @@ SLOW_COMMITS_MINUTES = 5
 
 
 class CommitFacts(Struct, frozen=True, kw_only=True):
-    """Commits of the last hour. calls: that shared one; seconds: that one waited for the disk.
+    """Commits of the last hour. calls: how many shared a commit; seconds: how long a commit waited for the disk.
 
-    The counts are by bucket: up to each bound, the last above all.
+    The counts are by bucket: values up to each bound, and in the last bucket those above all bounds.
     """
 
     count: int
@@ -55,8 +55,8 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     version: str
     now_ms: int
     started_at: int
-    memory_bytes: int | None  # what the process holds in memory; None where the system does not tell
-    connections: int | None  # open to the API; None where none is served
+    memory_bytes: int | None  # the memory of the process; None if the system does not tell
+    connections: int | None  # that are open to the API; None if it is not served
     inbox_calls: int  # calls that wait to be taken into a commit
     engine: EngineFacts
     commits: CommitFacts
@@ -99,7 +99,7 @@ def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFact
 
 
 def memory_bytes(statm: Path = Path("/proc/self/statm")) -> int | None:
-    """What this process holds in memory (RSS); None where the system does not tell."""
+    """The memory of this process (RSS); None if the system does not tell."""
     try:
         return int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -107,7 +107,7 @@ def memory_bytes(statm: Path = Path("/proc/self/statm")) -> int | None:
 
 
 def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Level, str]:
-    """The verdict on the server, in one sentence: the first of these that is true."""
+    """The verdict on the server, in one sentence: the first of the conditions below that is true."""
     if facts.files_problem is not None:
         return "broken", REFUSAL_WORDS["storage_lost"]
     if facts.sends_refused:

@@ -1,9 +1,9 @@
-"""The file watch: notices when a file of the database is removed, moved, replaced or linked while the server runs.
+"""The file watch notices when a file of the database is removed, moved, replaced or linked while the server runs.
 
-The server would continue without an error, and a restart would not find later changes. So sends, settings and
-moves are refused, until the same files are back in their places. Claims and settlements still work: only this process
-can deliver the stored messages, and a lost one is a second delivery at worst. The log is moved into the database file
-at once, if both exist: after the end of the process nobody may find it.
+The server would continue without an error, and a restart would not find later changes. So sends, settings and moves are
+refused until the same files are back in their places. Claims and settlements still work: only this process can deliver
+the stored messages, and if a claim or settlement is lost, a message is delivered twice at worst. If both files exist,
+the log is moved into the database file at once, because nobody may find it after the process has ended.
 
 The watch costs a few system calls every few seconds, and no query.
 """

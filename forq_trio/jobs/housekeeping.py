@@ -31,7 +31,7 @@ class Housekeeping(WriterListener):
             sweep.nudge()
 
     def storage_full(self) -> bool:
-        """Give the reserve up and move the log into the database at once, before another program takes the space."""
+        """Delete the reserve file and move the log into the database at once, before others take the space."""
         made_space = self.disk_guard is not None and self.disk_guard.make_space()
         if made_space and self.checkpointer is not None:
             self.checkpointer.hurry()

@@ -25,8 +25,8 @@ GAUGES_INTERVAL_SECONDS = 30.0
 class QueueGauges:
     """Refreshes the counts of `counters`, and the ages that the monitor and the UI read.
 
-    dead_letters, oldest_seconds, set_aside: see `Gauges`; as of the last refresh. count_set_aside: counts them; None
-    where there are none.
+    dead_letters, oldest_seconds, set_aside: see `Gauges`; as of the last refresh. count_set_aside: counts messages that
+    were set aside; None for an engine that has none.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class QueueGauges:
         self._count_set_aside = count_set_aside
 
     async def refresh(self) -> str:
-        """Refresh all gauges, those from the cache first; says of how many queues.
+        """Refresh all gauges, those from the cache first; says for how many queues.
 
         Raises ReadDeadlineExceeded or StorageUnavailable; the ages are not changed then.
         """

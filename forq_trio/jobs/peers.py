@@ -1,8 +1,9 @@
-"""Other processes on the same database: has the writer look at once where they woke somebody here, and once a second.
+"""Listens to other processes on the same database.
 
-The look costs one short query. A connection that is lost is made anew: until then there is the look. Every five seconds
-this process makes itself known on that connection, and hears of the others. What its own batches woke it tells there,
-where their thread could not.
+The writer looks for news at once when another process made messages ready for somebody here, and in any case once a
+second, which costs one short query and suffices while a lost connection is made again. Every five seconds this process
+makes itself known on the connection, and hears of the others. It also tells them whom its own batches woke, if the
+batches' thread could not.
 """
 
 from collections.abc import Callable
@@ -54,7 +55,7 @@ class Peers:
                 await _close(listener)
 
     async def _hear(self, listener: Listener) -> None:
-        """Wait until there is something to hear or to tell, or until it is time to look. Raises StorageUnavailable."""
+        """Wait until there is something to hear or to tell, or a second has passed. Raises StorageUnavailable."""
         listener.tell(awaited=self._writer.parked.total > 0 or bool(self._writer.announced.ready))
         looks_at = min(self._looks_at, trio.current_time() + listener.rest_seconds)
         self._rest = trio.CancelScope(deadline=looks_at)
@@ -71,7 +72,7 @@ class Peers:
             self._looks_at = now + listener.catch_up_seconds
 
     def _wake(self) -> None:
-        """There is something to tell, or somebody waits."""
+        """Wake the job, because there is something to tell or somebody waits."""
         self._rest.cancel()
 
     def _is_awaited(self, queue: str) -> bool:
@@ -80,7 +81,7 @@ class Peers:
 
 
 def _soon(token: trio.lowlevel.TrioToken, call: Callable[[], None]) -> None:
-    """Call it in trio's thread; when trio has ended nobody has to be called."""
+    """Have trio's thread call `call`; after the end of trio nothing has to be called."""
     with suppress(trio.RunFinishedError):
         token.run_sync_soon(call, idempotent=True)
 

@@ -13,7 +13,7 @@ from forq_trio.storage.on_disk import allocate
 
 
 class ReserveFile:
-    """A file of `keep_bytes`; none where that is 0. free_bytes: see `DiskGuard`."""
+    """A file of `keep_bytes`; no file if that is 0. free_bytes: see `DiskGuard`."""
 
     def __init__(self, path: Path, keep_bytes: int, free_bytes: Callable[[Path], int]) -> None:
         self.keep_bytes = keep_bytes
@@ -21,29 +21,29 @@ class ReserveFile:
         self._path = path
         self._free_bytes = free_bytes
         self._limiter = trio.CapacityLimiter(1)
-        self._taken_at = -inf  # by a full disk, on trio's clock
+        self._taken_at = -inf  # when a full disk made it be deleted, on trio's clock
 
     @property
     def disk_free_bytes(self) -> int:
-        """Of its disk, beside the file. Raises FileNotFoundError where its directory was moved."""
+        """Free bytes on its disk, without the file itself. Raises FileNotFoundError if its directory was moved."""
         return self._free_bytes(self._path.parent)
 
     def take(self) -> bool:
-        """The disk is full: delete the file, which is not made again at once. False if there was none."""
+        """Delete the file, because the disk is full; it is not made again at once. False if there was none."""
         self._taken_at = trio.current_time()
         return self.delete()
 
     def delete(self) -> bool:
-        """False if there was no such file."""
+        """Delete the file. False if there was none."""
         existed, self.exists = self.exists, False
         self._path.unlink(missing_ok=True)
         return existed
 
     async def restore(self) -> None:
-        """Make the file where it is missing and the disk has space for it, and some for the log.
+        """Make the file if it is missing and the disk has space for it, and some for the log.
 
-        What a full disk took is made again DISK_LOOK_SECONDS later: a disk can say that it has space and take no write
-        (a quota), and whoever is refused then takes the file at once and tries again. Raises FileNotFoundError.
+        If a full disk took the file, it is not made again for DISK_LOOK_SECONDS: a disk with a quota can report space
+        and take no write, and the refused writer would delete the file at once and try again. Raises FileNotFoundError.
         """
         if self.exists or self.keep_bytes == 0:
             return
@@ -54,7 +54,7 @@ class ReserveFile:
             self.exists = self._path.exists()  # it may have been taken meanwhile
 
     def _make(self) -> None:
-        """Runs in a thread: some file systems have to write all of it."""
+        """Make the file. Runs in a thread, because some file systems have to write all of it."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             try:

@@ -1,12 +1,12 @@
 """Retention: removes finished messages and lifecycle events once they are too old, or too many bytes.
 
-Too many bytes are noticed with the commit that stores them: the sums are known without a query. Then the job removes
-them step by step, and other calls run between two steps. The further they are above the bound, the longer a step is
-(`retention_steps`), so that more are removed than stored.
+Too many bytes are noticed at the commit that stores them, because the sums are known without a query. Then the job
+removes entries step by step, and other calls run between two steps. The further the bytes are above the bound, the
+longer a step is (`retention_steps`), so that more is removed than stored.
 
-While sends are refused because the disk is full, acks and claims go on, and each stores an event. So from the beginning
-of the refusals the bytes of events may not grow: the oldest are removed, and new ones use their pages. And both logs
-give way to sends: as long as these lack free pages of the file, the oldest entries of the larger log are removed.
+While sends are refused because the disk is full, acks and claims go on, and each stores an event. So from the first
+refusal on the bytes of events may not grow: the oldest are removed, and new ones use their pages. Both logs also make
+space for sends: as long as sends lack free pages of the file, the oldest entries of the larger log are removed.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,10 +34,10 @@ class Retention(Struct, frozen=True):
 
 
 class BytesBound:
-    """How many bytes of a log may stay: `bytes_max`, and while the disk is full no more than when that began.
+    """How many bytes a log may have: `bytes_max`, and while the disk is full no more than when it became full.
 
-    is_full: whether sends are refused because the disk is full. grows: also while the disk is full, unless it was
-    lowered: finished messages use the pages that they had in their queues.
+    is_full: whether sends are refused because the disk is full. grows: the log may grow even then, unless the bound was
+    lowered, because finished messages use the pages that they had in their queues.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class BytesBound:
         self._when_full: int | None = None
 
     def now(self) -> int:
-        """As of the last look."""
+        """The bound, in bytes, as of the last call of `is_passed`."""
         return self._bytes_max if self._when_full is None else min(self._bytes_max, self._when_full)
 
     def is_passed(self, log_bytes: int) -> bool:
-        """True if there are more, by enough to be worth a commit. Call it after each commit."""
+        """Whether the log has so many bytes more that a commit is worthwhile. Call it after each commit."""
         if not self._is_full():
             self._when_full = None
             return log_bytes > _with_slack(self._bytes_max)
@@ -63,12 +63,12 @@ class BytesBound:
         return log_bytes > min(_with_slack(bytes_max), bytes_max + limits.DISK_REOPEN_BYTES)
 
     def lower(self, bytes_max: int) -> None:
-        """Keep at most so many bytes until the disk is no longer full."""
+        """Lower the bound to `bytes_max` until the disk is no longer full."""
         self._when_full = min(self.now(), max(0, bytes_max))
 
 
 class BytesWatch:
-    """Nudges the jobs that trim the logs when there are clearly more bytes than their bounds.
+    """Nudges the jobs that trim the logs when a log is clearly above its bound.
 
     A few bytes above a bound are not worth a commit. `look` is called after each commit, so it does little.
     """
@@ -87,7 +87,7 @@ class BytesWatch:
                 job.nudge()
 
     def give_way(self, lacking_bytes: int) -> None:
-        """Sends lack so many bytes of free pages, as of a checkpoint: remove as many from the larger log, oldest first.
+        """Remove as many bytes from the larger log as sends lack in free pages, the oldest entries first.
 
         Only the next checkpoint shows what a removal has freed, so the next removal waits for it.
         """
@@ -97,7 +97,7 @@ class BytesWatch:
         logs = self._snapshot().logs
         log, job, bound = max(self._watched, key=lambda watched: logs[watched[0]].bytes)
         if logs[log].bytes > bound.now():
-            job.nudge()  # it is still being removed
+            job.nudge()  # an earlier removal is not finished yet
         elif self._giving_way:
             self._giving_way = False
         elif logs[log].bytes:
@@ -132,9 +132,9 @@ async def trim_log(writer: WriterActor, name: LogName, before_ms: int, bytes_max
 def retention_job(
     writer: WriterActor, clock: Clock, log: LogName, retention: Retention, bound: BytesBound | None = None
 ) -> Periodic:
-    """The job that trims a log, also one that is turned off; it writes nothing if nothing can be removed.
+    """The job that trims a log, even one that is turned off; it writes nothing if nothing can be removed.
 
-    bound: None for the bytes of `retention`, whether the disk is full or not.
+    bound: None: the bytes of `retention` are the bound, whether the disk is full or not.
     """
     bytes_bound = bound or BytesBound(retention.mib_max * limits.MIB)
     title, item, seconds = _JOBS[log]

@@ -1,4 +1,4 @@
-"""What is known of a job's runs: when the latest began, how long it took, its result, and when the next begins."""
+"""The runs of a job: when the latest began, how long it took, its result, and when the next begins."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,11 +23,11 @@ class JobReport(Struct, frozen=True, kw_only=True):
     result: str = ""  # in words, or why it failed; a failure stays until a run succeeds
     failed: bool = False
     running: bool = False
-    # epoch ms; None while it runs, and where that is no moment but `next_when`, in words
+    # epoch ms; None while it runs, or if only `next_when` says it, in words
     next_run_at: int | None = None
     next_when: str | None = None
     runnable: bool = True  # `JobBoard.run_now` takes it
-    ran_on: str = ""  # the processes of that run; "" where that is not known
+    ran_on: str = ""  # the processes of that run; "" if they are not known
 
 
 class RunOutcome:
@@ -39,8 +39,8 @@ class RunOutcome:
 class Runs:
     """The runs of one job, one after the other.
 
-    name: of the job in logs; title: for people. next_at: when the next begins, on trio's clock; None where that is not
-    known. next_when: in words, where it is no moment.
+    name: of the job in logs; title: for people. next_at: when the next begins, on trio's clock; None if not known.
+    next_when: says in words when the next begins, if that depends on something else than the time.
     """
 
     def __init__(self, name: str, title: str, *, next_when: str | None = None) -> None:
@@ -103,7 +103,7 @@ class Runs:
         changed.set()
 
     def report(self, clock: Clock, *, runnable: bool = True) -> JobReport:
-        """As of now. Times are converted to `clock` now, so they are right if it was set meanwhile."""
+        """The job's report. Times are converted to `clock` only now, so they are right even if it was set meanwhile."""
         now_ms, now = clock.now_ms(), trio.current_time()
         return JobReport(
             name=self.name,
