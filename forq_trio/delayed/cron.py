@@ -35,9 +35,9 @@ IN_ADVANCE_MAX = limits.PROCESS_AFTER_AHEAD_MS_MAX * MILLISECOND
 
 @dataclass(frozen=True)
 class CronConfigHash:
-    """What tells one configuration of a schedule from another: the MD5 of its text, 32 digits of 0-9 a-f.
+    """Identifies one configuration of a schedule: the MD5 of its text, 32 digits of 0-9 a-f.
 
-    Raises ValueError for another value.
+    Raises ValueError for a value of another form.
     """
 
     value: str
@@ -56,7 +56,7 @@ class CronConfigHash:
 
     @classmethod
     def of_periodic(cls, period: timedelta) -> "CronConfigHash":
-        """The hash of a tick every `period`, in whole milliseconds. Raises ValueError for none."""
+        """The hash of a tick every `period`. Raises ValueError unless that is positive and in whole milliseconds."""
         return cls.of_text(f"\nperiodic-tick:\n  period-ms: {_check_period(period) // MILLISECOND}\n")
 
     @classmethod
@@ -97,16 +97,16 @@ class CronMessage(Generic[T]):
 class CronDailySchedule:
     """Ticks at the same local times of each day.
 
-    A local time that a change of the clocks skips is the first instant after the change; one that it repeats is the
-    first of the two. Raises ValueError for no hours or too many, hours with a time zone, an unknown zone, an in_advance
-    that is not 0 to 366 days, an interval of 0 or less.
+    If a change of the clocks skips a local time, the tick is at the first instant after the change; if the change
+    repeats it, at the first of the two. Raises ValueError for no hours or too many, hours with a time zone, an unknown
+    zone, an in_advance that is not 0 to 366 days, an interval of 0 or less.
     """
 
     hours: tuple[time, ...]  # at least one; sorted, and each once
     zone: str = "UTC"  # an IANA time zone
-    # messages are offered so long before they are due, and always the next one
+    # how long before they are due messages are offered; the next one is always offered
     in_advance: timedelta = timedelta(days=1)
-    interval: timedelta = timedelta(minutes=15)  # how often the node looks
+    interval: timedelta = timedelta(minutes=15)  # how often the node offers new ticks
     _zone: tzinfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +147,7 @@ class CronDailySchedule:
 
 
 def instant_of(day: date, hour: time, zone: tzinfo) -> datetime:
-    """A local time in UTC: the first of two, and for one that is skipped the first instant after the gap."""
+    """A local time in UTC: the first of two if it is repeated, the first instant after the gap if it is skipped."""
     local = datetime.combine(day, hour.replace(microsecond=0))
     at = of_epoch_ms(zones.instant_of(local, zone))
     return at if zones.is_skipped(local, zone) else at + hour.microsecond * MICROSECOND
@@ -163,7 +163,7 @@ def next_periodic(now: datetime, period: timedelta) -> datetime:
 
 
 def periodic_times(now: datetime, period: timedelta) -> list[datetime]:
-    """The next tick, and those until a node has looked twice again, so that it misses none. In UTC."""
+    """The next tick, and all ticks within the node's next two intervals, so that it misses none. In UTC."""
     until = now + 2 * periodic_interval(period)
     found = [next_periodic(now, period)]
     while (at := found[-1] + period) <= until:
@@ -172,7 +172,7 @@ def periodic_times(now: datetime, period: timedelta) -> list[datetime]:
 
 
 def periodic_interval(period: timedelta) -> timedelta:
-    """How often a node looks: a quarter of the period, at least a second."""
+    """How often a node offers new ticks: every quarter of the period, but at most once a second."""
     return max(PERIODIC_INTERVAL_MIN, period / 4)
 
 
@@ -190,7 +190,7 @@ def key_of(config_hash: CronConfigHash, key_prefix: str, nominal: datetime) -> s
 
 
 def hash_of_key(key: str, key_prefix: str) -> CronConfigHash | None:
-    """The hash in the key of a tick under exactly this prefix, in which no character is special; None for others."""
+    """The hash in the key of a tick with exactly this prefix, taken literally; None for any other key."""
     start, slash, rest = (
         key[: len(key_prefix)],
         key[len(key_prefix) : len(key_prefix) + 1],
@@ -201,7 +201,7 @@ def hash_of_key(key: str, key_prefix: str) -> CronConfigHash | None:
 
 
 def check_aware(at: datetime) -> datetime:
-    """Return the time; raise ValueError for one without a time zone: nobody can say when it is."""
+    """Return the time; raise ValueError if it has no time zone, because then it is no definite moment."""
     if at.utcoffset() is None:
         raise ValueError(f"{at!r} has no time zone")
     return at
@@ -213,7 +213,7 @@ def epoch_ms(at: datetime) -> int:
 
 
 def of_epoch_ms(at_ms: int) -> datetime:
-    """The time of so many milliseconds since 1970, in UTC."""
+    """The time that is `at_ms` milliseconds after 1970, in UTC."""
     return EPOCH + at_ms * MILLISECOND
 
 
@@ -224,7 +224,7 @@ def _check_period(period: timedelta) -> timedelta:
 
 
 def _local_time(hour: time) -> str:
-    """As Java writes a local time: seconds and their parts only where there are any."""
+    """A local time as Java writes it: seconds and their fractions only if they are not 0."""
     if not hour.second and not hour.microsecond:
         return f"{hour:%H:%M}"
     if not hour.microsecond % 1_000:

@@ -1,4 +1,4 @@
-"""What a poll or a read returns: the payload, what is known about its delivery, and the acknowledgement."""
+"""The result of a poll or a read: the payload, the facts about its delivery, and the means to acknowledge it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class DeliveryType(StrEnum):
-    """Whether anybody got this payload of the key before."""
+    """Whether this payload of the key was delivered before."""
 
     FIRST = "first"
     REDELIVERY = "redelivery"
@@ -31,19 +31,20 @@ class AckEnvelope(Generic[T]):
     )
 
     async def retry(self, delay: timedelta, reason: str | None = None) -> bool:
-        """Deliver the message again after a delay of 0 to 12 h, unless it was updated since: the newer one comes then.
+        """Deliver the message again after a delay of 0 to 12 h, unless it was updated since; then the update is
+        delivered.
 
-        False where it was updated, acknowledged or delivered again: nothing was changed. reason: stored as its last
-        error. Raises QueueUnavailable, OutOfRange; TypeError for a message that was read, which nobody has in process.
+        False if it was updated, acknowledged or delivered again meanwhile: then nothing was changed. reason: stored as
+        its last error. Raises QueueUnavailable, OutOfRange; TypeError for a message that was read and not polled.
         """
         if self._retry is None:
             raise TypeError("only a message that was polled can be delivered again")
         return await self._retry(delay, reason)
 
     async def acknowledge(self) -> None:
-        """Remove the message, unless it was updated, or delivered again, since; then do nothing.
+        """Remove the message, unless it was updated or delivered again since.
 
-        A second time does nothing. Raises QueueUnavailable. Cancelled, it may be done or not.
+        A second call does nothing. Raises QueueUnavailable. Cancelled, the message may be removed or not.
         """
         await self._acknowledge()
 
@@ -52,7 +53,7 @@ class AckEnvelope(Generic[T]):
 class BatchEnvelope(Generic[T]):
     """Messages that were polled together, in the order of their times; perhaps none.
 
-    timestamp: of the poll, None where there are none.
+    timestamp: when they were polled; None if there are no messages.
     """
 
     messages: tuple[AckEnvelope[T], ...]
@@ -66,7 +67,7 @@ class BatchEnvelope(Generic[T]):
 
     @property
     def delivery_type(self) -> DeliveryType:
-        """REDELIVERY if any of them is one."""
+        """REDELIVERY if any of the messages is one."""
         again = any(each.delivery_type is DeliveryType.REDELIVERY for each in self.messages)
         return DeliveryType.REDELIVERY if again else DeliveryType.FIRST
 

@@ -1,4 +1,4 @@
-"""Offers of payloads: what is offered, its due time, and batches cut to what one request takes."""
+"""Offers of payloads: their due times, their results, and how many fit in a request."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ from forq_trio.model.offers import check_key
 T = TypeVar("T")
 
 Due = datetime | timedelta | None
-"""When a message is due: a time with a time zone, a delay from now, or None for at once. Parts of a ms are dropped."""
+"""When a message is due: a time with a time zone, a delay from now, or None for at once. Fractions of a ms are dropped.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Scheduled(Generic[T]):
     key: str
     payload: T
     due: Due = None  # see `Due`
-    can_update: bool = True  # whether a message that the key has already is updated, or stays
-    input: Any = None  # anything that the caller wants to find in the result
+    can_update: bool = True  # True: it replaces the message that the key has; False: that one stays
+    input: Any = None  # any value; the result has it, too
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class OfferedMessage(Generic[T]):
     """What became of one offer of a batch."""
 
     message: Scheduled[T]
-    outcome: Outcome | None  # None for one that was refused
-    error: ForqError | None = None  # why, else None
+    outcome: Outcome | None  # None if the offer was refused
+    error: ForqError | None = None  # why it was refused; None if it was not
 
     @property
     def input(self) -> Any:
@@ -47,7 +48,7 @@ class OfferedMessage(Generic[T]):
 
 
 def offering(key: str, kind: str, content: str, due: Due, mode: Mode, now_ms: int) -> Offering:
-    """An offer. A time that has passed is at once: servers refuse it, because it is often a mistake.
+    """Make an offer. A due time in the past becomes "at once", because a server refuses it as a likely mistake.
 
     Raises ValueError for a time without a time zone.
     """
@@ -59,7 +60,7 @@ def offering(key: str, kind: str, content: str, due: Due, mode: Mode, now_ms: in
 
 
 def refusal(offer: Offering) -> CallerError | None:
-    """Why no request can carry this offer: its key or its content. None if one can."""
+    """Why no request can contain this offer, because of its key or content; None if one can."""
     try:
         check_key(offer.key, offer.kind)
         check_content(offer.content)
@@ -69,12 +70,12 @@ def refusal(offer: Offering) -> CallerError | None:
 
 
 def at_once(offer: Offering, result: object) -> Offering | None:
-    """The offer without its time, if by the server's clock that has passed; None for any other result."""
+    """The offer, now due at once, if the server refused its time as past; None for any other result."""
     return replace(offer, process_after=None) if isinstance(result, ProcessAfterInPast) else None
 
 
 def parts(offers: Sequence[Offering]) -> Iterator[Sequence[Offering]]:
-    """The offers as one request takes them: up to 1,000, and 4 MiB of JSON."""
+    """Split the offers into requests, each with at most 1,000 offers and 4 MiB of JSON."""
     start = size = 0
     for index, each in enumerate(offers):
         more = len(msgspec.json.encode(each))

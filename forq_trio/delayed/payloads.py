@@ -15,22 +15,22 @@ _KIND = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Serializer(Protocol[T]):
-    """Makes the content of a message of a payload, and the payload of a content.
+    """Turns payloads into message contents, and contents back into payloads.
 
-    Equal payloads need equal contents: by them an offer that changes nothing is recognised.
+    Equal payloads must have equal contents: that is how an offer is recognised that changes nothing.
     """
 
     def encode(self, payload: T) -> str:
-        """The content of a payload; raises any error for what has none."""
+        """The content of a payload. It may raise any error for a payload that cannot be written."""
         ...
 
     def decode(self, content: str) -> T:
-        """The payload; raises any error, which says why, for a content that is none."""
+        """The payload of a content. It may raise any error for an unreadable content; the error's text says why."""
         ...
 
 
 class UnreadablePayload(ForqError):
-    """The content of the message is no payload of this queue"""
+    """The content of the message cannot be read as a payload of this queue"""
 
     code = "delayed.unreadable_payload"
 

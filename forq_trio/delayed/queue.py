@@ -1,8 +1,8 @@
 """DelayedQueue: typed messages with a key and a time (docs/compatibility/delayed-queue.md).
 
-A queue is the name and the kind of its payloads. In the server it is the queue `{name}.{kind}`: a consumer gets the
-messages of a queue whatever their kind, so each kind has its own, with its order, counts and dead letters. The
-kind has no dot, so no two pairs of name and kind are one queue.
+A queue has a name and the kind of its payloads. In the server it is the queue `{name}.{kind}`. Consumers of a server's
+queue get all its messages, so each kind needs a queue of its own, with its order, counts and dead letters. The kind has
+no dot, so no two pairs of name and kind share a queue.
 """
 
 import logging
@@ -45,7 +45,7 @@ RELEASE_SECONDS = 2.0
 class UnreadMessage:
     """A message that a poll could not read."""
 
-    message_id: str  # its key, or its id where it has none
+    message_id: str  # its key, or its id if it has no key
     content: str
     reason: str  # why
     source: str
@@ -54,14 +54,14 @@ class UnreadMessage:
 class DelayedQueue(Generic[T]):
     """Messages of type T, each with a key and a time, over a `Broker` or an `AsyncForqClient`.
 
-    payload_type: T; `serializer` reads and writes it, by default text as it is, bytes as base64, everything else as
+    payload_type: T. `serializer` reads and writes it; by default text stays as it is, bytes become base64, and all else
     JSON (msgspec). kind: None for the type's name. acquire_timeout: how long a polled message is hidden from others,
-    1 ms to 12 h. deliveries_max: after so many a message is a dead letter, 1 to 1,000,000, None for as many as that.
-    retry_seconds: how long a call is repeated while errors come that pass; then QueueUnavailable. clock: what
-    time it is here, None for the machine's. on_set_aside: told of each message that could not be read.
+    1 ms to 12 h. deliveries_max: after how many deliveries a message becomes a dead letter, 1 to 1,000,000; None for
+    1,000,000. retry_seconds: how long a call is repeated after temporary errors, before it raises QueueUnavailable.
+    clock: the local time; None for the machine's. on_set_aside: called for each message that could not be read.
 
-    Every method raises QueueUnavailable, and what the source's methods raise for a call that is wrong. Cancelling one
-    that changes something: it may be done or not.
+    Every method raises QueueUnavailable, and what the source's methods raise for a wrong call. If a call that changes
+    something is cancelled, the change may be made or not.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class DelayedQueue(Generic[T]):
 
     @classmethod
     async def create(cls, source: KeyedSource, name: str, payload_type: type[T], **options: Any) -> Self:
-        """A queue, set up. options: those of the class."""
+        """Make a queue and set it up. options: those of the class."""
         queue = cls(source, name, payload_type, **options)
         await queue.set_up()
         return queue
@@ -103,8 +103,8 @@ class DelayedQueue(Generic[T]):
     async def set_up(self) -> None:
         """Give the server's queue the settings it needs: order by time, lease, deliveries, a year to live.
 
-        A queue that has them is not changed. Without it polls work, too, in the order of arrival and with the
-        server's five deliveries.
+        A queue that has these settings is not changed. Polls also work without this call, but in the order of arrival
+        and with the server's five deliveries.
         """
         wanted: SettingsOptions = {
             "order": Order.DUE,
@@ -122,20 +122,21 @@ class DelayedQueue(Generic[T]):
     async def offer_or_update(self, key: str, payload: T, due: Due = None) -> Outcome:
         """Store a message, or replace payload and time of the one that the key has.
 
-        ignored: it has both already, or time and payload are the same and the time has passed. A message in process is
-        delivered anew, and its acknowledgement removes nothing.
+        The outcome is `ignored` if the key's message has this payload and time already, also if that time has passed.
+        If the message is in process, it is delivered again, and the acknowledgement of the old delivery removes
+        nothing.
         """
         return await self._offer(key, payload, due, "createOrUpdate")
 
     async def offer_if_not_exists(self, key: str, payload: T, due: Due = None) -> Outcome:
-        """Store a message, unless the key has one, which stays as it is: ignored."""
+        """Store a message, unless the key has one, which is not changed; then the outcome is `ignored`."""
         return await self._offer(key, payload, due, "createIfAbsent")
 
     async def offer_batch(self, messages: Sequence[Scheduled[T]]) -> list[OfferedMessage[T]]:
-        """Offer many, in their order; one that is refused does not affect the others.
+        """Offer many messages in their order; one that is refused does not affect the others.
 
-        Up to 1,000 messages and 4 MiB of JSON are one request; more are several, of which the first ones may be done
-        when an error is raised.
+        Up to 1,000 messages and 4 MiB of JSON are one request. More messages take several requests, of which the first
+        may be done when an error is raised.
         """
         now_ms = self.clock.now_ms()
         offers = [
@@ -165,7 +166,7 @@ class DelayedQueue(Generic[T]):
     async def try_poll_many(self, most: int) -> BatchEnvelope[T]:
         """Up to `most` messages that are due, in the order of their times; none for 0 or less.
 
-        Cancelled, it gives back what it has, as far as that is quick.
+        Cancelled, it tries briefly to release the messages that it has.
         """
         found: list[tuple[str, AckEnvelope[T]]] = []
         receipts: list[str] = []
@@ -214,7 +215,7 @@ class DelayedQueue(Generic[T]):
         return await self._try(lambda: self.source.contains_key(self.name, key, self.kind))
 
     async def drop_message(self, key: str) -> bool:
-        """Remove the message of a key, also one in process; whether there was one."""
+        """Remove the message of a key, even if it is in process; returns whether there was one."""
         return await self._try(lambda: self.source.drop_key(self.name, key, self.kind))
 
     async def drop_all_messages(self, confirm: str) -> int:
@@ -247,7 +248,7 @@ class DelayedQueue(Generic[T]):
         return result.outcome
 
     async def _offer_all(self, offers: Sequence[Offering]) -> list[Offered | ForqError]:
-        """The results of all offers. One whose time has passed by the server's clock alone is offered at once."""
+        """The results of all offers. If a due time is past by the server's clock only, the message is due at once."""
         results: list[Offered | ForqError | None] = [refusal(each) for each in offers]
 
         async def offer(wanted: dict[int, Offering]) -> None:
@@ -260,14 +261,14 @@ class DelayedQueue(Generic[T]):
         return [result for result in results if result is not None]
 
     async def _offer_parts(self, offers: Sequence[Offering]) -> list[Offered | ForqError]:
-        # Repeated, an offer that was carried out would be ignored, or undo a later one.
+        # Not repeatable: a second offer would be ignored after the first one, or undo a later one of somebody else.
         results: list[Offered | ForqError] = []
         for part in parts(offers):
             results += await self._try(partial(self.source.offer_many, self.name, part), repeatable=False)
         return results
 
     async def _take(self, most: int, wait_ms: int) -> list[tuple[str, AckEnvelope[T]]]:
-        """Up to `most` messages with their receipts; those that cannot be read are set aside, and others taken."""
+        """Up to `most` messages with their receipts. Unreadable ones are set aside, and others are claimed instead."""
         while True:
             deliveries = await self._try(
                 lambda: self.source.receive(
@@ -284,7 +285,7 @@ class DelayedQueue(Generic[T]):
                 return taken
 
     async def _envelope(self, delivery: Delivery) -> AckEnvelope[T] | None:
-        """The message; None for one that cannot be read, which is set aside."""
+        """The message; None if it cannot be read and was set aside."""
         try:
             if delivery.key is None or delivery.kind != self.kind:
                 what = "it has no key" if delivery.key is None else f"its kind is {delivery.kind!r}"
@@ -304,7 +305,7 @@ class DelayedQueue(Generic[T]):
         )
 
     async def _bury(self, delivery: Delivery, reason: str) -> None:
-        """Move a message to the dead letters, with the reason; out of the way for 12 hours where there are none."""
+        """Make a message a dead letter, with the reason; if the queue has no dead letters, delay it by 12 hours."""
         told = storable_reason(f"does not fit {self.name}: {reason}")
         lost = await self._has_no_dead_letters()
         await self._try(
@@ -321,7 +322,7 @@ class DelayedQueue(Generic[T]):
         self._on_set_aside(aside)
 
     async def _has_no_dead_letters(self) -> bool:
-        """Whether the queue deletes what fails. A key that may not see the settings takes the default: it does not."""
+        """Whether the queue deletes failed messages. If the key may not read the settings: False, the default."""
         try:
             found = await self._try(lambda: self.source.settings(self.name))
         except CallerError:
@@ -348,7 +349,7 @@ class DelayedQueue(Generic[T]):
 
     @asynccontextmanager
     async def _released_on_error(self, receipts: list[str]) -> AsyncIterator[None]:
-        """If the body fails or is cancelled, give messages back, as far as that is quick, their attempt uncounted."""
+        """If the body fails or is cancelled, try briefly to release messages, the attempt uncounted."""
         try:
             yield
         except BaseException:

@@ -1,4 +1,4 @@
-"""Errors that pass: a call is repeated within a budget, and then there is one error for all of them."""
+"""Repeats a call after temporary errors, within a budget of time, and then raises one error for all of them."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -32,11 +32,11 @@ class QueueUnavailable(ServiceError):
 
 
 async def with_retries(call: Callable[[], Awaitable[T]], budget_seconds: float, *, repeatable: bool) -> T:
-    """What `call` returns, repeated with growing pauses while errors that pass come; QueueUnavailable at the end.
+    """Return what `call` returns; repeat it with growing pauses after temporary errors, then raise QueueUnavailable.
 
-    budget_seconds: from the first error on; 0: once, and no more. repeatable: also when the call may have been carried
-    out. Where it is not, such an error ends in QueueUnavailable at once, and so does Stopping. Other errors are raised
-    as they come.
+    budget_seconds: counts from the first error; 0: the call is not repeated. repeatable: whether to repeat it even if
+    it may have been carried out; if not, such an error becomes QueueUnavailable at once. Stopping always does. Other
+    errors are raised as they are.
     """
     pause = PAUSE_SECONDS_MIN
     deadline: float | None = None
@@ -46,7 +46,7 @@ async def with_retries(call: Callable[[], Awaitable[T]], budget_seconds: float, 
         except _PASSING as error:
             if isinstance(error, _LASTING):
                 raise
-            # A client repeated it already while a server restarted; a broker that stops does not come back.
+            # A client has repeated the call while its server restarted; a broker that stops does not come back.
             final = isinstance(error, Stopping) or (
                 isinstance(error, ForqUnreachable) and error.sent and not repeatable
             )

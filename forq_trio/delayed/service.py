@@ -1,8 +1,8 @@
-"""Cron over a delayed queue: messages of ticks are offered ahead of time, under keys that say their schedule and tick.
+"""Cron over a delayed queue: messages of ticks are offered ahead of time, under keys that name their schedule and tick.
 
-Every node that runs a schedule offers the same keys at each look, and a key has one message while it is pending. A node
-whose clock is slow would offer a tick again that was delivered just now: so none offers the ticks of the next 10 s,
-which were offered at earlier looks. Nothing has to be remembered for that, here or in the server.
+At each interval every node that runs a schedule offers the same keys, and a key has one pending message at most. A node
+whose clock is slow could offer a tick again that was just delivered. So no node offers ticks of the next 10 s, which
+were offered at earlier intervals. For that neither node nor server has to remember anything.
 """
 
 import logging
@@ -28,7 +28,7 @@ CLOCK_ERROR = timedelta(seconds=10)
 logger = logging.getLogger("forq_trio.delayed")
 
 Generate = Callable[[datetime], Sequence[CronMessage[T]]]
-"""The messages of the ticks to come, as of a time in UTC."""
+"""Returns the messages of the ticks after a time in UTC."""
 
 
 class Tasks(Protocol):
@@ -45,7 +45,7 @@ class CronHandle:
         self._ended = anyio.Event()
 
     async def close(self) -> None:
-        """End the task, within 5 s. What it offered stays. A second time does nothing."""
+        """End the task, within 5 s. Messages that it has offered stay. A second call does nothing."""
         self._scope.cancel()
         with anyio.move_on_after(CLOSE_SECONDS):
             await self._ended.wait()
@@ -87,7 +87,7 @@ class CronService(Generic[T]):
                 raise result.error
 
     async def uninstall_tick(self, config_hash: CronConfigHash, key_prefix: str) -> None:
-        """Remove the pending messages of exactly this hash and prefix, but those that were delivered."""
+        """Remove the pending messages with exactly this hash and prefix, except those that were delivered before."""
         cron.check_prefix(key_prefix)
         await self._remove(key_prefix, lambda found: found == config_hash)
 
@@ -101,8 +101,8 @@ class CronService(Generic[T]):
     ) -> CronHandle:
         """Install what `generate` returns, now and at each interval, in a task of `tasks` until the handle is closed.
 
-        An error of a run, the generator's too, is logged, and the next run happens. A generator leaves out ticks
-        that are nearer than clocks differ, and returns them early enough. Raises ValueError for a wrong prefix, or an
+        An error of a run, even of `generate`, is logged, and the next run takes place. `generate` should return ticks
+        early, and leave out those that are nearer than CLOCK_ERROR. Raises ValueError for a wrong prefix, or an
         interval of 0 or less.
         """
         cron.check_prefix(key_prefix)
@@ -150,7 +150,7 @@ class CronService(Generic[T]):
         return cron.of_epoch_ms(self._queue.clock.now_ms())
 
     async def _remove(self, key_prefix: str, wanted: Callable[[CronConfigHash], bool]) -> None:
-        """Remove the pending messages under a prefix whose hash is `wanted` and that nobody got yet."""
+        """Remove the pending messages under a prefix whose hash is `wanted` and that were not delivered yet."""
         after: str | None = None
         while True:
             page = await self._queue.pending(f"{key_prefix}/", after)
@@ -165,5 +165,5 @@ class CronService(Generic[T]):
 
 
 def _messages(times: Callable[[datetime], list[datetime]], generate: Callable[[datetime], T]) -> Generate[T]:
-    """The messages of the ticks at `times`, which are asked for those that no clock takes for past."""
+    """Make a `Generate` of a function of times; it is asked for ticks that lie ahead by every node's clock."""
     return lambda now: [CronMessage(generate(at), at) for at in times(now + CLOCK_ERROR)]

@@ -1,4 +1,4 @@
-"""What delayed queues need of a broker or a client: the methods that both have, alike."""
+"""The methods of a broker and a client that delayed queues use; both have them in the same form."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, Unpack
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class KeyedSource(Consuming, Protocol):
-    """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
+    """A `Broker` or an `AsyncForqClient`, which document the methods."""
 
     async def offer_many(self, queue: str, messages: Sequence[Offering]) -> list[Offered | ForqError]: ...
 
@@ -50,5 +50,5 @@ class KeyedSource(Consuming, Protocol):
 if TYPE_CHECKING:
 
     def _both(broker: Broker, client: AsyncForqClient) -> tuple[KeyedSource, KeyedSource]:
-        """What the type checker is asked: whether both have these methods."""
+        """Never called: it makes the type checker verify that both have these methods."""
         return broker, client

@@ -1,8 +1,8 @@
 """Connections to the database, used in threads: the same code serves trio and asyncio.
 
-psycopg's asynchronous connections run on asyncio only. A hop into a thread takes some 60 us, a statement over the
-network with its commit many times that, so one driver is simpler than two and hardly slower. A cancellation waits for
-the end of the statement, which has a time-out: what it has claimed is not lost.
+psycopg's asynchronous connections run on asyncio only. A hop into a thread takes some 60 us, and a statement over the
+network with its commit many times that. So one driver is simpler than two and hardly slower. A cancellation waits for
+the end of the statement, which has a time-out, so the messages that it has claimed are not lost.
 """
 
 import select
@@ -26,11 +26,11 @@ from forq_trio.pgq.statements import SQL
 
 ResultT = TypeVar("ResultT")
 Kind = Literal["claim", "send", "count", "other"]
-"""Of a call: a table's sends may be slow, say, and its claims not."""
+"""The kind of a call, because for example a table's sends may be slow while its claims are not."""
 
 _BOUNDS = {"statement": str(limits.PGQ_STATEMENT_MS_MAX), "lock": str(limits.PGQ_LOCK_MS_MAX)}
 
-# So that a server that went away without a word is noticed.
+# Makes the system notice when the server disappears without closing the connection.
 _KEEPALIVE = {
     "keepalives_idle": "10",
     "keepalives_interval": "5",
@@ -40,7 +40,11 @@ _KEEPALIVE = {
 
 
 class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
-    """pooled: each transaction may run on another connection of the server, which would keep what a session sets."""
+    """A connection.
+
+    pooled: it goes through a pool, which may run each transaction on another connection of the server; settings of a
+    session would stay there, for other programs.
+    """
 
     pooled = False
 
@@ -50,7 +54,7 @@ class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
         self._planned_until = 0.0
 
     def is_partitioned(self, table: str) -> bool:
-        """As it was when the connection first asked: only time depends on it."""
+        """Whether the table is partitioned. Asked once for each connection: only the speed depends on it."""
         if table not in self._partitioned:
             if len(self._partitioned) >= limits.PGQ_STATEMENTS_CACHED_MAX:
                 self._partitioned.clear()
@@ -61,13 +65,13 @@ class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
     def execute_planned(
         self, statement: sql.Composed, parameters: Mapping[str, Any]
     ) -> psycopg.Cursor[tuple[Any, ...]]:
-        """`execute` with a plan that stays for PGQ_PLANNED_SECONDS: for a table of many partitions.
+        """Like `execute`, with a plan that is used for PGQ_PLANNED_SECONDS: for a table of many partitions.
 
-        Waits once, is a transaction by itself, and not for use through a pool.
+        It waits for the server once, and is a transaction of its own. Not for use through a pool.
         """
         self.prepare_threshold = 0
         try:
-            with self.pipeline():  # up to its end all is one transaction
+            with self.pipeline():  # everything in the pipeline is one transaction
                 if monotonic() >= self._planned_until:
                     self._planned_until = monotonic() + limits.PGQ_PLANNED_SECONDS
                     self.execute(SQL["forget_plans"], prepare=False)
@@ -77,13 +81,15 @@ class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
             self.prepare_threshold = None
 
     def wait(self, gen: PQGen[ResultT], *args: Any, **options: Any) -> ResultT:
-        """Raises OperationalError without a byte for PGQ_ANSWER_SECONDS_MAX: psycopg waits without end."""
+        """Wait as psycopg does, which has no time-out: raises OperationalError after PGQ_ANSWER_SECONDS_MAX without a
+        byte.
+        """
         return super().wait(self._heard(gen), *args, **options)
 
     def _heard(self, gen: PQGen[ResultT]) -> PQGen[ResultT]:
         try:
             wanted = next(gen)
-        except StopIteration as done:  # what waits for nothing, such as the beginning of a pipeline
+        except StopIteration as done:  # it need not wait, as the beginning of a pipeline
             at_once: ResultT = done.value
             return at_once
         heard_at = monotonic()
@@ -102,7 +108,8 @@ class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """Statements have time-outs; through a pool all of the body is one transaction, and leaves none behind."""
+        """Give statements time-outs in the body. Through a pool the body is one transaction, so no time-out stays set.
+        """
         if not self.pooled:
             yield
             return
@@ -112,18 +119,18 @@ class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """A statement after which others run if it fails."""
+        """For a statement whose failure must not prevent the statements after it."""
         with self.transaction() if self.pooled else nullcontext():
             yield
 
 
 class PgqConnections:
-    """Connections that are made when they are needed. Close them in the end.
+    """Connections that are made when they are needed. To be closed in the end.
 
-    A table that is locked, or so large that its statements are slow, must not use them all. So a table has a share of
-    them (`each`). A call that has become slow leaves its place to others, and goes on as one of
-    PGQ_LATE_CONNECTIONS_MAX. Calls of its kind for the table then use others, of which all tables together have
-    PGQ_SLOW_CONNECTIONS_MAX, until one is quick.
+    A table that is locked, or so large that its statements are slow, must not use all connections. So a table has a
+    share of them (`each`). A call that has become slow gives up its place in the share, and goes on as one of
+    PGQ_LATE_CONNECTIONS_MAX. Further calls of its kind for the table then use other places, PGQ_SLOW_CONNECTIONS_MAX
+    for all tables together, until one of the calls is quick.
     """
 
     def __init__(self, database_url: str, each: int = limits.PGQ_CONNECTIONS_MAX) -> None:
@@ -145,12 +152,12 @@ class PgqConnections:
     async def run(
         self, table: str, work: Callable[[PgqConnection], ResultT], *, kind: Kind = "other"
     ) -> ResultT:
-        """Run `work` with a connection in a thread; each of its statements is a transaction, if it says nothing else.
-        Through a pool all of it is one.
+        """Run `work` with a connection in a thread.
 
-        kind: of claims only some run at the same time.
-        Raises StorageUnavailable where nothing was changed and a later try may succeed, OutcomeUnknown where that is
-        not known, NoTable and WrongTable, DatabaseRefused. Cancelled while it runs, it ends first, and returns.
+        Each of its statements is a transaction, unless it begins one itself; through a pool, all of it is one. kind:
+        only some claims run at the same time. Raises StorageUnavailable if nothing was changed and a later try may
+        succeed, OutcomeUnknown if that is not known, NoTable, WrongTable, DatabaseRefused. If cancelled while `work`
+        runs, it waits for the end and returns the result.
         """
         failure: Exception | None = None
         async with self._turn(table, kind) as place:
@@ -171,9 +178,9 @@ class PgqConnections:
 
     @asynccontextmanager
     async def _turn(self, table: str, kind: Kind) -> AsyncIterator[AsyncExitStack | None]:
-        """Wait for a connection of the table's share; gives its place if it is one that a slow call leaves.
+        """Wait for a place in the table's share; yields it if a call that becomes slow has to give it up, else None.
 
-        Raises TableBusy where that takes too long.
+        Raises TableBusy if the wait takes too long.
         """
         share = self._shares.setdefault(table, anyio.Semaphore(self._each))
         is_slow = False
@@ -194,7 +201,7 @@ class PgqConnections:
             yield None if is_slow else place
 
     async def _note_slow(self, call: tuple[str, Kind], place: AsyncExitStack | None) -> None:
-        """Once a call is slow, let another one run in its place; ends when cancelled."""
+        """Wait until the call is slow, then give its place to another one. Cancelled when the call ends."""
         await anyio.sleep(limits.PGQ_SLOW_SECONDS)
         self._slow_calls.add(call)
         if place is not None:
@@ -245,9 +252,9 @@ def connected(database_url: str) -> Iterator[PgqConnection]:
 
 
 def check_url(database_url: str) -> None:
-    """Raise InvalidDatabaseUrl, which does not show the URL: it may have a password.
+    """Raise InvalidDatabaseUrl for an invalid URL. The error does not show the URL, which may have a password.
 
-    A password with @ or / that is not written as %40 or %2F is taken for a host or a port, which errors would show.
+    Libpq takes a part of a password with an unescaped @ or / for a host or a port, and would show it in its errors.
     """
     try:
         parts = conninfo.conninfo_to_dict(split_pooled(database_url)[0])
@@ -302,7 +309,7 @@ def check_encoding(info: psycopg.ConnectionInfo) -> None:
 
 
 def is_alive(connection: PgqConnection) -> bool:
-    """Whether an idle connection can be used: its server has not closed it. What it says unasked is no good sign."""
+    """Whether an idle connection can be used. If there is something to read on it, the server has closed it."""
     if connection.closed or connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
         return False
     poll = select.poll()
@@ -311,7 +318,7 @@ def is_alive(connection: PgqConnection) -> bool:
 
 
 def error_of(problem: psycopg.Error, connection: PgqConnection) -> ForqError:
-    """The error of ours that says what a caller can do."""
+    """Our error for one of psycopg: it says what the caller can do."""
     words = _words(problem)
     match problem:
         case errors.UndefinedTable():
@@ -332,6 +339,6 @@ def error_of(problem: psycopg.Error, connection: PgqConnection) -> ForqError:
 
 
 def _words(problem: psycopg.Error) -> str:
-    """The first line of what the database says: without the statement and its parameters."""
+    """The first line of the database's message, without the statement and its parameters."""
     text = problem.diag.message_primary or str(problem)
     return text.strip().partition("\n")[0] or type(problem).__name__

@@ -17,11 +17,12 @@ class Consumer(Worker):
 
     `@consumer.on("Orders/1")` takes what `Worker.on` takes; the queue is the name of a table. `send` publishes.
 
-    database_url: postgresql://… attempts_max: after so many deliveries a failure is final; 0: never. polling: seconds
-    after which an empty table is looked at again, where nothing wakes the consumer. history: older messages are left
-    alone. on_invalid: called for each row that is no message, once it is discarded. The rest is as for `Worker`.
+    database_url: postgresql://… attempts_max: after this many deliveries a failure is final; 0: never. polling: after
+    how many seconds an empty table is checked again, if nothing wakes the consumer. history: the consumer ignores
+    messages that are older than this. on_invalid: called for each row that is not a message, after it was discarded.
+    The other options are those of `Worker`.
 
-    Raises InvalidDatabaseUrl, ValueError for a number that is not possible; `run` and `serve` raise NoTable and
+    Raises InvalidDatabaseUrl, and ValueError for a number out of its range; `run` and `serve` raise NoTable and
     WrongTable. While the database does not answer, the consumer tries again.
     """
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table or a database. None of it mends itself, so a consumer ends with it, but for TableBusy."""
+"""Errors of a table or a database. Except for TableBusy none of them goes away by itself, so they end a consumer."""
 
 from forq_trio.model.errors import CallerError, StorageUnavailable
 from forq_trio.model.errors import DatabaseRefused as DatabaseRefused

@@ -1,7 +1,7 @@
-"""What is in a table and what became of it; what failed can begin again, what is old can go.
+"""Lists the messages of a table by state, requeues failed ones and purges old ones.
 
 Plain functions on a connection of psycopg, in its transaction. attempts_max is that of the consumers: a message that
-was delivered so often and is not finished is exhausted. pgq leaves those where they are, and nobody gets them.
+was delivered so often and is not finished is exhausted. pgq does not remove those, and no consumer gets them.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ STATES: tuple[State, ...] = ("waiting", "scheduled", "in process", "exhausted", 
 
 
 class _AnyTime(TimestamptzLoader):
-    """Times as datetimes; one that no datetime can be is the first or the last one."""
+    """Reads times as datetimes; a time outside their range becomes the first or the last datetime."""
 
     def load(self, data: Buffer) -> datetime:
         try:
@@ -97,9 +97,9 @@ def requeue(
     *,
     attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT,
 ) -> int:
-    """Begin again with failed and exhausted messages: of these ids, or all; returns how many.
+    """Make failed and exhausted messages claimable again, those with these ids or all; returns how many.
 
-    Their deliveries count from 0. One call begins again with at most 10,000: call it until it returns 0.
+    Their deliveries count from 0. One call takes at most 10,000 messages: call it until it returns 0.
     """
     return _changed(
         connection, "requeue", table, ids=None if ids is None else list(ids), attempts=attempts_max or None
@@ -107,7 +107,7 @@ def requeue(
 
 
 def purge(connection: psycopg.Connection[Any], table: str, *, older_than: timedelta) -> int:
-    """Delete messages that ended that long ago; returns how many. One call deletes at most 10,000, as `requeue`."""
+    """Delete messages that ended longer ago than that; returns how many, at most 10,000 in one call, like `requeue`."""
     return _changed(connection, "purge", table, age=older_than)
 
 

@@ -1,6 +1,6 @@
-"""Tables of pgq's layout: made, dropped and checked, in the transaction of a connection of psycopg.
+"""Makes, drops and checks tables of pgq's layout, in the transaction of a connection of psycopg.
 
-Nothing is changed that another program has to know of: pgq's own consumers and publishers go on with the table.
+Other programs need not know of our additions: pgq's own consumers and publishers can use the table, too.
 """
 
 from typing import Any
@@ -32,9 +32,9 @@ INDEXED = ("created_at", "processed_at", "scheduled_for", "metadata")
 def create_table(connection: psycopg.Connection[Any], table: str, *, notify: bool = True) -> None:
     """Make the table, its indexes and its trigger where they are missing; only the trigger's function is replaced.
 
-    notify: whether it has the trigger that tells waiting consumers of new messages. Raises InvalidTableName for a name
-    that leaves no space for those of the indexes, WrongTable for a table of another kind that has the name,
-    DatabaseRefused for a database whose encoding cannot store every text.
+    notify: whether the table gets the trigger that tells waiting consumers of new messages. Raises InvalidTableName for
+    a name too long for the names of its indexes, WrongTable if another kind of table has the name, DatabaseRefused if
+    the database's encoding cannot store every text.
     """
     check_table_name(table, limits.PGQ_NEW_NAME_BYTES_MAX)
     check_encoding(connection.info)
@@ -62,7 +62,7 @@ def drop_table(connection: psycopg.Connection[Any], table: str) -> bool:
 
 
 def check_table(connection: psycopg.Connection[Any], table: str) -> None:
-    """Whether the table has pgq's columns and indexes. It may have more of both, and be partitioned.
+    """Check that the table has pgq's columns and indexes. It may have more of both, and be partitioned.
 
     Raises NoTable, and WrongTable that names what is missing, or what the connection's role may not do.
     """
@@ -73,15 +73,15 @@ def check_table(connection: psycopg.Connection[Any], table: str) -> None:
 
 
 def has_old_function(connection: psycopg.Connection[Any], table: str) -> bool:
-    """Whether the trigger is of an earlier version: it tells of each message, also where nobody waits.
+    """Whether the trigger is of an earlier version, which notifies of each message even if no consumer waits.
 
-    `create_table` renews its function, if the role owns it.
+    `create_table` replaces its function, if the role owns it.
     """
     return bool(_first(connection, "has_old_function", check_table_name(table)))
 
 
 def check_columns(connection: psycopg.Connection[Any], table: str) -> None:
-    """`check_table` of the columns only: without an index a table works, slowly."""
+    """Like `check_table`, without the indexes: a table without an index works, but slowly."""
     _check(connection, check_table_name(table), indexes=False)
 
 

@@ -13,13 +13,13 @@ from forq_trio.model.new_message import OPTIONS, NewMessage
 from forq_trio.pgq.errors import InvalidPayload
 
 Injector = Callable[[], Mapping[str, str]]
-"""Gives metadata for every message that is published: the host, or what continues a trace."""
+"""Returns metadata for every published message, such as the host, or the id of a trace."""
 
 
 class Message(Struct, frozen=True):
     """A message to publish."""
 
-    payload: Any  # what becomes a JSON object: a dict, a Struct, a dataclass; or the text of one
+    payload: Any  # becomes a JSON object: a dict, Struct or dataclass, or the text of such an object
     metadata: Mapping[str, str] | None = None  # texts by name
     scheduled_for: datetime | None = None  # when it is due, with a time zone
     delay: timedelta | None = None  # the same, from now by the database's clock
@@ -50,7 +50,7 @@ _PLAIN = NewMessage("")
 
 
 class MessageRows(Struct):
-    """Messages as the statement takes them."""
+    """Messages in the form that the statement takes."""
 
     scheduled: list[datetime | None]
     delays: list[timedelta | None]
@@ -59,10 +59,10 @@ class MessageRows(Struct):
 
 
 def rows_of(messages: Sequence[Message], injectors: Sequence[Injector] = ()) -> MessageRows:
-    """The messages as rows. What an injector gives replaces metadata of the same name.
+    """The messages as rows. Metadata of an injector replace those of the same name in a message.
 
-    Raises InvalidPayload, which says where, for a payload that is no object, metadata that are no texts, a time without
-    a zone, and for more than 1,000 messages or 64 MiB.
+    Raises InvalidPayload, which names the place, for a payload that is not an object, metadata that are not texts, a
+    time without a zone, and for more than 1,000 messages or 64 MiB.
     """
     if len(messages) > limits.PGQ_PUBLISH_MAX:
         raise InvalidPayload(f"at most {limits.PGQ_PUBLISH_MAX:,} messages are published at once")

@@ -19,8 +19,8 @@ def publish(
 ) -> list[UUID]:
     """Publish messages in the transaction of `connection`; returns their ids in the order of the messages.
 
-    They are there once the caller commits, and never if the transaction is rolled back. injectors: add metadata to
-    each. Raises InvalidPayload before anything is stored, DatabaseRefused, and what psycopg raises.
+    Consumers get them once the caller commits, and never if the transaction is rolled back. injectors: add metadata to
+    each message. Raises InvalidPayload before anything is stored, DatabaseRefused, and what psycopg raises.
     """
     check_encoding(connection.info)
     rows = _rows(table, messages, injectors)
@@ -31,10 +31,10 @@ def publish(
 
 
 def publish_each(connection: PgqConnection, table: str, *messages: Message) -> list[UUID | DatabaseRefused]:
-    """`publish`; where the database refuses some, as a constraint of the table does, the others are stored together.
+    """Like `publish`; if the database refuses some, for example by a constraint, the others are stored together.
 
-    Which ones these are is found out by halves, in transactions that are rolled back. Raises like `publish`, but
-    DatabaseRefused only where those that are fine alone are refused together.
+    The refused ones are found by halving the list, in transactions that are rolled back. Raises like `publish`, but
+    DatabaseRefused only if messages that are accepted alone are refused together.
     """
     try:
         with connection.apart():
@@ -51,7 +51,7 @@ def publish_each(connection: PgqConnection, table: str, *messages: Message) -> l
 def _refused(
     connection: PgqConnection, table: str, messages: Sequence[Message], first: int = 0
 ) -> dict[int, DatabaseRefused]:
-    """Those of these messages that the database refuses, by place counted from `first`. Stores none."""
+    """The messages that the database refuses, by their places counted from `first`. Stores nothing."""
     try:
         with connection.transaction(force_rollback=True):
             publish(connection, table, *messages)
@@ -120,7 +120,7 @@ def _parameters(rows: MessageRows) -> dict[str, Any]:
 
 
 def _ids(stored: list[tuple[UUID]], rows: MessageRows) -> list[UUID]:
-    """Raises DatabaseRefused where a trigger of the table has dropped some: nobody knows which."""
+    """The ids of all messages. Raises DatabaseRefused if a trigger of the table has dropped unknown ones of them."""
     if len(stored) != len(rows.payloads):
         raise DatabaseRefused(
             f"the table took {len(stored)} of {len(rows.payloads)} messages: it has a trigger"

@@ -1,7 +1,7 @@
 """Receipts of deliveries from a table: proof of one claim, by its time and number.
 
-The time of the claim and how often the message was claimed stay as they are while the lock is extended; whoever claims,
-finishes or gives back the message changes them. pgq's own consumers need not know of it.
+Extending a lock changes neither the time of the claim nor the number of claims; claiming, finishing and releasing the
+message does. So this works beside pgq's own consumers, which know no receipts.
 """
 
 import re
@@ -19,7 +19,7 @@ _DIGITS_MAX = 10
 
 
 class PgqReceipt(NamedTuple):
-    """Times are as the database writes them: microseconds matter."""
+    """A receipt. Its times are texts of the database, because microseconds matter."""
 
     id: str
     created_at: str
@@ -31,7 +31,7 @@ class PgqReceipt(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "PgqReceipt":
-        """Raises MalformedReceipt."""
+        """Read a receipt. Raises MalformedReceipt."""
         parts = text.split("|")
         if (
             len(parts) != 4

@@ -12,7 +12,7 @@ from forq_trio.storage.relational.statements import load
 SQL = load("pgq", __package__)
 CHANNEL = "forq_pgq"
 INDEXES = ("created_at", "processed_at_null", "scheduled_for", "metadata", "forq_order")
-"""Of each table, by the end of their names."""
+"""The indexes of each table, by the ends of their names."""
 
 
 class _Name(sql.Identifier):
@@ -24,7 +24,7 @@ class _Name(sql.Identifier):
 
 @lru_cache(maxsize=limits.PGQ_STATEMENTS_CACHED_MAX)
 def statement(name: str, table: str) -> sql.Composed:
-    """A statement of pgq.sql on a table. It is run with parameters, {} where it has none: see `_Name`."""
+    """A statement of pgq.sql on a table. It must be run with parameters, {} if it has none: see `_Name`."""
     quoted = {f"{each}_idx": _Name(f"{table}_{each}_idx") for each in INDEXES}
     return sql.SQL(SQL[name]).format(
         table=_Name(table), function=_Name(f"{CHANNEL}_notify"), trigger=_Name(f"{CHANNEL}_notify"), **quoted
@@ -32,7 +32,7 @@ def statement(name: str, table: str) -> sql.Composed:
 
 
 def check_table_name(table: str, bytes_max: int = limits.PGQ_NAME_BYTES_MAX) -> str:
-    """Return the name, or raise InvalidTableName: a longer one would be cut off without a word."""
+    """Return the name; raise InvalidTableName if it is invalid or so long that PostgreSQL would cut it silently."""
     try:
         length = len(table.encode())
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""The tables of a database as a source of a worker: its methods by pgq's statements, fenced by the claim.
+"""The tables of a database as the source of a worker, with pgq's statements as its methods.
 
-Every settlement names the claim that it is about, so a consumer that is late changes nothing. Locks are counted by the
-database's clock, so it does not matter what time it is here.
+Every settlement names its claim, so a consumer that is late changes nothing. Locks end by the database's clock, so the
+local clock does not matter.
 """
 
 import logging
@@ -47,7 +47,7 @@ logger = logging.getLogger("forq_trio.pgq")
 
 
 class TableOptions(Struct, frozen=True):
-    """What a consumer was told; see `Consumer`."""
+    """The options of a consumer; see `Consumer`."""
 
     attempts_max: int = limits.PGQ_ATTEMPTS_MAX_DEFAULT
     polling_seconds: float = limits.PGQ_POLLING_SECONDS_DEFAULT
@@ -60,7 +60,7 @@ class Tables:
     """A `Source` of `forq_trio.worker`; open while `opened` is."""
 
     def __init__(self, database_url: str, options: TableOptions, listen_url: str | None = None) -> None:
-        """listen_url: of the same database without a pool. Raises InvalidDatabaseUrl."""
+        """listen_url: a URL of the same database without a pool; None for `database_url`. Raises InvalidDatabaseUrl."""
         self._connections = PgqConnections(database_url, options.table_connections_max)
         self._wakes = Wakes(listen_url or database_url)
         self._options = options
@@ -92,7 +92,7 @@ class Tables:
         return other
 
     async def listen(self) -> None:
-        """Hear of new messages until cancelled. Only waits are shorter for it."""
+        """Listen for new messages until cancelled. It makes waits shorter and is needed for nothing else."""
         await self._wakes.run()
 
     def close(self) -> None:
@@ -108,9 +108,9 @@ class Tables:
         lease_ms: int | None = None,
         where: Wanted | None = None,
     ) -> list[Delivery]:
-        """Claim up to `max_messages`; where there are none, wait for some, and look at least at each interval.
+        """Claim up to `max_messages`; if there are none, wait for some, and check at least once per interval.
 
-        Of those that wait for messages of a table one looks, in turn, so that a message wakes one of them.
+        If several calls wait for messages of a table, they check in turn, so that a message wakes only one of them.
         Raises what `PgqConnections.run` raises. Cancelled while it claims, it returns what it has claimed.
         """
         most = self._options.attempts_max
@@ -134,7 +134,7 @@ class Tables:
     async def _claim(
         self, queue: str, asked: dict[str, Any], ends_at: float, key: ClaimKey
     ) -> list[Delivery]:
-        """`receive`, until a time."""
+        """Like `receive`, until the time `ends_at`."""
         options = self._options
         while True:
             woken = self._wakes.event(queue)
@@ -145,7 +145,7 @@ class Tables:
                 logger.error("%s: row %s is discarded: %s", queue, row.id, row.reason)
                 try:
                     options.on_invalid(row)
-                except Exception:  # the messages that were claimed with it go on
+                except Exception:  # the messages that were claimed with the row are still delivered
                     logger.exception("%s: on_invalid failed for row %s", queue, row.id)
             left = ends_at - anyio.current_time()
             if claimed or (pause_seconds and left <= 0):
@@ -155,17 +155,18 @@ class Tables:
                 await woken.wait()
 
     def _polling_seconds(self, queue: str) -> float:
-        """Between two looks of who waits: each table has the same share of the looks, however many wait there."""
+        """The seconds between two checks of a waiting call: a table is checked equally often, however many calls wait.
+        """
         tables = Counter(table for table, *_ in self._turns)
         looks = len(tables) * tables[queue] - 1
         return max(self._options.polling_seconds, looks / limits.PGQ_LOOKS_A_SECOND_MAX)
 
     async def ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
-        """Processed. What failed before is forgotten: the row says success."""
+        """Finish messages as processed. The reason of an earlier failure is removed, so the row means success."""
         return await self._finish(queue, receipts, None)
 
     async def discard(self, queue: str, receipts: list[str], *, reason: str) -> list[ReceiptResult]:
-        """Finished for good, with a reason."""
+        """Finish messages for good, with a reason."""
         return await self._finish(queue, receipts, reason)
 
     async def nack(
@@ -177,7 +178,8 @@ class Tables:
         reason: str | None = None,
         final: bool = False,
     ) -> list[ReceiptResult]:
-        """Claimable again, at once or after a delay; after the last attempt, finished with its reason."""
+        """Make messages claimable again, at once or after a delay; after the last attempt, finish them with the reason.
+        """
         most = self._options.attempts_max or inf
         last = [each for each in receipts if final or PgqReceipt.parse(each).number >= most]
         done = await self._finish(queue, last, reason or "unknown") if last else []
@@ -189,13 +191,13 @@ class Tables:
         return [by_receipt[each] for each in receipts]
 
     async def release(self, queue: str, receipts: list[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
-        """Claimable again; the delivery does not count."""
+        """Make messages claimable again; the delivery does not count."""
         return await self._return_claimed(queue, receipts, delay_ms, uncounted=1)
 
     async def extend(
         self, queue: str, receipts: list[str], lease_ms: int | None = None
     ) -> list[ReceiptResult]:
-        """The locks end so long from now."""
+        """Set the locks to end after `lease_ms` from now; None for the consumer's lease."""
         rows = await self._settle("extend", queue, receipts, lease=_lease(lease_ms))
         ends = {place: epoch_ms(until) for place, until in rows}
         return [
@@ -217,7 +219,7 @@ class Tables:
     async def produce_each(
         self, queue: str, messages: Sequence[NewMessage]
     ) -> list[Produced | DatabaseRefused]:
-        """Publish messages; those that the database refuses are refused alone, the others stored, all or none.
+        """Publish messages. If the database refuses some, all others are stored together.
 
         Raises what `message_of` raises, InvalidPayload, and what `receive` raises.
         """
@@ -242,11 +244,12 @@ class Tables:
         raise CallerError("a table of pgq has no keys")
 
     async def check(self, queue: str) -> None:
-        """Raises InvalidTableName, NoTable, and WrongTable that names the columns and indexes that are missing."""
+        """Check the table. Raises InvalidTableName, NoTable, and WrongTable, which names missing columns and indexes.
+        """
         await self._connections.run(queue, lambda connection: check_table(connection, queue))
 
     async def counts(self, queue: str) -> QueueCounts:
-        """How many messages are not finished, of PGQ_COUNTED_MAX at the most; their bytes are not counted."""
+        """How many messages are not finished, counted up to PGQ_COUNTED_MAX; their bytes are not counted."""
         given = {"limit": limits.PGQ_COUNTED_MAX, "attempts": self._options.attempts_max or None}
         rows = await self._connections.run(
             queue,
@@ -264,7 +267,7 @@ class Tables:
         )
 
     async def message(self, queue: str, message_id: str) -> MessageInfo | None:
-        """A message that is not finished."""
+        """A message that is not finished; None if there is none with this id."""
         given = {"id": message_id, "attempts": self._options.attempts_max or None}
         found = await self._connections.run(
             queue, lambda connection: list_messages(connection, "look", queue, given)
@@ -287,11 +290,11 @@ class Tables:
         return QueueConfiguration(settings, rules_of(queue, settings, Defaults()))
 
     async def _finish(self, queue: str, receipts: list[str], reason: str | None) -> list[ReceiptResult]:
-        """Finish, also where an earlier try had done it and its answer was lost."""
+        """Finish messages; it counts as success if an earlier try has done so and its answer was lost."""
         try:
             rows = await self._settle("finish", queue, receipts, reason=reason)
         except OutcomeUnknown:
-            if len(self._unanswered) > limits.RECEIPTS_BATCH_MAX:  # of messages that somebody else has by now
+            if len(self._unanswered) > limits.RECEIPTS_BATCH_MAX:  # by now others have claimed their messages
                 self._unanswered.clear()
             self._unanswered.update(receipts)
             raise
@@ -331,7 +334,7 @@ def _lease(lease_ms: int | None) -> timedelta:
 
 
 def _results(receipts: Iterable[str], rows: Iterable[tuple[int]]) -> list[ReceiptResult]:
-    """rows: the places of the receipts that were current."""
+    """The result for each receipt. rows: the places of the receipts that were current."""
     current = {place for (place,) in rows}
     return [
         ReceiptResult(each, True) if place in current else refused(each, ReceiptNotCurrent())

@@ -1,7 +1,7 @@
-"""Who waits for messages of a table is woken when there are some: by its own process, or by the table's trigger.
+"""Wakes the calls that wait for messages of a table: when this process publishes, or the table's trigger notifies.
 
-The trigger tells only while somebody waits (model/wake_ups.py). Nothing depends on it: waiting consumers also look at
-intervals. A lost connection is made again.
+The trigger notifies only while somebody waits (model/wake_ups.py). Nothing depends on it, because waiting consumers
+also check at intervals. A lost connection is made again.
 """
 
 import logging
@@ -33,14 +33,14 @@ class Wakes:
     def __init__(self, database_url: str) -> None:
         self._url = database_url
         self._events: WeakValueDictionary[str, anyio.Event] = WeakValueDictionary()
-        """Of those who look or wait: who has left leaves nothing under the name of a table."""
+        """The events of the calls that check or wait: without such a call a table has no entry."""
         self._waiting: Counter[str] = Counter()
         self._wake_ups: dict[str, WakeUps] = {}
         self._told: list[str] = []
         self._rest: anyio.CancelScope | None = None
 
     def event(self, table: str) -> anyio.Event:
-        """The event of the next wake-up. To be asked for before one looks for messages."""
+        """The event of the next wake-up. Take it before you check for messages, so that no wake-up is lost."""
         return self._events.setdefault(table, anyio.Event())
 
     def wake(self, table: str) -> None:
@@ -51,7 +51,7 @@ class Wakes:
 
     @contextmanager
     def waiting(self, table: str) -> Iterator[None]:
-        """Somebody waits for messages of a table while the body runs."""
+        """Note that a call waits for messages of a table while the body runs."""
         wake_ups = self._wake_ups.setdefault(table, WakeUps())
         self._waiting[table] += 1
         if not wake_ups.told and self._rest is not None:
@@ -66,8 +66,10 @@ class Wakes:
                     del self._wake_ups[table]
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled, but not through a pool. It has started at once: nobody waits for a database that does
-        not answer."""
+        """Listen until cancelled, but not through a pool.
+
+        It reports its start at once, so that nobody waits for a database that does not answer.
+        """
         task_status.started()
         pause = PAUSE_SECONDS_MIN
         while True:
@@ -96,7 +98,7 @@ class Wakes:
         return connection
 
     async def _pass_on(self, connection: PgqConnection) -> None:
-        """Raises psycopg.Error when the connection is lost."""
+        """Pass notifications on, for ever. Raises psycopg.Error when the connection is lost."""
         connection.add_notify_handler(lambda told: self._told.append(told.payload))
         for wake_ups in self._wake_ups.values():
             wake_ups.set_told(anyio.current_time(), told=False)
@@ -147,7 +149,7 @@ class Wakes:
                 self._wake_ups[table].set_told(anyio.current_time(), told=told)
 
     def _wake_due(self, now: float) -> float:
-        """Wake those who are to look now; return when the next look or change of a trigger is due."""
+        """Wake the calls whose check is due; returns when the next check or change of a trigger is due."""
         for table, wake_ups in self._wake_ups.items():
             if wake_ups.looks_at(now) <= now:
                 wake_ups.looked(now, len(self._wake_ups))

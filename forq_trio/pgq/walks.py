@@ -1,9 +1,9 @@
-"""Where claims of a table begin to look for due messages: 50,000 in process make each claim ten times as long.
+"""Where claims of a table begin to search for due messages: 50,000 in process make each claim ten times as long.
 
-Due messages come first, by their times, and no index knows which of them are free: a lock ends by itself. So a
-claim that took long is remembered for a second, by where it found the first free message, and the next ones begin
-there. A message before it that becomes free meanwhile waits so long for its turn, if there are others; what this
-process gives back or publishes is looked for at once.
+Due messages are sorted by their times, and no index knows which of them are free, because a lock ends by itself. So
+after a slow claim the place of the first free message is remembered for a second, and the next claims begin there. If
+an earlier message becomes free meanwhile, it waits for up to that second, as long as there are others. Messages that
+this process releases or publishes are found at once.
 """
 
 from time import monotonic
@@ -18,13 +18,13 @@ ClaimKey = tuple[Any, ...]
 
 
 class Walks:
-    """Where long claims found their first free message. Used in threads: a method reads or changes the dict at once."""
+    """Where slow claims found their first free message. Used in threads: each access to the dict is atomic."""
 
     def __init__(self) -> None:
         self._walked: dict[ClaimKey, tuple[str, float]] = {}
 
     def claim(self, connection: PgqConnection, queue: str, asked: dict[str, Any], key: ClaimKey) -> Claimed:
-        """`claim`, from where the latest long one found something; from the beginning if that gives too little."""
+        """Like `claim`, from the place of the latest slow claim; if that finds too little, from the beginning."""
         began = monotonic()
         walked, ends_at = self._walked.get(key, ("", 0.0))
         if began < ends_at:
@@ -42,6 +42,6 @@ class Walks:
         return claimed
 
     def forget(self, queue: str) -> None:
-        """Messages of the table became free: the next claims begin at the first one."""
+        """Forget the places in a table, because messages became free: the next claims begin at the first message."""
         for key in [each for each in list(self._walked) if each[0] == queue]:
             self._walked.pop(key, None)

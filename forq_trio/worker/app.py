@@ -38,14 +38,14 @@ DRAIN_SECONDS_DEFAULT = 10.0
 class Worker:
     """Runs handlers on the messages of queues (docs/workers.md).
 
-    source: a URL (http, https: a server; sqlite, memory, postgresql: the queue inside this process), or a Broker or
-    an AsyncForqClient, which the caller opened and closes. secret: for a server; None for that of FORQ_AUTH_SECRET.
-    name: None for the program's name and the process's number. concurrency: how many handlers run at once over all
-    queues, shared by weight while there are not enough; None for no such bound. drain_seconds: how long handlers may
-    still run when the worker stops, before they are cancelled and their messages given back. presence: whether the
-    worker makes itself known, so that the admin UI and `workers` show it. outbox: an application's database, whose
-    outbox the worker relays while it runs (docs/outbox.md). backend: the event loop of `run`; None for trio where it
-    is installed, else asyncio.
+    source: a URL (http, https: a server; sqlite, memory, postgresql: a queue inside this process), or a Broker or
+    AsyncForqClient that the caller opens and closes. secret: the key for a server; None for FORQ_AUTH_SECRET. name:
+    None for the program's name and the process's number. concurrency: how many handlers run at once over all queues,
+    which share these slots by weight while there are not enough; None for no such bound. drain_seconds: how long
+    handlers may still run when the worker stops, before they are cancelled and their messages released. presence:
+    whether the worker reports to the server, so that the admin UI and `workers` show it. outbox: an application's
+    database, whose outbox the worker relays while it runs (docs/outbox.md). backend: the event loop of `run`; None for
+    trio if it is installed, else asyncio.
     """
 
     def __init__(
@@ -98,19 +98,19 @@ class Worker:
     ) -> Callable[[Callable[P, R]], Handler[P, R]]:
         """Make the function below the handler of a queue: `async def f(mail: Mail, job: Job) -> None`.
 
-        The annotation of its first parameter says how contents are read; a content that does not fit is a dead letter
-        at once. A plain `def` runs in a thread.
+        The annotation of its first parameter says how contents are read; a message whose content does not fit becomes a
+        dead letter at once. A plain `def` runs in a thread.
 
-        concurrency: how many run at once (1-1,000). retry: seconds after each failed attempt, after the last of which
-        a failure is final; or such a list for each exception type. None, or a type without a list: the queue's
-        back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that are final at once.
-        lease: seconds, None for the queue's; it is extended while the handler runs. timeout: seconds after which the
-        handler is cancelled and the attempt has failed. batch: the handler takes a list of up to so many payloads
-        (1-100), and a list of jobs. where: it gets only messages whose attributes have these values, as in
-        `Broker.receive`. weight: the queue's share of the worker's `concurrency`.
+        concurrency: how many run at once (1-1,000). retry: the seconds to wait after each failed attempt; the failure
+        after the last wait is final. It may also be such a list for each exception type. None, or a type without a
+        list: the queue's back-off and attempts. The queue's bound on attempts holds in any case. dead: exceptions that
+        are final at once. lease: seconds, None for the queue's lease; it is extended while the handler runs. timeout:
+        seconds after which the handler is cancelled and the attempt has failed. batch: the handler takes a list of at
+        most this many payloads (1-100), and a list of jobs. where: it gets only messages whose attributes have these
+        values, as in `Broker.receive`. weight: the queue's share of the worker's `concurrency`.
 
-        Raises WorkerSetupError, with the handler's file and line, for what is not valid, and for a second handler of
-        the queue.
+        Raises WorkerSetupError, with the handler's file and line, for an invalid option or function, and for a second
+        handler of the queue.
         """
         if not isinstance(queue, str):
             raise TypeError('write @app.on with the name of a queue: @app.on("emails")')
@@ -137,14 +137,14 @@ class Worker:
 
     @staticmethod
     def check_queue(name: str) -> object:
-        """Raises a CallerError for what is no name of a queue of this source."""
+        """Raise a CallerError if `name` cannot be the name of a queue of this source."""
         return check_queue_name(name)
 
     def middleware(self, function: Middleware) -> Middleware:
         """Call `function(job, call_next)` around every call of a handler; `await call_next()` goes on.
 
-        It returns what `call_next` returned, or another outcome. For a batch it gets the first job. The first one that
-        was registered is the outermost.
+        It returns what `call_next` returned, or another outcome. For a batch it gets the first job. The middleware that
+        was registered first is the outermost.
         """
         if not inspect.iscoroutinefunction(function):
             raise TypeError("a middleware is an async function with a job and call_next")
@@ -154,7 +154,7 @@ class Worker:
     def attributes(self, function: Callable[[], Mapping[str, str]]) -> Callable[[], Mapping[str, str]]:
         """Add the attributes that `function()` returns to each message that the worker sends.
 
-        Those that the caller of `send` or `later` gives go before, also where there is no room for more.
+        Attributes that the caller of `send` or `later` gives have priority, also if a message can have no more.
         """
         self._sender.attributes.append(function)
         return function
@@ -164,12 +164,12 @@ class Worker:
     ) -> Sent:
         """Send a payload to a queue; returns once it is durable.
 
-        It is written as the handler of the queue reads it, or by its own type where there is none here. delay: seconds
-        until it is due. key: the message replaces the pending one of that key. options: those of `produce`; with a key,
-        those of `offer`.
+        The payload is written as the queue's handler reads it, or by its own type if this worker has no handler for the
+        queue. delay: seconds until it is due. key: the message replaces the pending one of that key. options: those of
+        `produce`; with a key, those of `offer`.
 
-        Raises RuntimeError where the worker is not open (`async with`, or inside a handler), TypeError or a
-        validation error for a payload that the handler would not take, and what `produce` and `offer` raise.
+        Raises RuntimeError if the worker is not open (`async with`, or inside a handler), TypeError or a validation
+        error for a payload that the handler would not take, and what `produce` and `offer` raise.
         """
         return await self._sender.send(queue, payload, delay=delay, key=key, options=options)
 
@@ -178,18 +178,20 @@ class Worker:
     ) -> None:
         """Run until SIGTERM or SIGINT. Blocks.
 
-        The first signal drains: no more claims, and what runs has `drain_seconds`. A second one cancels at once.
-        stop_when_empty: return as soon as nothing is claimable. first: called before, with the source open. Raises
-        WorkerSetupError without a handler, and what `serve` raises.
+        The first signal drains: the worker claims no more, and running handlers have `drain_seconds` to finish. A
+        second signal cancels them at once. stop_when_empty: return as soon as nothing is claimable. first: called
+        before the first claim, with the source open. Raises WorkerSetupError without a handler, and what `serve`
+        raises.
         """
         self._check()
         anyio.run(self._run, stop_when_empty, first, backend=self._backend)
 
     async def serve(self, *, stop_when_empty: bool = False) -> None:
-        """Run until `stop`, or cancelled, inside of a program on trio or asyncio.
+        """Run until `stop` is called, in a program on trio or asyncio.
 
-        Raises the ForqError of a queue that cannot be read: Forbidden, WrongKey, InvalidQueueName; of an embedded
-        broker that stopped, Stopping. Cancelled, it cancels the handlers and gives their messages back uncounted.
+        Raises the ForqError of a queue that cannot be read: Forbidden, WrongKey, InvalidQueueName; Stopping if an
+        embedded broker has stopped. Cancelled, it cancels the handlers and releases their messages, the attempt
+        uncounted.
         """
         self._check()
         async with self._open() as source:
@@ -202,9 +204,10 @@ class Worker:
             loop.drain()
 
     async def drain(self) -> int:
-        """Handle all that is claimable now, also what handlers send meanwhile; returns how many messages. For tests.
+        """Handle all messages that are claimable now, and those that handlers send meanwhile; returns how many.
 
-        Delayed messages, and those that were nacked for later, stay. Raises RuntimeError while the worker runs.
+        Made for tests. Delayed messages stay, also those that were nacked with a delay. Raises RuntimeError while the
+        worker runs.
         """
         self._check()
         async with self._open() as source:
@@ -213,7 +216,7 @@ class Worker:
             return self._finished() - before
 
     async def __aenter__(self) -> Self:
-        """Run beside the body; leaving it drains."""
+        """Run the worker beside the body; leaving the body drains it."""
         self._check()
         self._beside = self._running_beside()
         await self._beside.__aenter__()
@@ -271,7 +274,7 @@ class Worker:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Source]:
-        """The source, for one run. A `stop` holds for this run, also one from before it."""
+        """Open the source for one run. A `stop` ends this run even if it was called before the run began."""
         if self._source.opened is not None:
             raise RuntimeError("the worker runs already")
         async with self._open_source() as source:
@@ -286,7 +289,7 @@ class Worker:
         return self._source.open()
 
     async def _serve(self, source: Source, stop_when_empty: bool) -> None:
-        """Relay, and run the loops; if they stop when their queues are empty, until all of them have found nothing."""
+        """Relay the outbox and run the loops; with `stop_when_empty` until all of them find nothing."""
         relay = None
         if self._outbox is not None:  # a source that no relay sends to is refused there
             relay = Relay(self._outbox, cast("RelayTarget", source))
@@ -356,7 +359,7 @@ class Worker:
     async def _rules(
         self, handler: Handler[..., Any], source: Source, until: float
     ) -> tuple[int, int | None]:
-        """The queue's lease and its bound on attempts; the default and None where they may not be read."""
+        """The queue's lease and its bound on attempts; the default and None if the key may not read the settings."""
         try:
             configuration = await patiently(
                 source,
@@ -365,7 +368,7 @@ class Worker:
                 until=lambda: -math.inf if self._stopping.is_set() else until,
             )
         except ForqError as error:
-            # A key that is wrong here is wrong for all: a few more tries would lock the address out.
+            # A key that is wrong once is always wrong, and a few more tries would lock the address out.
             if isinstance(error, WrongKey) or not (isinstance(error, CallerError) or self._stopping.is_set()):
                 raise
             return limits.LEASE_MS_DEFAULT, None

@@ -59,10 +59,11 @@ def exec_handler(command: str | Sequence[str], *, kill_seconds: float = KILL_SEC
 
 
 def environment_of(job: Job) -> dict[str, str]:
-    """What a command is told of its message, as environment variables.
+    """The environment variables that tell a command about its message.
 
-    An attribute's name is in upper case, with _ for what is no ASCII letter or digit. Of two with the same name the
-    first counts. What does not fit ENVIRONMENT_BYTES_MAX is left out and counted in FORQ_ATTRIBUTES_LEFT_OUT.
+    An attribute's name is in upper case, with _ for each character that is not an ASCII letter or digit. If two get the
+    same name, the first counts. Attributes beyond ENVIRONMENT_BYTES_MAX are left out and counted in
+    FORQ_ATTRIBUTES_LEFT_OUT.
     """
     told = {
         "FORQ_MESSAGE_ID": job.id,
@@ -94,7 +95,7 @@ class _Tail:
                 self._bytes = (self._bytes + chunk)[-STDERR_TAIL_BYTES:]
 
     def text(self) -> str:
-        """What was read, without the rest of a character that was cut off."""
+        """The bytes as text, without the rest of a character that was cut."""
         text = self._bytes.decode(errors="replace").replace("\0", "").strip()
         return text.lstrip("\N{REPLACEMENT CHARACTER}") if len(self._bytes) == STDERR_TAIL_BYTES else text
 
@@ -102,7 +103,7 @@ class _Tail:
 async def _run(
     arguments: Sequence[str], stdin: bytes, told: dict[str, str], kill_seconds: float
 ) -> tuple[int, str]:
-    """Run a program; its exit code, below 0 for a signal, and the tail of its stderr."""
+    """Run a program; returns its exit code, which is below 0 for a signal, and the tail of its stderr."""
     tail = _Tail()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("FORQ_ATTRIBUTE")}
     process = await anyio.open_process(
@@ -121,7 +122,7 @@ async def _run(
             tasks.start_soon(_write, process.stdin, stdin)
             tasks.start_soon(_read, tail, process.stderr, read)
             code = await process.wait()
-            with anyio.move_on_after(_STDERR_END_SECONDS):  # a process of its own may have it open for ever
+            with anyio.move_on_after(_STDERR_END_SECONDS):  # a child of the command may have it open for ever
                 await read.wait()
             tasks.cancel_scope.cancel()
     except BaseException:
@@ -153,7 +154,7 @@ async def _end_group(process: Process, kill_seconds: float) -> None:
         return
     with anyio.move_on_after(kill_seconds):
         await process.wait()
-        # Processes of the group are not all our children, so that nothing tells when they end.
+        # Not all processes of the group are our children, so nothing tells us when they end.
         while _signal_group(process.pid, 0):  # noqa: ASYNC110
             await anyio.sleep(_GROUP_LOOK_SECONDS)
         return
@@ -162,12 +163,12 @@ async def _end_group(process: Process, kill_seconds: float) -> None:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to a process group; False if there is none any more."""
+    """Send a signal to a process group; False if it no longer exists."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
         return False
-    except PermissionError:  # what is left has changed its user
+    except PermissionError:  # the processes that are left run as another user
         return number != 0
     return True
 

@@ -1,4 +1,4 @@
-"""A handler: a function with what its author wants of the queue, checked before anything is received."""
+"""A handler: a function and its options for one queue, checked before anything is received."""
 
 import inspect
 import math
@@ -36,7 +36,7 @@ class WorkerSetupError(Exception):
 
 
 class HandlerOptions(Struct, frozen=True):
-    """What `Worker.on` was told; see there."""
+    """The options of `Worker.on`; see there."""
 
     concurrency: int = 10
     retry: Delays | Mapping[type[Exception], Delays] | None = None
@@ -87,7 +87,7 @@ class Handler(Generic[P, R]):
         return WorkerSetupError(f"{self.place}: {self.name}: {problem}")
 
     def results(self, result: object, messages: int) -> list[object]:
-        """What a call of the handler said about each of its messages: one thing about all, or a list of a batch."""
+        """The result for each of the `messages` of a call: the same one for all, or those of the list of a batch."""
         if self.options.batch and isinstance(result, (list, tuple)):
             if len(result) == messages:
                 return list(result)
@@ -95,7 +95,7 @@ class Handler(Generic[P, R]):
         return [result] * messages
 
     def settlement(self, result: object, job: Job) -> Settlement:
-        """What is said about a job whose handler returned or raised `result`."""
+        """The settlement of a job whose handler returned or raised `result`."""
         result = _single(result)
         if isinstance(result, Discard):
             return Settlement("discard", reason=storable_reason(result.reason or "discarded"))
@@ -113,7 +113,7 @@ class Handler(Generic[P, R]):
         return ACK
 
     def retries(self) -> int | None:
-        """How many failures without a type of their own are tried again; None where the queue decides."""
+        """How many failures are tried again that have no list of their own by type; None if the queue decides."""
         delays = self.options.retry
         if isinstance(delays, Mapping):
             delays = delays.get(Exception)
@@ -222,7 +222,7 @@ def place_of(function: Callable[..., Any]) -> str:
 
 
 def written_in(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that somebody wrote: inside of wrappers, partials, methods, and objects that can be called."""
+    """The function that the author wrote, without wrappers, partials, methods and callable objects around it."""
     function = inspect.unwrap(function)
     if isinstance(function, partial):
         return written_in(function.func)
@@ -235,7 +235,7 @@ def _any_number(parameter: inspect.Parameter) -> bool:
 
 
 def _is_for_job(parameter: inspect.Parameter) -> bool:
-    """Whether a second parameter is for the Job: not if it has a default, and the type of something else."""
+    """Whether a second parameter is for the Job: not if it has a default and another type."""
     if parameter.empty in (parameter.default, parameter.annotation):
         return True
     return re.search(r"\bJob\b", str(parameter.annotation)) is not None
@@ -247,7 +247,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 def _single(result: object) -> object:
-    """The one error inside of groups: what a handler with a nursery of its own raises."""
+    """The error inside of groups that have one only, as a handler with a nursery of its own raises them."""
     while isinstance(result, BaseExceptionGroup) and len(result.exceptions) == 1:
         result = result.exceptions[0]
     if isinstance(result, ExceptionGroup):

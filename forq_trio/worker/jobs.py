@@ -13,19 +13,19 @@ from forq_trio.worker.outcomes import LeaseLost
 
 logger = logging.getLogger("forq_trio.worker")
 
-_PAIR_BYTES = 4  # what separates and ends a name and its text, at most
+_PAIR_BYTES = 4  # the separators of a name and its text take at most this many bytes
 
 
 class HeldLease:
-    """The lease of a job, as far as its worker knows. For the event loop's thread."""
+    """The lease of a job, as far as its worker knows. Only for the event loop's thread."""
 
     def __init__(self, ends_at: float, until: int, shorten: "Shorten | None") -> None:
-        self.until = until  # epoch ms, as the queue said
+        self.until = until  # epoch ms, by the queue's clock
         self.ends_at = ends_at  # on the event loop's clock
         self.lost = False
-        self.extended = True  # False once it was shortened
+        self.extended = True  # whether heartbeats extend it; False once it was shortened
         self.run: Run | None = None  # the call of the handler, while there is one
-        self.shorten = shorten  # asks the queue to end it; None where that cannot be asked
+        self.shorten = shorten  # asks the queue to end it; None if that is not possible
 
     def end_at(self, ends_at: float) -> None:
         """Note when it ends, on the event loop's clock."""
@@ -41,7 +41,7 @@ class HeldLease:
 
 
 class Job:
-    """A message in process. All members but `check` and `lost` are for the event loop's thread."""
+    """A message in process. Only `check` and `lost` may be used outside the event loop's thread."""
 
     def __init__(
         self,
@@ -67,19 +67,19 @@ class Job:
         self.receipt = delivery.receipt
         self.lease = HeldLease(ends_at, delivery.lease_until, shorten)
         self.last_attempt = last_attempt
-        """Whether a failure now is final. False where nothing bounds the attempts, or no settings can be read."""
+        """Whether a failure now is final. False if nothing bounds the attempts, or the settings cannot be read."""
 
     def __repr__(self) -> str:
         return f"<Job {self.queue} {self.id} attempt {self.attempt}>"
 
     @property
     def seconds_left(self) -> float:
-        """Until the handler is cancelled, unless its lease is extended. Not below 0."""
+        """Seconds until the handler is cancelled, unless its lease is extended. Not below 0."""
         return max(0.0, self.lease.ends_at - anyio.current_time())
 
     @property
     def lost(self) -> bool:
-        """The lease was lost: what the handler returns counts no more."""
+        """Whether the lease was lost, so that the handler's result no longer counts."""
         return self.lease.lost
 
     @property
@@ -88,14 +88,14 @@ class Job:
         return self.lease.until
 
     def check(self) -> None:
-        """Raise LeaseLost if the lease was lost: for handlers in threads, which nothing can cancel. Thread-safe."""
+        """Raise LeaseLost if the lease was lost. For handlers in threads, which cannot be cancelled. Thread-safe."""
         if self.lost:
             raise LeaseLost(f"the lease of {self.id} was lost")
 
     async def set_deadline(self, seconds: float) -> None:
-        """End the lease so many seconds from now, and extend it no more; the handler is cancelled then.
+        """End the lease `seconds` from now, and do not extend it again; the handler is cancelled then.
 
-        Raises ValueError where that is later than the lease ends now, LeaseLost where it was lost.
+        Raises ValueError if that is later than the current end of the lease, LeaseLost if the lease was lost.
         """
         self.check()
         if not (math.isfinite(seconds) and 0 <= seconds <= self.seconds_left):
@@ -106,7 +106,7 @@ class Job:
             await self.lease.shorten(self, seconds)
 
     def lose(self) -> None:
-        """The lease is lost: cancel the handler. What it returns counts no more."""
+        """Cancel the handler, because the lease is lost; its result no longer counts."""
         self.lease.lose()
         if self.lease.run is not None and self.lease.run.in_thread:
             logger.warning(
@@ -117,11 +117,11 @@ class Job:
 
 
 Shorten = Callable[[Job, float], Awaitable[None]]
-"""Ends the lease of a job so many seconds from now."""
+"""Ends the lease of a job that many seconds from now."""
 
 
 class Run:
-    """One call of a handler, with one job or a batch of them. Its cancel scope ends with the first of their leases.
+    """One call of a handler, with a job or a batch of jobs. Its cancel scope ends with the first of their leases.
 
     timeout: seconds after which the handler is cancelled in any case.
     """
@@ -135,14 +135,14 @@ class Run:
         self.scope = anyio.CancelScope(deadline=self._ends_at())
 
     def refresh(self) -> None:
-        """Set the deadline of the scope by the leases."""
+        """Set the deadline of the cancel scope to the earliest end of a lease."""
         self.scope.deadline = self._ends_at()
 
     def _ends_at(self) -> float:
         return min(self.timeout_at, *[job.lease.ends_at for job in self.jobs])
 
     def note_lost_leases(self) -> bool:
-        """Mark the jobs whose leases have ended by now as lost; whether there are any."""
+        """Mark the jobs whose leases have ended as lost; returns whether there are any."""
         now = anyio.current_time()
         for job in self.jobs:
             job.lease.lost = job.lost or now >= job.lease.ends_at
@@ -152,9 +152,9 @@ class Run:
 def told_attributes(
     job: Job, pair: Callable[[str, str], tuple[str, str]], bytes_max: int
 ) -> tuple[dict[str, str], int]:
-    """A job's attributes for a program elsewhere, and how many are left out: beyond the bytes, or a name's second one.
+    """A job's attributes in the form of another program, and how many were left out.
 
-    pair: an attribute as name and text there.
+    Left out are those beyond `bytes_max`, and those whose converted name is taken. pair: converts a name and a value.
     """
     told: dict[str, str] = {}
     attributes = job.attributes or {}

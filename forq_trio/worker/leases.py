@@ -1,7 +1,7 @@
 """Heartbeats: the leases of a queue's jobs are extended at a third of their length, many in one request.
 
-A lease that cannot be extended ends: the handler is cancelled, and its result counts no more. It ends by the answer
-that the receipt is not current, or by the time: a server that does not answer cannot be asked whose message it is.
+If a lease cannot be extended, the handler is cancelled, and its result no longer counts. That happens when the answer
+says that the receipt is not current, or when the lease has run out while the server does not answer.
 """
 
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger("forq_trio.worker")
 
 RESERVE_SHARE = 0.1
 RESERVE_SECONDS_MAX = 1.0
-"""How much earlier than its length says a lease that was just received is taken to end: the answer took some time."""
+"""A new lease counts as this much shorter at most, because it began before its answer arrived."""
 
 
 class JobLeases:
@@ -35,7 +35,7 @@ class JobLeases:
         self._asking = anyio.Lock()
 
     def end_of_new(self) -> float:
-        """When a lease ends whose message was received now, on the event loop's clock."""
+        """When the lease of a message received now ends, on the event loop's clock."""
         seconds = self.lease_ms / 1_000
         return anyio.current_time() + seconds - min(RESERVE_SECONDS_MAX, seconds * RESERVE_SHARE)
 
@@ -49,15 +49,16 @@ class JobLeases:
             self._wake()
 
     def let_go(self, jobs: list[Job]) -> None:
-        """Extend the leases of these jobs no more."""
+        """Stop extending the leases of these jobs."""
         for job in jobs:
             self.jobs.pop(job.receipt, None)
             self._due.pop(job.receipt, None)
 
     async def shorten(self, job: Job, seconds: float) -> None:
-        """Let a job's lease end so soon, and extend it no more.
+        """Let a job's lease end in `seconds`, and do not extend it again.
 
-        Raises what `extend` raises; the handler is cancelled then all the same, and the message comes back later.
+        Raises what `extend` raises; then the handler is cancelled in time nevertheless, and the message comes back
+        later.
         """
         ends_at = anyio.current_time() + seconds
         job.lease.extended = False
@@ -83,12 +84,12 @@ class JobLeases:
         self._changed = anyio.Event()
 
     def _next(self) -> float:
-        """When something is to be done, on the event loop's clock."""
+        """When the next lease has to be extended or ended, on the event loop's clock."""
         ends = (job.lease.ends_at for job in self.jobs.values() if not job.lost)
         return min([*self._due.values(), *ends], default=math.inf)
 
     def _end_those_over(self) -> None:
-        """Handlers on the loop are cancelled by their scopes; those in threads have to be told."""
+        """Mark ended leases as lost. Handlers on the loop are cancelled by their scopes; those in threads need this."""
         now = anyio.current_time()
         for job in self.jobs.values():
             if now >= job.lease.ends_at and not job.lost:

@@ -3,8 +3,8 @@
     free slots -> receive -> Run (cancel scope, bounded by the leases) -> Settlement -> free slots
 
 A slot is busy from the claim until the settlement is answered, so no more messages are in process than there are slots.
-Draining cancels the claim only: what runs goes on. Cancelling the loop cancels the handlers, and gives their messages
-back uncounted.
+Draining only cancels the claim, and running handlers go on. Cancelling the loop cancels the handlers and releases their
+messages, the attempt uncounted.
 """
 
 import inspect
@@ -34,7 +34,7 @@ from forq_trio.worker.source import Source, gives_up_at, patiently
 logger = logging.getLogger("forq_trio.worker")
 
 RELEASE_SECONDS = 2.0
-"""For how long a cancelled worker tries to give its messages back, and to say what became of those that are done."""
+"""For how long a cancelled worker tries to release its messages, and to settle those that are done."""
 
 INTERRUPTED = object()
 """The result of a handler that was cancelled because a lease was lost."""
@@ -44,7 +44,7 @@ Middleware = Callable[[Job, CallNext], Awaitable[object]]
 
 
 class QueueStats(Struct):
-    """What became of a queue's messages since the worker started. lost: those whose lease ended before."""
+    """Counts of a queue's messages by outcome, since the worker started. lost: their lease ended too early."""
 
     handled: int = 0
     failed: int = 0
@@ -73,7 +73,10 @@ class QueueStats(Struct):
 
 
 class QueueLoop:
-    """Runs the handler of one queue. lease_ms, attempts_max: of the queue; tries_max: of the handler; None: any."""
+    """Runs the handler of one queue.
+
+    lease_ms, attempts_max: the queue's. tries_max: how often the handler's retries allow a message. None: no bound.
+    """
 
     def __init__(
         self,
@@ -105,19 +108,19 @@ class QueueLoop:
         stats.slots = slots.most
 
     def drain(self) -> None:
-        """Claim no more; `run` returns when what runs is done."""
+        """Stop claiming; `run` returns when all running handlers are done."""
         self._claiming.cancel()
 
     def abandon_threads(self) -> None:
-        """Wait no more for handlers that run in threads."""
+        """Stop waiting for handlers that run in threads."""
         for scope in tuple(self._thread_scopes):
             scope.cancel()
 
     async def run(self, stop_when_empty: bool, failed: Callable[[ForqError], None]) -> None:
         """Claim and handle until `drain`, or until nothing is claimable and nothing runs.
 
-        failed: told of a claim that cannot be repeated, at once; what runs may end. Cancelled: handlers are cancelled,
-        and their messages released.
+        failed: called at once with the error of a claim that cannot be repeated; running handlers may finish.
+        Cancelled: handlers are cancelled, and their messages released.
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.leases.run)
@@ -160,7 +163,7 @@ class QueueLoop:
                 if self._slots.busy:
                     await self._slots.one_freed()
                 elif anyio.current_time() < asked_at + limits.DEFERRED_CLAIM_SECONDS:
-                    return  # a claim that took longer may not have looked at the whole queue
+                    return  # a claim that took longer may not have seen the whole queue
             asked = self._slots.worth_asking(full=len(runs) == asked)
 
     async def _receive(self, most: int, *, stop_when_empty: bool) -> list[Delivery]:
@@ -193,7 +196,7 @@ class QueueLoop:
         ]
 
     def _attempts_of(self, delivery: Delivery) -> float:
-        """How often a message may be tried: its own bound or the queue's, and that of the handler's retries."""
+        """How often a message may be tried: the smaller of its own bound (or the queue's) and the handler's."""
         bounds = (
             self._attempts_max if delivery.max_attempts is None else delivery.max_attempts,
             self._tries_max,
@@ -201,7 +204,7 @@ class QueueLoop:
         return min((bound for bound in bounds if bound is not None), default=math.inf)
 
     async def _work(self, settler: Settler) -> None:
-        """Process what was claimed, then rest until there is more: a task is dearer to start than to wake."""
+        """Process claimed messages, then sleep until there are more: it costs more to start a task than to wake one."""
         while True:
             while self._ready:
                 await self._process(self._ready.popleft(), settler)
@@ -209,13 +212,13 @@ class QueueLoop:
             self._resting.append(wake)
             try:
                 await wake.wait()
-            except BaseException:  # cancelled, while it was woken: what was claimed is given back
+            except BaseException:  # cancelled while it was being woken: the claimed messages are released
                 while self._ready:
                     await self._process(self._ready.popleft(), settler)  # noqa: ASYNC102  cancelled as well
                 raise
 
     async def _process(self, jobs: list[Job], settler: Settler) -> None:
-        """One slot's work. Nothing that a handler raises leaves it."""
+        """Process the jobs of one slot. No error of a handler leaves this method."""
         self.stats.running += len(jobs)
         settlements = dict.fromkeys(jobs, RELEASE)
         try:
@@ -236,7 +239,7 @@ class QueueLoop:
             self._idle.set()
 
     async def _handle(self, jobs: list[Job]) -> dict[Job, Settlement]:
-        """Call the handler; what is to be said about each job whose lease was not lost."""
+        """Call the handler; returns the settlement of each job whose lease was not lost."""
         settlements: dict[Job, Settlement] = {}
         payloads: list[Any] = []
         readable: list[Job] = []
@@ -266,7 +269,7 @@ class QueueLoop:
         return Settlement("nack", reason=reason, final=True)
 
     async def _call(self, jobs: list[Job], payloads: list[Any]) -> list[object]:
-        """What the handler returned or raised, for each job. Cancellation by the worker passes through."""
+        """Call the handler; returns its result or error for each job. Only the worker's cancellation is raised."""
         timeout = self.handler.options.timeout
         run = Run(jobs, math.inf if timeout is None else timeout)
         result: object = None
@@ -279,11 +282,11 @@ class QueueLoop:
                 raise
             await anyio.lowlevel.checkpoint_if_cancelled()  # noqa: ASYNC102  raises if the worker is cancelled
             result = error
-            if isinstance(error, anyio.get_cancelled_exc_class()):  # asyncio lets anybody cancel a task
+            if isinstance(error, anyio.get_cancelled_exc_class()):  # in asyncio any code may cancel a task
                 result = RuntimeError("the handler was cancelled, but not by its worker")
         if run.scope.cancel_called:
             if run.note_lost_leases():
-                # Also the rest of a batch: what the handler did is not known.
+                # This includes the rest of a batch: what the handler has done is not known.
                 return [INTERRUPTED] * len(jobs)
             if anyio.current_time() < run.timeout_at:
                 result = TimeoutError("the lease was extended too late")
@@ -330,7 +333,7 @@ class QueueLoop:
         return None
 
     async def _call_in_thread(self, run: Run, arguments: list[Any]) -> list[object]:
-        """The result, in a list; an empty one if the thread is left to itself.
+        """The result in a list; an empty list if the worker no longer waits for the thread.
 
         Nothing can stop a thread, so its slot stays busy until it ends: a lost lease only refuses its result.
         """
@@ -343,7 +346,7 @@ class QueueLoop:
                 )
             finally:
                 self._thread_scopes.discard(scope)
-        for job in run.jobs:  # its thread goes on: nobody else gets the message before the lease has ended
+        for job in run.jobs:  # the thread goes on, so nobody else may get the message before the lease has ended
             logger.error("%s: %s is left to its thread, until its lease ends", self.queue, job.id)
             job.lease.lost = True
         return []
@@ -375,7 +378,7 @@ class QueueLoop:
 
 
 def _ends_program(error: BaseException) -> bool:
-    """Whether an error is none of the handler's: Ctrl-C, or the end of its task by the garbage collection."""
+    """Whether an error does not come from the handler: Ctrl-C, or the garbage collection that ends its task."""
     ends = (KeyboardInterrupt, GeneratorExit)
     return isinstance(error, ends) or (
         isinstance(error, BaseExceptionGroup) and error.subgroup(ends) is not None

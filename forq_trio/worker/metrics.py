@@ -19,7 +19,7 @@ OUTCOMES = ("handled", "failed", "discarded", "dead", "lost")
 
 
 def measure(worker: "Worker", registry: CollectorRegistry = REGISTRY) -> None:
-    """Put the series of a worker into a registry. Raises ValueError where another worker's are there already."""
+    """Add the series of a worker to a registry. Raises ValueError if those of another worker are in it."""
     seconds = Histogram(
         "forq_handler_seconds",
         "How long calls of handlers take.",
@@ -42,7 +42,7 @@ class _OfStats(Collector):
         self._worker = worker
 
     def describe(self) -> list[Metric]:
-        """Nothing, so that nobody collects to find the names out."""
+        """Return no names, so that the registry does not collect in order to learn them."""
         return []
 
     def collect(self) -> Iterator[Metric]:

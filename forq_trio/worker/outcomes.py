@@ -1,4 +1,4 @@
-"""What a handler says about its message, besides returning and raising."""
+"""The outcomes that a handler can return or raise to say what becomes of its message."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 class Outcome(Exception):
-    """What becomes of a message. A handler returns one, or raises it. reason: a text, or what has one: an exception."""
+    """What becomes of a message. A handler returns or raises it. reason: a text or an exception."""
 
     def __init__(self, reason: object = None) -> None:
         self.reason = None if reason is None else text_of(reason)
@@ -25,7 +25,7 @@ class Outcome(Exception):
 class Discard(Outcome):
     """The message is finished, though it was not processed: it is never delivered again.
 
-    reason: stored with it in the history, where the queue has one. It is no dead letter.
+    It does not become a dead letter. reason: stored with the message in the history, if the queue has one.
     """
 
     def __init__(self, reason: object) -> None:
@@ -42,7 +42,7 @@ class DeadLetter(Outcome):
 class Retry(Outcome):
     """The attempt failed, and another one is wanted.
 
-    delay: seconds until then; None for what the handler's `retry` says, else the queue's back-off.
+    delay: seconds until then; None for the handler's `retry`, or without one the queue's back-off.
     reason: None for "retry".
     """
 
@@ -58,7 +58,7 @@ class LeaseLost(Exception):
 
 
 class Settlement(Struct, frozen=True):
-    """What is said to the queue about a message. Messages of equal settlements share a request."""
+    """What the worker tells the queue about a message. Messages with equal settlements share a request."""
 
     what: str  # "ack", "nack", "discard" or "release"
     delay_ms: int | None = None  # of a nack, None for the queue's back-off
@@ -71,13 +71,13 @@ RELEASE = Settlement("release")
 
 
 def reason_of(error: BaseException) -> str:
-    """An error as the reason of a nack: its type and text, as far as the queue takes it."""
+    """An error as the reason of a nack: its type and text, cut to the length that the queue takes."""
     text = text_of(error)
     return storable_reason(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def text_of(value: object) -> str:
-    """A value as text, also where it cannot say itself."""
+    """A value as text, even if its own `__str__` raises."""
     try:
         return str(value)
     except Exception:
@@ -87,7 +87,7 @@ def text_of(value: object) -> str:
 def frames_of(error: BaseException) -> str:
     """Where the program raised an error, for the log: its last lines, without those of this package.
 
-    Neither values nor the texts of other errors: they may be secret.
+    It has neither values nor the texts of other errors, because they may be secret.
     """
     frames = [
         frame

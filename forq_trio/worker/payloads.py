@@ -15,8 +15,8 @@ class Payload:
     str is the content itself, bytes its UTF-8; what has a pydantic model in it is read and written by pydantic;
     anything else is JSON by msgspec: Struct, dataclass, TypedDict, dict, list, numbers, times.
 
-    Raises TypeError for a type that none of them knows, InvalidJson for what `json_text` refuses,
-    and what they raise for one that they cannot read.
+    Raises TypeError for a type that neither library knows, InvalidJson for values that `json_text` refuses, and what
+    the libraries raise for a content that they cannot read.
     """
 
     def __init__(self, of: Any) -> None:
@@ -74,7 +74,7 @@ def _by_pydantic(of: Any) -> Codec:
 
 
 def _checked(write: Callable[[Any], bytes], read: Callable[[str], Any]) -> Callable[[Any], str]:
-    """Write values, and read them once: what does not fit is found by its sender."""
+    """Write values, and read each once, so that the sender learns of a value that does not fit."""
 
     def encode(value: Any) -> str:
         content = write(value).decode()

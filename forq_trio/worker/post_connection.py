@@ -1,7 +1,7 @@
-"""One request on one connection, to an address that was checked: what `posting` needs of HTTP.
+"""Sends one request on one connection, to an address that was checked: the part of HTTP that `posting` needs.
 
-All addresses of the host are looked up once, those that are not allowed are left out, and the rest are connected to as
-numbers. TLS checks the certificate for the name. Of a long answer only the start is read.
+All addresses of the host are looked up once. Those that are not allowed are left out, and connections are made to the
+numbers of the rest. TLS checks the certificate for the name. Of a long answer only the start is read.
 """
 
 import ssl
@@ -52,7 +52,7 @@ async def post(target: Target, request: bytes) -> HttpAnswer:
         try:
             await stream.send(request, Deadline(_IDLE_SECONDS, aio_waits.now))
         except ConnectionError as problem:
-            broken = problem  # it may have answered before it had read all
+            broken = problem  # the server may have answered before it had read everything
         try:
             return await _read(stream)
         except (OSError, NoAnswer):

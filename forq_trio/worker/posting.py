@@ -4,8 +4,9 @@ The content is the body. The status decides: 2xx acknowledges, 429 and 503 with 
 then, 410 discards, any other one is a failure whose reason has the status and the start of the body. Redirects are not
 followed. Each message has a connection of its own.
 
-Addresses that are not public are refused unless `allow_private`. The check is made on the addresses that are connected
-to, so that a name cannot change its address in between; for the same reason a proxy of the environment is not used.
+Addresses that are not public are refused unless `allow_private`. The check is made on the very addresses of the
+connections, so that a name cannot change its address in between; for the same reason no proxy of the environment is
+used.
 """
 
 import hashlib
@@ -57,8 +58,8 @@ def post_handler(
 
     signing_key: of the signature; None for no signature. allow_private: whether addresses that are not public may be
     connected to. timeout: seconds for the whole exchange; the lease bounds it, too. now: seconds since the epoch.
-    Raises ValueError for what is no URL. The handler raises PostFailed, `Retry` and `Discard`. Cancelled: the
-    connection is closed; what the receiver did by then is done.
+    Raises ValueError for an invalid URL. The handler raises PostFailed, `Retry` and `Discard`. Cancelled: the
+    connection is closed; the receiver may have processed the message.
     """
     address = address_of(url)
     parts = urlsplit(url)
@@ -80,7 +81,7 @@ def post_handler(
 def headers_of(
     address: ServerAddress, job: Job, body: bytes, signing_key: bytes | None, now_seconds: float
 ) -> Headers:
-    """The headers of a request. Whatever a message has in its attributes, each stays in one header."""
+    """The headers of a request. Whatever text an attribute has, it cannot leave its header."""
     headers = [
         ("Host", address.authority),
         ("User-Agent", "forq-work"),
@@ -119,13 +120,15 @@ def _content_type(attributes: Mapping[str, str], body: bytes) -> str:
 
 
 def _attribute_header(name: str, value: str) -> tuple[str, str]:
-    """An attribute as a header: - for what its name cannot have, the value percent-encoded where it needs that."""
+    """An attribute as a header: - replaces what a header's name cannot have, and the value is percent-encoded if
+    needed.
+    """
     header = f"Forq-Attribute-{re.sub('[^A-Za-z0-9-]', '-', name).title()}"
     return header, quote(value, safe=_VALUE_SAFE, errors="replace")
 
 
 def _judge(answer: HttpAnswer, now_seconds: float) -> None:
-    """Return for a success, else raise what becomes of the message."""
+    """Return if the answer is a success, else raise the outcome of the message."""
     if answer.is_success:
         return
     reason = _reason(answer)
@@ -139,9 +142,9 @@ def _judge(answer: HttpAnswer, now_seconds: float) -> None:
 
 
 def retry_after_seconds(value: str | None, now_seconds: float) -> float | None:
-    """What a header Retry-After says, at most the longest delay of a nack. None if it says nothing, or "now".
+    """The seconds in a header Retry-After, at most the longest delay of a nack; None without one, or if it says "now".
 
-    Attempts without a pause would be used up at once, so that the queue's back-off holds then.
+    With None the queue's back-off counts: attempts without a pause would be used up at once.
     """
     text = (value or "").strip()
     if re.fullmatch("[0-9]+", text):

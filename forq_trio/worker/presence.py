@@ -24,7 +24,7 @@ FORGET_SECONDS = 1.0
 
 @runtime_checkable
 class Reported(Protocol):
-    """A source that can be told of workers."""
+    """A source that takes reports of workers."""
 
     async def report_worker(self, report: WorkerReport) -> None: ...
 
@@ -42,7 +42,7 @@ class Presence:
         self._started_at = machine_ms()
 
     def report(self, loops: Sequence[QueueLoop]) -> WorkerReport:
-        """What there is to say now."""
+        """The current report of the worker."""
         return WorkerReport(
             self._id,
             self._name[: limits.WORKER_NAME_LENGTH_MAX],
@@ -54,7 +54,7 @@ class Presence:
         )
 
     async def run(self, source: Source, loops: Sequence[QueueLoop]) -> None:
-        """Report every 5 seconds until cancelled, then say goodbye. Trouble is logged and stops no work."""
+        """Report every 5 seconds until cancelled, then report the end. Errors are logged and stop no work."""
         if not isinstance(source, Reported):
             return
         try:
@@ -70,12 +70,12 @@ class Presence:
                     logger.debug("the source was not told that the worker ends: %s", error)
 
     async def _tell(self, source: Reported, loops: Sequence[QueueLoop]) -> bool:
-        """Report once; False where it makes no sense to do so again."""
+        """Report once; False if another report would be pointless."""
         try:
             await source.report_worker(self.report(loops))
         except CallerError as error:
             logger.info("the source does not list this worker: %s", error)
-            return isinstance(error, TooManyWorkers)  # others may go
+            return isinstance(error, TooManyWorkers)  # later there may be fewer
         except ForqError as error:
             logger.debug("the worker could not report: %s", error)
         return True

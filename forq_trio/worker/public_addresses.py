@@ -1,8 +1,8 @@
 """Which addresses are public: those that a program may be sent to by somebody who should not reach its own network.
 
-Python's `is_global` follows the registries of IANA, each release those of its day: 3.11.7 and 3.13.0 differ about
-192.0.0.8, 2002::/16, 2001::/23 and 64:ff9b:1::/48. What they differ about, and what stands for an IPv4 address, is
-decided here, so that an address is public under every Python or under none.
+Python's `is_global` follows the registries of IANA as of each release: 3.11.7 and 3.13.0 differ about 192.0.0.8,
+2002::/16, 2001::/23 and 64:ff9b:1::/48. This file decides about those addresses, and about IPv6 addresses that stand
+for an IPv4 address, so that an address is public under every Python or under none.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ _ISATAP_MASK = 0xFCFF_FFFF  # without the bits "universal" and "group"
 def is_public(host: str) -> bool:
     """True for a public unicast address, as of the registries of IANA, whichever the version of Python.
 
-    False for private, loopback, link-local, shared, multicast and reserved ones, and for those of tunnels, also where
-    one is inside of an IPv6 address that stands for it. Raises ValueError for what is no address.
+    False for private, loopback, link-local, shared, multicast, reserved and tunnel addresses, and for an IPv6 address
+    that stands for one of them. Raises ValueError if `host` is not an address.
     """
     address = ip_address(host.partition("%")[0])
     if isinstance(address, IPv4Address):

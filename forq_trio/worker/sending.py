@@ -1,4 +1,4 @@
-"""How a worker sends: payloads as the handler of their queue reads them, with attributes that the program adds."""
+"""Sends for a worker: writes payloads as the queue's handler reads them, and adds the program's attributes."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ class Sender:
     """Sends through the source of a worker. handlers: its handlers, by queue."""
 
     def __init__(self, source: WorkerSource, handlers: Mapping[str, Handler[..., Any]]) -> None:
-        self.attributes: list[Callable[[], Mapping[str, str]]] = []  # what each message gets
+        self.attributes: list[Callable[[], Mapping[str, str]]] = []  # functions whose results each message gets
         self._source = source
         self._handlers = handlers
         self._payloads: dict[type, Payload] = {}  # of queues without a handler here

@@ -34,9 +34,9 @@ class Settler:
         self._gathered: dict[Settlement, list[_Request]] = {}
 
     async def settle(self, job: Job, settlement: Settlement) -> bool:
-        """True once it is durable; False where the job's receipt is not current, or it could not be said in time.
+        """Settle a job: True once that is durable, False if its receipt is not current or the time was too short.
 
-        It is tried until the job's lease ends. Cancelled: it may or may not be carried out.
+        It is tried until the job's lease ends. Cancelled: the job may or may not be settled.
         """
         gathered = self._gathered.get(settlement)
         if gathered is None:
@@ -50,7 +50,7 @@ class Settler:
         return job.receipt in request.current
 
     async def settle_now(self, settlements: dict[Job, Settlement]) -> None:
-        """Settle jobs without waiting for others, once. Where that fails, their leases end by themselves."""
+        """Settle jobs at once, without waiting for others. It is tried once; if it fails, their leases run out."""
         receipts: dict[Settlement, list[str]] = {}
         for job, settlement in settlements.items():
             receipts.setdefault(settlement, []).append(job.receipt)

@@ -6,7 +6,7 @@ import anyio
 
 
 class Slots:
-    """The slots of one queue, of which `most` may be busy, and of the worker where it has a bound of its own.
+    """The slots of one queue, of which `most` may be busy, and those of the worker if it has a bound of its own.
 
     weight: its share of the worker's slots while several queues want more than there are.
     """
@@ -39,7 +39,7 @@ class Slots:
         taken = min(wanted, self.free)
         self.busy += taken
         if self._shared is not None:
-            self._shared.changed()  # who waits may be the next one now
+            self._shared.changed()  # another queue that waits may be next now
         return taken
 
     def worth_asking(self, *, full: bool) -> int:
@@ -55,7 +55,7 @@ class Slots:
         await freed.wait()
 
     def release(self, number: int) -> None:
-        """Free so many slots."""
+        """Free this many slots."""
         self.busy -= number
         self.freed.set()
         if self._shared is None:
@@ -64,7 +64,7 @@ class Slots:
             self._shared.changed()
 
     def notify(self) -> None:
-        """Let who waits look again."""
+        """Wake the tasks that wait for a slot, to check again."""
         if not self.waits:
             return
         self.changed.set()
@@ -82,7 +82,7 @@ class SharedSlots:
         self.members: list[Slots] = []
 
     def free_for(self, slots: Slots) -> int:
-        """How many slots this queue may take now: all, or one where others wait and are not behind it."""
+        """How many slots this queue may take now: all, or one if others wait that have no fewer for their weight."""
         free = self.most - sum(each.busy for each in self.members)
         waiting = [
             each for each in self.members if each.waits and each is not slots and each.busy < each.most

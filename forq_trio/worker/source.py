@@ -1,4 +1,4 @@
-"""What a worker needs of a broker or a client: the methods that both have, alike."""
+"""The methods of a broker and a client that a worker uses; both have them in the same form."""
 
 import logging
 import math
@@ -28,11 +28,11 @@ R = TypeVar("R")
 PAUSE_SECONDS_MIN = 0.1
 PAUSE_SECONDS_MAX = 5.0
 ANSWER_SECONDS_MAX = 30.0
-"""For how long a worker that ends when its queues are empty asks a source that does not answer."""
+"""How long a worker with `stop_when_empty` tries again if its source does not answer."""
 
 
 class Source(Consuming, Protocol):
-    """A `Broker` or an `AsyncForqClient`. What each method does is said there."""
+    """A `Broker` or an `AsyncForqClient`, which document the methods."""
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced: ...
 
@@ -46,12 +46,12 @@ class Source(Consuming, Protocol):
 if TYPE_CHECKING:
 
     def _both(broker: Broker, client: AsyncForqClient) -> tuple[Source, Source]:
-        """What the type checker is asked: whether both have these methods."""
+        """Never called: it makes the type checker verify that both have these methods."""
         return broker, client
 
 
 def passes(error: ForqError) -> bool:
-    """Whether an error is one of the moment, so that the same call may succeed later."""
+    """Whether an error is temporary, so that the same call may succeed later."""
     return isinstance(error, (ServiceError, TooManyWrongKeys)) or error.code.startswith("forq.")
 
 
@@ -72,10 +72,10 @@ async def patiently(
     *,
     until: Callable[[], float] = lambda: math.inf,
 ) -> R:
-    """The answer of a call, which is made again with growing pauses while the source does not answer.
+    """The answer of a call, which is repeated with growing pauses while the source does not answer.
 
-    Raises the error of a call that would fail again, and of any where the next one would be later than `until`, on the
-    event loop's clock.
+    Raises an error that is not temporary, and any error once the next try would be later than `until`, on the event
+    loop's clock.
     """
     pause = PAUSE_SECONDS_MIN
     while True:
@@ -91,9 +91,9 @@ async def patiently(
 
 @asynccontextmanager
 async def open_source(source: "str | Source", secret: str | None) -> AsyncIterator[Source]:
-    """The source of a worker: by URL, closed at the end, or one that somebody else opened.
+    """The source of a worker: opened by its URL and closed at the end, or one that the caller opened.
 
-    Raises ValueError for a URL of no known kind, InvalidSecret, and what `open_broker` raises.
+    Raises ValueError for a URL of an unknown kind, InvalidSecret, and what `open_broker` raises.
     """
     if not isinstance(source, str):
         yield source
@@ -136,7 +136,7 @@ class WorkerSource:
 
     @property
     def to_send(self) -> Source:
-        """The source that is open. Raises RuntimeError where there is none."""
+        """The open source, to send to. Raises RuntimeError if the worker is not open."""
         source = self.opened if self.opened is not None else self._given
         if isinstance(source, str):
             raise RuntimeError("the worker is not open: send inside of `async with worker`, or in a handler")

@@ -21,7 +21,7 @@ _W3C = TraceContextTextMapPropagator()
 def trace(worker: "Worker", provider: TracerProvider | None = None) -> None:
     """Make a span for each message that a handler gets, and give the current trace to what the worker sends.
 
-    The parent of a span is what attribute `traceparent` says. Of a batch, the first message's span is the current one.
+    The attribute `traceparent` names the parent of a span. In a batch the span of the first message is the current one.
     provider: None for the global one.
     """
     tracer = get_tracer("forq_trio.worker", tracer_provider=provider)
@@ -77,7 +77,7 @@ def _about(job: Job) -> dict[str, str | int]:
 
 
 def _end(span: Span, result: object, settlement: Settlement | None) -> None:
-    """End a span with what becomes of its message. settlement: None if the handler was cancelled, or the lease lost."""
+    """End a span with its message's outcome. settlement: None if the handler was cancelled, or the lease lost."""
     if settlement is None:
         settlement = Settlement("interrupted", reason="the handler was cancelled, or the lease was lost")
     span.set_attribute("forq.outcome", "dead" if settlement.final else settlement.what)

@@ -1,4 +1,4 @@
-"""A handler that blocks the event loop is told of in the log, with the line where it is."""
+"""Logs when a handler blocks the event loop, with the line where it is."""
 
 import logging
 import sys
@@ -16,9 +16,10 @@ BLOCKED_LOOKS = 4
 
 
 class Watchdog:
-    """A thread that looks whether the event loop of `thread` still runs.
+    """A thread that checks whether the event loop of `thread` still runs.
 
-    It counts its own looks, not seconds: where other programs leave the process no processor, it is late as well.
+    It counts its own checks, not seconds: if other programs leave this process no processor time, the checks are late,
+    too.
     """
 
     def __init__(self, thread: int) -> None:
@@ -27,19 +28,19 @@ class Watchdog:
         self._ended = threading.Event()
 
     def beat(self) -> None:
-        """The event loop runs."""
+        """Note that the event loop runs."""
         self._looks = 0
 
     def end(self) -> None:
         self._ended.set()
 
     def watch(self) -> None:
-        """Look until `end`."""
+        """Check until `end` is called."""
         while not self._ended.wait(BEAT_SECONDS):
             self.check_loop()
 
     def check_loop(self) -> None:
-        """Tell once of each time that the loop is blocked."""
+        """Log each time that the loop is blocked, once."""
         self._looks += 1
         if self._looks != BLOCKED_LOOKS:
             return
@@ -55,7 +56,7 @@ class Watchdog:
 
 @asynccontextmanager
 async def watched(name: str, *, enabled: bool) -> AsyncIterator[None]:
-    """Watch this thread's event loop while the body runs. enabled: False where the clock may not be the wall's."""
+    """Watch this thread's event loop while the body runs. enabled: False if the loop may run on a simulated clock."""
     if not enabled:
         yield
         return
