@@ -16,7 +16,7 @@ from forq_trio.cli.groups import CommandGroup
 
 
 class _Listed(NamedTuple):
-    """The module of a command, and what the list of commands says of it: so that the list imports none of them."""
+    """The module of a command, and its line in the list of commands, so that the list imports no module."""
 
     module: str
     says: str
@@ -63,7 +63,7 @@ _COMMANDS = {
 
 
 class _Commands(CommandGroup):
-    """Imports the module of a command when it is called, so that no command waits for another's imports."""
+    """Imports the module of a command when that is called, so that no command waits for the imports of others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)

@@ -45,7 +45,7 @@ def compact(context: click.Context, stop: bool, db_path: str | None, as_json: bo
 
 
 def _compact(client: "ForqClient", interrupts: Interrupts) -> CompactionInfo:
-    """Start a compaction, or join the one that there is, and show how far it is until it has ended."""
+    """Start a compaction, or join the running one, and show its progress until it has ended."""
     task = client.start_compaction()
     try:
         with interrupts.allowed(), progress_bar("compact") as show:

@@ -1,4 +1,4 @@
-"""Asking before something is done that cannot be undone."""
+"""Asks before a command does something that cannot be undone."""
 
 import sys
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from forq_trio.cli.output import visible
 
 
 def confirm(question: Callable[[], str], *, doing: str, otherwise: str = "nothing was removed") -> None:
-    """Return if somebody says yes. Raises Failure with `otherwise` for no, and UsageError where nobody can be asked.
+    """Ask, and return if the answer is yes. Raises CliFailure with `otherwise` for no, UsageError without a terminal.
 
-    question: is made only where there is a terminal to ask it on. doing: what needs --yes without one.
+    question: called only if there is a terminal to ask on. doing: names what needs --yes if there is none.
     """
     if not sys.stdin.isatty():
         raise click.UsageError(f"without a terminal to ask on, {doing} needs --yes")
@@ -21,5 +21,5 @@ def confirm(question: Callable[[], str], *, doing: str, otherwise: str = "nothin
 
 
 def confirm_deletion(what: Callable[[], str], *, doing: str = "purging") -> None:
-    """`confirm`, of what is gone for good then."""
+    """`confirm` before something is deleted for good. what: names it."""
     confirm(lambda: f"Permanently delete {what()}? This cannot be undone.", doing=doing)

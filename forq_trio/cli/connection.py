@@ -14,7 +14,7 @@ RETRY_SECONDS = 1.0
 
 
 def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
-    """A client of the server at `url`, with the secret of FORQ_AUTH_SECRET. Raises Failure when one is not valid."""
+    """A client of the server at `url`, with the secret in FORQ_AUTH_SECRET. Raises CliFailure if either is invalid."""
     secret = secret_for(url)
     from forq_trio.client.sync import ForqClient
 
@@ -27,7 +27,7 @@ def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
 
 
 def secret_for(url: str) -> str:
-    """The secret of FORQ_AUTH_SECRET. Raises Failure when it, or the URL of the server, is not valid."""
+    """The secret in FORQ_AUTH_SECRET. Raises CliFailure if it, or the URL of the server, is invalid."""
     try:
         address_of(url)
     except ValueError as problem:

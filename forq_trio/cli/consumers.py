@@ -109,7 +109,7 @@ def delete(queue: str, name: str, yes: bool, url: str) -> None:
 
 
 def _confirm(consumer: "ConsumerInfo", what: str) -> None:
-    """Return if somebody says yes; raises Failure or UsageError."""
+    """Return if somebody says yes; raises CliFailure or UsageError."""
     messages = counted(consumer.open_messages, "message")
     question = f"{what} {messages} of {consumer.name}?"
     confirm(lambda: question, doing="this", otherwise="nothing was changed")

@@ -17,13 +17,13 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.telemetry.words import counted
 
 _LINE_SECONDS = 5.0
-"""How often a line says how far it is, where there is no terminal for a bar."""
+"""How often a line reports the progress if there is no terminal for a bar."""
 _DIGEST_SHOWN = 12
 
 
 @contextmanager
 def _opening() -> Iterator[None]:
-    """What cannot be opened ends the command with one sentence, as it ends `forq serve`."""
+    """End the command with one sentence, like `forq serve`, if the body cannot open a database."""
     try:
         yield
     except StorageOpenError as error:
@@ -105,7 +105,7 @@ def move(source: str | None, target: str | None, as_json: bool) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, str, int], None]]:
-    """A bar on a terminal; else a line every few seconds."""
+    """Show progress: as a bar on a terminal, else as a line every few seconds."""
     with progress_bar("moving") as show:
         said_at = time.monotonic()
 

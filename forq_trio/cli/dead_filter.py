@@ -35,7 +35,7 @@ def filter_of(
 
 
 def chosen_by_filter(message_ids: Sequence[str], everything: bool, wanted: DeadLetterFilter) -> bool:
-    """True if a command is for --all or those that match, False if for ids; raises UsageError unless it is for one."""
+    """Whether a command is for --all or a filter, and not for ids. Raises UsageError unless it is for exactly one."""
     filtered = wanted != DeadLetterFilter()
     if bool(message_ids) == (everything or filtered):
         raise click.UsageError("say which: IDs, or --all, or a filter")

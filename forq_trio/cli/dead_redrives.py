@@ -123,7 +123,7 @@ def _row(counts: tuple[str, ...], task: ChangedRedrive) -> tuple[object, ...]:
 def run_task(
     client: "ForqClient", interrupts: Interrupts, queue: str, start: Callable[[], ChangedRedrive]
 ) -> RedriveInfo:
-    """Start a task and wait until it has ended; Ctrl-C cancels it. In any case the output says what goes on."""
+    """Start a task and wait for its end; Ctrl-C cancels it. The output always says whether the task still runs."""
     hint = f"`forq dead redrives {queue}` shows it"
     try:
         task = start()
@@ -145,7 +145,7 @@ def run_task(
 
 
 def _follow(client: "ForqClient", started: ChangedRedrive) -> RedriveInfo:
-    """Wait until a redrive has ended, showing how far it is."""
+    """Wait until a redrive has ended, and show its progress."""
     with progress_bar(started.queue, started.total or None) as show:
         task = client.redrive_info(started.queue, started.id)
         for _ in updates():
@@ -157,7 +157,7 @@ def _follow(client: "ForqClient", started: ChangedRedrive) -> RedriveInfo:
 
 
 def _dealt_with(task: RedriveInfo) -> int:
-    """How many of the searched messages are done with."""
+    """How many of the messages that were found are processed."""
     return task.searched if task.dry_run else task.searched - task.matched + task.moved
 
 

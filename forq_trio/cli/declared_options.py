@@ -1,6 +1,6 @@
-"""Options that follow from declarations: those of `forq queue set` and `forq send`, by the kind of their values.
+"""The options of `forq queue set` and `forq send`, made from the declarations of settings and message options.
 
-`forq queue show` prints a value as its option takes it, so that it can be copied to another queue.
+`forq queue show` prints a value in the form that its option takes, so that it can be copied to another queue.
 """
 
 import re
@@ -28,7 +28,7 @@ class _Word(click.Choice[str]):
 
 
 def back_off(text: str) -> BackOff:
-    """A list of delays, or a formula by its members. For use as an option's type."""
+    """A list of delays, or a formula as `initial=1s,factor=2`. For use as an option's type."""
     parts = text.split(",")
     if "=" not in text:
         return tuple(duration_ms(part) for part in parts)
@@ -85,7 +85,7 @@ def _word_text(word: str) -> str:
 
 
 def rate(text: str) -> Rate:
-    """A count and a period, as 10/s, and /group where each group has it. For use as an option's type."""
+    """A count and a period, as 10/s; with /group it applies to each group. For use as an option's type."""
     found = re.fullmatch(r"([0-9]{1,12})/([^/]+)(/group)?", text)
     if found is None:
         raise click.BadParameter(f"{text!r} is not a rate such as 10/s, 100/5m or 2/s/group")
@@ -102,7 +102,7 @@ def _rate_text(rate: Rate | None) -> str:
 
 
 class OptionForm(NamedTuple):
-    """How a kind of value is typed and printed. hint: behind its meaning, what is typed."""
+    """How a kind of value is typed and printed. hint: what to type; it follows the meaning in the help."""
 
     type: Callable[[Any], Any]
     metavar: str | None
@@ -140,7 +140,7 @@ FORMS = {
 
 
 def option_of(declared: Declared, default: str = "") -> Callable[[CommandT], CommandT]:
-    """The option of a declared member, None where it is not given. default: what is without it, in words."""
+    """The option for a declared member; its value is None if it is not given. default: says what applies then."""
     names = f"--{declared.option}", declared.name
     ending = default and f"  [default: {default}]"
     says = declared.says(lambda name: f"--{OPTIONS[name].option}")
@@ -157,11 +157,11 @@ def option_of(declared: Declared, default: str = "") -> Callable[[CommandT], Com
 
 
 setting_options = all_options(*map(option_of, SETTINGS.values()))
-"""An option for each setting of a queue, None where it is not given."""
+"""An option for each setting of a queue; its value is None if it is not given."""
 
 
 def options_but(*names: str) -> Callable[[CommandT], CommandT]:
-    """An option for each option of a message, but for some."""
+    """An option for each option of a message, except those with these names."""
     return all_options(
         *(option_of(each, each.default) for each in OPTIONS.values() if each.name not in names)
     )

@@ -64,7 +64,7 @@ def events(
 def _read(
     client: "ForqClient", queue: str | None, after: int | None, *, follow: bool
 ) -> Iterator[MessageEvent]:
-    """The events that are there now; follow: and those that come, for ever."""
+    """The events that are stored now; follow: and then new ones as they come, without end."""
     from forq_trio.client.pages import log_pages
 
     newest = client.event_range().last
@@ -75,11 +75,11 @@ def _read(
     for page in log_pages(read, after, until):
         yield from page.events
     if not newest:
-        client.events(limit=1)  # says why there are none, if there never can be
+        client.events(limit=1)  # raises the reason if the server stores no events
 
 
 def _line(event: MessageEvent) -> str:
-    """An event in a line, which on a terminal fits it."""
+    """An event as a line, shortened to fit a terminal."""
     at = datetime.fromtimestamp(event.at / 1_000).strftime("%m-%d %H:%M:%S")
     words = [f"{at} {event.kind:<13} {event.queue} {event.sequence}"]
     if event.attempt:

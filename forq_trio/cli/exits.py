@@ -1,6 +1,6 @@
 """Exit codes, and which error leads to which.
 
-The errors are imported only where there is one: `forq --help` does not wait for them.
+The error classes are imported only when there is an error, so that `forq --help` does not wait for them.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
             reason = problem.strerror or type(problem).__name__
-            # What is read has a name; stdin's errors are told where it is read.
+            # An error of reading names its file; errors of stdin are reported by the command that reads it.
             words = "cannot write the output" if problem.filename is None else problem.filename
             return [f"forq: {words}: {reason}"], Exit.FAILED
         case UnicodeEncodeError(encoding=encoding):
@@ -85,14 +85,14 @@ def explain(problem: Exception) -> tuple[list[str], int]:
 
 
 def told(problem: "ForqError") -> str:
-    """What is wrong, with the code and the part of the request to blame."""
+    """The error in words, with its code and the part of the request to blame."""
     blamed = "" if problem.field is None else f" at {problem.field}"
     return f"{problem} ({problem.code}{blamed})"
 
 
 @contextmanager
 def unknown_is_told(what: str) -> Iterator[None]:
-    """Say so where the body ends with an error after which nobody knows whether this was stored; raise it again."""
+    """If the body ends with an error that leaves it unknown whether `what` was stored, say so; raise it again."""
     from forq_trio.cli.output import echo
     from forq_trio.model import errors
 
@@ -105,7 +105,7 @@ def unknown_is_told(what: str) -> Iterator[None]:
 
 
 def did_nothing(problem: BaseException) -> bool:
-    """True if a request that ended with this error certainly changed nothing."""
+    """Whether a request that ended with this error has certainly changed nothing."""
     from forq_trio.model import errors
 
     match problem:

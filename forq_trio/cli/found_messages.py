@@ -1,4 +1,4 @@
-"""What `forq dead` and `forq history` share: how a search and a message are shown."""
+"""Shows the results of a search, and one message, for `forq dead` and `forq history`."""
 
 from collections.abc import Sequence, Set
 from datetime import datetime
@@ -11,7 +11,7 @@ PREVIEW_LENGTH_MAX = 40
 
 
 def summary(page: DeadLetterPage | FinishedPage) -> str:
-    """How many were found, how far the search came, and how to go on."""
+    """A sentence: how many messages were found, how far the search came, and how to continue it."""
     found = f"{counted(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
     return found if page.next_before is None else f"{found}, go on with --before {page.next_before}"
 

@@ -1,7 +1,7 @@
-"""Ctrl-C for commands that change something: it waits for the answer that says what became of the request.
+"""Ctrl-C for commands that change something: it takes effect when the outcome of the request is known.
 
 While a request is under way Ctrl-C is remembered; otherwise it ends the command. A second Ctrl-C ends the command at
-once, and the command says what it does not know.
+once, and the command says which outcomes it does not know.
 """
 
 import os
@@ -23,7 +23,7 @@ class Interrupts:
         self._allowed = False
 
     def __enter__(self) -> Self:
-        # The parent process may have ignored it, as shells do for background jobs.
+        # The parent process may have set SIGINT to be ignored, as shells do for background jobs.
         self._ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._ours:
             signal.signal(signal.SIGINT, self._on_signal)
@@ -39,7 +39,7 @@ class Interrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Within the body Ctrl-C raises KeyboardInterrupt at once; at its start, too, if there was one before."""
+        """In the body Ctrl-C raises KeyboardInterrupt at once; an earlier one that is remembered does at the start."""
         self._allowed = True
         try:
             if self._pressed:
@@ -52,7 +52,7 @@ class Interrupts:
         if self._allowed or self._pressed:
             self._interrupt()
         self._pressed = True
-        # Not through Python's buffers: they may be just in use.
+        # Not through Python's buffers, which the interrupted code may be using.
         with suppress(OSError):
             if sys.stderr.isatty():
                 os.write(sys.stderr.fileno(), _NOTICE)

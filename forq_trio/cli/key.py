@@ -209,7 +209,7 @@ def drop(
 
 
 def _phrase(queue: str, kind: str) -> str:
-    """What somebody types to confirm. Raises UsageError where nobody can be asked, Failure for something else."""
+    """Ask for the phrase that confirms. Raises UsageError without a terminal, CliFailure for a wrong phrase."""
     if not sys.stdin.isatty():
         raise click.UsageError("without a terminal to ask on, --all needs --confirm")
     which = f"keys of the kind {kind}" if kind else "keys without a kind"

@@ -1,7 +1,7 @@
-"""Cuts a stream of bytes into lines, each a message. No I/O in here; memory is bounded.
+"""Cuts a stream of bytes into lines, each a message, without I/O and in bounded memory.
 
-An empty line is no message, CR LF ends a line like LF, and a byte order mark at the start belongs to no line. A line
-that cannot be a message is reported with the error for it, and the next lines are not affected.
+Empty lines are skipped, CR LF ends a line like LF, and a byte order mark at the start is dropped. A line that cannot be
+a message is returned with its error, and does not affect the next lines.
 """
 
 from codecs import BOM_UTF8
@@ -16,7 +16,7 @@ NOT_UTF8 = InvalidContent("it is not UTF-8")
 
 
 class InputLine(NamedTuple):
-    """A line by its number, counted from 1. Either `text` or `error` (why it cannot be sent) is set, the other None."""
+    """A line and its number, counted from 1. Either `text` or `error` (why it cannot be sent) is None."""
 
     number: int
     text: str | None

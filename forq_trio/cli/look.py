@@ -42,7 +42,7 @@ def _queue_row(queue: QueueInfo) -> tuple[object, ...]:
 
 
 def _health(queue: QueueInfo) -> str:
-    """Its verdict; a queue that is fine but for what the whole server refuses is not called healthy."""
+    """The queue's verdict. A queue is not called healthy while the whole server refuses something."""
     if queue.sends_refused is not None and queue.level in (None, "fine"):
         return REFUSAL_WORDS[queue.sends_refused]
     return queue.verdict or ""

@@ -64,7 +64,7 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def condition(text: str) -> tuple[str, Any]:
-    """An attribute and what it has to be, as `where` of a receive has it. For use as an option's type."""
+    """An attribute and its condition, in the form of a receive's `where`. For use as an option's type."""
     name, value = pair(text)
     wanted = {"not": value, "orAbsent": name.endswith("?!")} if name.endswith("!") else value
     name = name.removesuffix("!").removesuffix("?") if isinstance(wanted, dict) else name

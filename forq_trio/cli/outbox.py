@@ -24,7 +24,7 @@ _COLUMNS = (
     Column("id", CellKind.NUMBER),
     Column("queue"),
     Column("code", spare=1),
-    Column("reason"),  # whole: it is what is asked for, and its end has what is wrong or allowed
+    Column("reason"),  # never cut, because its end says what is wrong or allowed
     Column("content", CellKind.TEXT, spare=2),
 )
 _CONTENT_SHOWN = 80
@@ -91,7 +91,7 @@ def delete(ids: tuple[int, ...], every: bool, yes: bool, database: str) -> None:
 
 
 def _chosen(connection: Any, ids: Sequence[int], every: bool) -> list[int]:
-    """The ids of the messages that are meant."""
+    """The ids that the command line chooses. Raises UsageError if it chooses none."""
     if bool(ids) == every:
         raise click.UsageError("name the ids of messages, or --all")
     there = [each.id for each in _all(connection)]
@@ -116,7 +116,7 @@ def _row(found: "SetAside") -> tuple[object, ...]:
 
 @contextmanager
 def _opened(database: str) -> Iterator[Any]:
-    """A connection, committed at the end. Errors of the database are told without the URL and its password."""
+    """A connection that is committed at the end. The database's errors are shown without the URL and its password."""
     if "://" in database:
         with connected(database) as connection:
             yield connection

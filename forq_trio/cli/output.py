@@ -1,8 +1,8 @@
 """Printing: text for people, or JSON with --json.
 
-Data goes to stdout; progress, hints and errors go to stderr. Into a pipe or a file goes the UTF-8 of what is printed,
-unchanged: `click.echo` would leave out escape sequences there, which are part of a content. On a terminal all control
-characters are spelled out.
+Data goes to stdout; progress, hints and errors go to stderr. A pipe or file gets the text unchanged, as UTF-8:
+`click.echo` would remove escape sequences there, which may be part of a content. On a terminal all control characters
+are spelled out.
 """
 
 import sys
@@ -19,7 +19,7 @@ from forq_trio.model.clock import machine_ms
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 _CONTROL_IN_JSON = {code: f"\\u{code:04x}" for code in range(127, 160)}
-"""Those that JSON need not escape; U+009B alone begins a command of a terminal."""
+"""Control characters that JSON need not escape. U+009B, for example, begins a command of a terminal."""
 
 
 def ago(at_ms: int) -> str:
@@ -37,12 +37,12 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     if (sys.stderr if err else sys.stdout).isatty():
         click.echo(visible(text), err=err, nl=nl)
     else:
-        # An argument that is not UTF-8 (it has surrogates) may be named in an error, and is no content.
+        # An error may name an argument that is not UTF-8 and so has surrogates; a content never has them.
         click.echo(text.encode(errors="backslashreplace" if err else "strict"), err=err, nl=nl)
 
 
 def echo_styled(line: str) -> None:
-    """Print a line of a terminal that has parts from `styled`; all other parts are `visible` already."""
+    """Print a line on a terminal. Its parts come from `styled` or `visible`."""
     click.echo(line)
 
 
@@ -59,7 +59,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def writing_lines(file: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """What writes lines of JSON to a file, None for stdout, while the body runs."""
+    """Yield a function that writes lines of JSON to a file. file: None for stdout."""
     if file is None:
         out = sys.stdout.buffer
         terminal = on_terminal()
@@ -77,7 +77,7 @@ def _visible_json(lines: bytes) -> bytes:
 
 
 def members(value: msgspec.Struct) -> dict[str, Any]:
-    """The members of a struct by their names in JSON, also those that its JSON leaves out at their defaults."""
+    """The members of a struct by their names in JSON, including defaults that its JSON leaves out."""
     return dict(zip(value.__struct_encode_fields__, msgspec.structs.astuple(value), strict=True))
 
 

@@ -82,7 +82,7 @@ def check(table: str, db_url: str) -> None:
 
 @contextmanager
 def connected(db_url: str) -> "Iterator[PgqConnection]":
-    """A connection that is closed at the end. Errors of the database are told without the URL and its password."""
+    """A connection that is closed at the end. The database's errors are shown without the URL and its password."""
     from forq_trio.model.errors import StorageUnavailable
     from forq_trio.pgq import connections, errors
 

@@ -40,7 +40,7 @@ class PipelinePlace(click.Path):
         super().__init__(exists=exists, file_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """As it is, if it is a URI."""
+        """Check a directory; a URI is returned unchanged."""
         return value if "://" in value else super().convert(value, param, ctx)
 
 
@@ -115,7 +115,7 @@ def archive(
 
 
 def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
-    """The tables to archive: those that are asked for, or that the server keeps."""
+    """The tables to archive: the requested ones, or else those that the server stores."""
     with connect(url) as client:
         if tables:
             return list(tables)

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, where that is a terminal, and the pauses between two questions how far the server is."""
+"""A progress bar on stderr, if that is a terminal, and the pauses between two reads of the server's progress."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ _LOOK_SECONDS_MAX = 0.5
 
 
 class Show(Protocol):
-    """Shows how much is done, of how much (None: as before), and a few words about it."""
+    """Shows how much is done and the total (None: unchanged), with a few words."""
 
     def __call__(self, done: int, total: int | None = None, status: str = "") -> None: ...
 
@@ -27,7 +27,7 @@ def _show_nothing(done: int, total: int | None = None, status: str = "") -> None
 
 @contextmanager
 def progress_bar(description: str, total: int | None = None, *, hidden: bool = False) -> Iterator[Show]:
-    """A bar while the body runs, and what to call as it goes on. total: None as long as it is not known."""
+    """Show a bar while the body runs; yields the function that updates it. total: None while it is not known."""
     if hidden or not errors_on_terminal():
         yield _show_nothing
         return
@@ -47,14 +47,14 @@ def progress_bar(description: str, total: int | None = None, *, hidden: bool = F
 
         def show(done: int, total: int | None = None, status: str = "") -> None:
             progress.update(task, completed=done, total=total, status=status)
-            # With all done the clock would stop, and there may be more.
+            # When everything is done rich would stop its clock, but the total may still grow.
             progress.tasks[0].finished_time = None
 
         yield show
 
 
 def updates() -> Iterator[None]:
-    """When to look how far the server is: soon at first, then twice a second, without end."""
+    """Yield whenever the server's progress should be read: soon at first, then twice a second, without end."""
     pause = _LOOK_SECONDS_MIN
     while True:
         time.sleep(pause)

@@ -88,7 +88,7 @@ def _is_known(client: "ForqClient", queue: str) -> bool:
     except QueueNotFound:
         return False
     except Forbidden:
-        pass  # what is asked for next says which scope is missing
+        pass  # the next request says which scope is missing
     return True
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OUTLIVE_SECONDS = 30.0
 
 Claim = Callable[..., list[Delivery]]
-"""The client's `receive`; max_messages and wait_ms are yet to be given."""
+"""The client's `receive`, with all arguments but max_messages and wait_ms."""
 
 
 @click.command()
@@ -98,7 +98,7 @@ def _follow(claim: Claim, left: int | None) -> Iterator[list[Delivery]]:
         try:
             deliveries = claim(max_messages=wanted, wait_ms=WAIT_MS_MAX)
         except ForqUnreachable as problem:
-            # The server releases messages that it could not deliver: asking again is safe.
+            # It is safe to ask again: the server releases messages that it could not deliver.
             retries = retries or Retries(_OUTLIVE_SECONDS)
             _pause(retries, problem)
             continue
@@ -148,7 +148,7 @@ def _acknowledge(client: "ForqClient", queue: str, receipts: list[str]) -> int:
 
 
 def _pause(retries: Retries, problem: ForqUnreachable) -> None:
-    """Wait before asking a server again that broke off an answer; raises `problem` when it does so for too long."""
+    """Wait before a retry after a broken answer; raises `problem` if that has gone on for too long."""
     pause = retries.next_pause() if problem.sent else None
     if pause is None:
         raise problem

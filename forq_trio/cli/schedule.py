@@ -206,7 +206,7 @@ schedule.add_command(apply)
 
 
 def _each(names: tuple[str, ...], do: Callable[[str], DoneT], words: Callable[[str, DoneT], str]) -> int:
-    """Do it for each schedule; one that is refused is named, and the others are done. The exit code."""
+    """Call `do` for each schedule; names those that are refused, and goes on. Returns the exit code."""
     code: int = Exit.OK
     for name in names:
         try:
@@ -218,7 +218,7 @@ def _each(names: tuple[str, ...], do: Callable[[str], DoneT], words: Callable[[s
 
 
 def _timing_of(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Take the members of a timing out of what was chosen. Raises UsageError unless it has one of the three."""
+    """Remove the members of a timing from `chosen` and return them. Raises UsageError unless exactly one is given."""
     timing = {member: chosen.pop(member) for member in Timing.__struct_fields__}
     given = {member: value for member, value in timing.items() if value is not None and value != ()}
     if len(given.keys() & {"cron", "every", "daily"}) != 1:

@@ -33,7 +33,7 @@ _VALUE_LENGTH_MAX = 30
 
 
 class Change(NamedTuple):
-    """What differs of a schedule."""
+    """The difference between a schedule of the file and that of the server."""
 
     name: str
     wanted: NewSchedule | None  # None to delete it
@@ -94,7 +94,7 @@ def all_schedules(client: "ForqClient") -> Iterator[Schedule]:
 
 
 def _changes(client: "ForqClient", wanted: dict[str, NewSchedule], prune: bool) -> Iterator[Change | None]:
-    """What is to be done for each schedule of the file, None for nothing, and for those that it does not name."""
+    """The change for each schedule of the file (None: no change), and with `prune` for schedules not in the file."""
     for name, new in wanted.items():
         try:
             stored = client.schedule(name, runs=0).schedule
@@ -123,7 +123,7 @@ def _differences(stored: Schedule, wanted: NewSchedule) -> dict[str, tuple[Any, 
 
 
 def _comparable(schedule: NewSchedule) -> dict[str, Any]:
-    """The members of a schedule; equal where it makes no difference how they are written."""
+    """The members of a schedule, in one form: equal if they mean the same, however they are written."""
     return asdict(schedule) | {
         "every": schedule.every_ms,
         "jitter": schedule.jitter_ms,
@@ -150,7 +150,7 @@ def _check(client: "ForqClient", file: Path, changes: list[Change]) -> None:
 
 
 def _do(client: "ForqClient", change: Change) -> ForqError | None:
-    """Do it, and tell what is wrong; the others are done all the same, unless nothing answers."""
+    """Make a change; prints and returns its error. Raises only if the server does not answer."""
     try:
         if change.wanted is None:
             client.delete_schedule(change.name)

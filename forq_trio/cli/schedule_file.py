@@ -6,7 +6,7 @@
     daily = ["08:00"]
     timeZone = "Europe/Paris"
 
-`start` and `end` may be ISO 8601 with an offset, too. All that is wrong is told at once.
+`start` and `end` may also be ISO 8601 with an offset. All mistakes are reported at once.
 """
 
 import json
@@ -83,7 +83,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _schedule(name: str, members: Any) -> NewSchedule:
-    """One schedule, checked as far as that needs no server. Raises ValueError or CallerError."""
+    """Read one schedule, and check it as far as possible without a server. Raises ValueError or CallerError."""
     check_schedule_name(name)
     if isinstance(members, Mapping):
         members = {key: _time(key, each) if key in _TIMES else each for key, each in members.items()}
@@ -99,7 +99,7 @@ def _schedule(name: str, members: Any) -> NewSchedule:
 
 
 def _time(member: str, value: Any) -> Any:
-    """Epoch ms of a time that is written out; other values as they are."""
+    """A time in ISO 8601 as epoch ms; other values unchanged."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -11,5 +11,5 @@ _OPTIONS = members_declared(NewSchedule, ScheduleOption)
 
 
 def schedule_options(*names: str) -> Callable[[CommandT], CommandT]:
-    """An option for each of these members, None where it is not given."""
+    """An option for each of these members; its value is None if it is not given."""
     return all_options(*(option_of(_OPTIONS[name], _OPTIONS[name].default) for name in names))

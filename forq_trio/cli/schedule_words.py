@@ -1,4 +1,4 @@
-"""What `forq schedule …` says of schedules: their timing and runs in words, and where a cron expression is wrong."""
+"""The words of `forq schedule …`: a schedule's timing and runs, and where a cron expression is wrong."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -50,7 +50,7 @@ def latest(schedule: Schedule) -> str:
 
 
 def lines_of(schedule: Schedule) -> Iterator[tuple[str, str]]:
-    """Labels and values of what is set."""
+    """The members of a schedule that are set, as labels and values."""
     by = f" by {schedule.paused_by}" if schedule.paused_by else ""
     yield "schedule", schedule.name
     yield "queue", schedule.queue
@@ -78,7 +78,7 @@ def lines_of(schedule: Schedule) -> Iterator[tuple[str, str]]:
 
 
 def print_times(runs: Sequence[NextRun]) -> None:
-    """Times to come, each in its schedule's zone. Notes are a column; on a terminal lines, which are not cut."""
+    """Print future runs, each in its schedule's zone. Notes are a column; on a terminal they are lines, never cut."""
     rows = [(durations.about(run.at - machine_ms()), run.local) for run in runs]
     if not on_terminal():
         notes = [(*row, run.note or "") for row, run in zip(rows, runs, strict=True)]
@@ -91,7 +91,7 @@ def print_times(runs: Sequence[NextRun]) -> None:
 
 
 def print_runs(runs: Sequence[SavedRun]) -> None:
-    """What became of runs."""
+    """Print the outcomes of past runs."""
     print_table(_RUNS, [_run_row(run) for run in runs])
 
 
@@ -115,13 +115,13 @@ def _wait(at_ms: int) -> str:
 
 
 def _moment(ms: int) -> str:
-    """In the zone of this machine."""
+    """A time (epoch ms) in the zone of this machine."""
     return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
 @contextmanager
 def caret_under(cron: str | None) -> Iterator[None]:
-    """Show the part of the expression that the body is refused for, and let the error go on."""
+    """If the body is refused because of a cron expression, show its wrong part; raises the error again."""
     try:
         yield
     except InvalidCron as problem:
@@ -131,7 +131,7 @@ def caret_under(cron: str | None) -> Iterator[None]:
 
 
 def caret_lines(cron: str, problem: InvalidCron) -> tuple[str, ...]:
-    """The expression, and carets under the characters that are wrong; nothing where that is not known."""
+    """The expression, and carets under its wrong characters; nothing if their place is not known."""
     if problem.place is None or not cron.isprintable():
         return ()
     return f"  {cron}", f"  {problem.place.carets}"

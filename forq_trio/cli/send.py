@@ -106,13 +106,13 @@ def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOp
 
 @dataclass
 class _Sending:
-    """Sends lines, and knows what became of them."""
+    """Sends lines, and records the outcome of each."""
 
     client: "ForqClient"
     interrupts: Interrupts
     queue: str
     options: MessageOptions
-    next_line: int  # the first line that was not dealt with
+    next_line: int  # the first line that was not processed
     sent: int = 0
     # the first and last line of a batch whose answer did not come yet
     under_way: tuple[int, int] | None = None
@@ -149,7 +149,7 @@ class _Sending:
     def _send_batch(
         self, numbers: list[int], batch: list[NewMessage], rejected: list[tuple[int, ForqError]]
     ) -> None:
-        """rejected: the lines before and between those of the batch that cannot be sent."""
+        """Send one batch. rejected: invalid lines before and between those of the batch."""
         self.under_way = (numbers[0], numbers[-1])
         try:
             results = self.client.produce_many(self.queue, batch)
@@ -159,7 +159,7 @@ class _Sending:
             raise
         answers = list(zip(numbers, results, strict=True))
         refused = [(number, result) for number, result in answers if isinstance(result, ForqError)]
-        # A second Ctrl-C may end this anywhere: until the last line the batch counts as not known.
+        # A second Ctrl-C may end this anywhere: until the last statement the outcome counts as not known.
         self.rejected += rejected + refused
         self.sent += len(answers) - len(refused)
         self.next_line = numbers[-1] + 1

@@ -1,4 +1,4 @@
-"""`forq send --key`: offers one message under a key, and says what became of it."""
+"""`forq send --key`: offers one message under a key, and prints the outcome."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -87,7 +87,7 @@ def take_keyed(options: dict[str, Any]) -> Keyed | None:
 def offer_one(
     client: "ForqClient", queue: str, content: str, keyed: Keyed, options: MessageOptions, as_json: bool
 ) -> int:
-    """Offer a message, and print what became of it."""
+    """Offer a message, and print the outcome."""
     members: dict[str, Any] = dict(options)
     with unknown_is_told("offer"):
         offered = client.offer(

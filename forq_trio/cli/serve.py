@@ -22,7 +22,7 @@ _APART = "sasquatch"
 
 
 class _SettingOption(click.Option):
-    """section: that of the setting in the TOML file."""
+    """An option for a setting. section: the setting's section in the TOML file."""
 
     def __init__(self, *arguments: Any, section: str, **more: Any) -> None:
         super().__init__(*arguments, **more)

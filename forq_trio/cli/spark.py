@@ -22,7 +22,7 @@ _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 
 
 def need_spark() -> None:
-    """Raises Failure, with the command that installs it, where Spark is not."""
+    """Raise CliFailure if Spark is not installed; it names the command that installs it."""
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow", "pandas", "deltalake")):
         raise CliFailure(f"pipelines need Spark, which is not here: {how_to_install('spark')}", Exit.USAGE)
 
@@ -31,7 +31,7 @@ def need_spark() -> None:
 def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
     """A Spark session while the body runs; its log is removed if all goes well. conf: settings of the caller.
 
-    Errors leave as one sentence; a Failure of Spark's own ends with where the log is.
+    Errors become one sentence; for an error of Spark it ends with the place of the log.
     """
     need_spark()
     from pyspark_forq.spark_session import send_query_logs_to
@@ -64,7 +64,7 @@ def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
 
 @contextmanager
 def _words(log: str) -> Iterator[None]:
-    """Spark's errors, and those of tasks, leave the body as sentences of ours."""
+    """Replace the errors of Spark and of its tasks that the body raises by sentences of ours."""
     from pyspark_forq.errors import ForqDataSourceError, reason_of
 
     try:
@@ -109,9 +109,9 @@ def _started(name: str, conf: dict[str, str], log: int) -> Any:
 
 
 def _end_processes(stop: KeyboardInterrupt) -> None:
-    """End processes that were starting when this came: otherwise an unfinished JVM runs for ever, idle.
+    """End the processes that were being started when `stop` was raised: a half-started JVM would run for ever.
 
-    PySpark keeps its process in a variable until the JVM has said where it listens, and nowhere else.
+    Until the JVM has said where it listens, PySpark has the process only in a local variable.
     """
     for frame, _ in walk_tb(stop.__traceback__):
         for value in frame.f_locals.values():
@@ -122,7 +122,7 @@ def _end_processes(stop: KeyboardInterrupt) -> None:
 
 @contextmanager
 def _streams_to(descriptor: int) -> Iterator[None]:
-    """What the body starts has `descriptor` as its stdout and stderr; Python's own streams stay where they are."""
+    """Processes that the body starts get `descriptor` as stdout and stderr; Python's own streams do not change."""
     kept = {number: os.dup(number) for number in (1, 2)}
     streams = sys.stdout, sys.stderr
     encoding = streams[1].encoding

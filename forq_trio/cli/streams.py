@@ -1,4 +1,4 @@
-"""The standard streams of the process: one that is closed, full or broken does not change how a command ends."""
+"""Makes sure that a standard stream that is closed, full or broken does not change how a command ends."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ _STANDARD_DESCRIPTORS = 3
 def open_missing_streams() -> None:
     """Open the null device for each standard stream that the process was started without.
 
-    Otherwise the next file or connection that is opened would get its descriptor, and what is printed.
+    Otherwise the next file or connection that is opened would get the stream's descriptor, and with it the output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < _STANDARD_DESCRIPTORS:
         pass
@@ -20,7 +20,7 @@ def open_missing_streams() -> None:
 
 
 def drop_unwritten() -> None:
-    """Drop what could not be written to stdout and stderr; otherwise Python ends with code 120 on its own account."""
+    """Drop what could not be written to stdout and stderr, because Python would end with exit code 120 for it."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

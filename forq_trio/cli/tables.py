@@ -1,8 +1,8 @@
-"""Tables: laid out for a terminal, tab-separated into a pipe.
+"""Tables: laid out for a terminal, tab-separated in a pipe.
 
-On a terminal a row is one line, so that an id is in one piece and can be copied. Where the terminal is too narrow,
-texts are shortened, then the columns that say least are left out, and a line names them. If that is too wide, each row
-is shown as lines of a name and a value, and nothing is cut.
+On a terminal a row is one line, so that an id is in one piece and can be copied. If the terminal is too narrow, texts
+are cut, then the columns that say least are left out, and a line names them. If even that is too wide, each row is
+shown as lines of a name and a value, and nothing is cut.
 """
 
 import shutil
@@ -28,7 +28,7 @@ class CellKind(Enum):
 
 
 class Column(NamedTuple):
-    """spare: the column may be left out, and goes after those with a smaller number; None: it has to stay."""
+    """A column. spare: it may be left out, after those with a smaller number; None: it is never left out."""
 
     name: str
     kind: CellKind = CellKind.WHOLE
@@ -41,7 +41,7 @@ def numbers(*names: str) -> tuple[Column, ...]:
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows to stdout, the names of the columns above them. What is left out is told on stderr."""
+    """Print rows to stdout below the names of the columns. A line on stderr names the columns left out."""
     cells = [[str(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
     if not on_terminal():
         for row in ([column.name for column in columns], *cells):
@@ -97,7 +97,7 @@ def _least(column: Column, natural: int) -> int:
 
 
 def _widths(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int]:
-    """The width of each column: the narrowest text that is cut gets the next free cell."""
+    """The width of each column: the narrowest column with cut texts always gets the next free cell."""
     widths = [_least(column, full) for column, full in zip(columns, natural, strict=True)]
     for _ in range(width - _sum(widths)):
         cut = [place for place, full in enumerate(natural) if widths[place] < full]

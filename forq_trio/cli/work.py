@@ -93,7 +93,7 @@ def work(
 
 
 def _refuse_given(context: click.Context, names: tuple[str, ...], what: str) -> None:
-    """Options that are given but mean nothing here."""
+    """Raise UsageError if options are given that have no meaning here."""
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if parameter.name in names and given:
@@ -129,7 +129,7 @@ def _worker(
     """A Worker with one handler, at the server of the command line."""
     from forq_trio.worker import Worker, WorkerSetupError
 
-    connect(options["url"]).close()  # says what is wrong with the URL, the secret or the proxy
+    connect(options["url"]).close()  # raises if the URL, the secret or the proxy is invalid
     worker = Worker(options["url"], name="forq-work")
     try:
         worker.on(
@@ -141,7 +141,7 @@ def _worker(
             where=options["where"] or None,
         )(handler)
     except WorkerSetupError as problem:
-        # The place in front of it is in our own files.
+        # Without the place at its beginning, which is in our own files.
         raise CliFailure(str(problem).rpartition(f"{handler.__qualname__}: ")[2], Exit.USAGE) from None
     return worker
 

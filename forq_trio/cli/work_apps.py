@@ -22,7 +22,7 @@ class AppName(NamedTuple):
 
 
 def parse_app(target: str) -> AppName:
-    """Cut `module:app`. Raises Failure."""
+    """Cut `module:app`. Raises CliFailure."""
     module, colon, name = target.partition(":")
     if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
         raise CliFailure(
@@ -33,7 +33,7 @@ def parse_app(target: str) -> AppName:
 
 
 def load_app(app: AppName) -> "Worker":
-    """Import the module, also from the working directory, and return its Worker. Raises Failure."""
+    """Import the module, also from the working directory, and return its Worker. Raises CliFailure."""
     from forq_trio.worker import Worker
 
     _search_here()
@@ -56,7 +56,7 @@ def load_app(app: AppName) -> "Worker":
 
 
 def directory_of(app: AppName) -> tuple[Path, bool]:
-    """The directory of the module's files, and whether those below it belong to it. Raises Failure. Imports nothing."""
+    """The directory of the module's files, and whether those below it belong to it. Raises CliFailure. Imports nothing."""
     _search_here()
     top = app.module.partition(".")[0]
     try:

@@ -1,7 +1,7 @@
 """`forq work module:app --reload`: a process with the Worker, started again when the module's files change.
 
-A change ends the process as SIGTERM does, so that what runs may finish. A process that ended with an error, because the
-module cannot be imported for example, has said why; the next change starts another one.
+A change ends the process as SIGTERM does, so that running handlers may finish. If a process has ended with an error,
+for example because the module cannot be imported, it has said why, and the next change starts another one.
 """
 
 import importlib
@@ -23,7 +23,7 @@ LOOK_MS = 200
 
 
 class Reloader:
-    """The process of a Worker, and what becomes of it."""
+    """Starts, watches and restarts the process of a Worker."""
 
     def __init__(self, command: list[str]) -> None:
         self.ended = threading.Event()
@@ -43,7 +43,7 @@ class Reloader:
             self._process.send_signal(number)
 
     def run(self, looks: Iterable[set[Any]]) -> int:
-        """Start, and start again for each look with changes; returns the exit code."""
+        """Start the process, and restart it whenever `looks` yields changes; returns the exit code."""
         self.start()
         for changes in looks:
             if self.ended.is_set():
@@ -76,7 +76,7 @@ class Reloader:
 
 
 def run_reloading(app: AppName, *, stop_when_empty: bool, as_json: bool) -> int:
-    """Run a Worker until SIGTERM or SIGINT, and again after each change. Raises Failure and ExtraMissing."""
+    """Run a Worker until SIGTERM or SIGINT, and again after each change. Raises CliFailure and ExtraMissing."""
     with needing("reload", "forq work --reload"):
         watchfiles = importlib.import_module("watchfiles")
     directory, recursive = directory_of(app)

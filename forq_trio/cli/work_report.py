@@ -28,13 +28,13 @@ _LOGGER = "forq_trio"
 
 
 class Rates:
-    """How many messages a second each queue finished, over the last looks."""
+    """How many messages a second each queue has finished recently."""
 
     def __init__(self) -> None:
         self._looks: dict[str, deque[tuple[float, int]]] = {}
 
     def rate_at(self, queue: str, finished: int, now: float) -> float:
-        """Note how many were finished by now (seconds); the rate since the oldest look that is remembered."""
+        """Note how many were finished at `now` (seconds); returns the rate since the oldest note that is stored."""
         looks = self._looks.setdefault(queue, deque(maxlen=_RATE_LOOKS))
         looks.append((now, finished))
         since, before = looks[0]
@@ -53,7 +53,7 @@ def reporting(worker: "Worker", *, as_json: bool) -> Iterator[None]:
 
 
 class _JsonLines:
-    """A line for each queue in which something happened since its last one."""
+    """Prints a line for each queue in which something has happened since its last line."""
 
     def __init__(self, stats: Mapping[str, "QueueStats"]) -> None:
         self._stats = stats
@@ -71,7 +71,7 @@ class _JsonLines:
 
 
 def counters(queue: str, stats: "QueueStats") -> dict[str, Any]:
-    """What a line of JSON says of a queue, without its rate."""
+    """The counters of a queue for a line of JSON, without its rate."""
     names = ("handled", "failed", "discarded", "dead", "lost", "running")
     return {"queue": queue} | {name: getattr(stats, name) for name in names}
 
@@ -122,7 +122,7 @@ class _Lines(logging.Handler):
 
 
 def _line(record: logging.LogRecord) -> str:
-    """What a record says, on one line: reasons have the words of commands and receivers."""
+    """A log record as one line, because reasons contain text of commands and receivers."""
     return visible(one_line(record.getMessage(), _LINE_LENGTH_MAX))
 
 
@@ -148,7 +148,7 @@ def _each(seconds: float, show: Any) -> Iterator[None]:
         while not ended.wait(seconds):
             try:
                 show()
-            except OSError:  # nobody reads: the work goes on
+            except OSError:  # nobody reads the report, which must not stop the work
                 return
 
     thread = threading.Thread(target=run, name="forq-work-report", daemon=True)

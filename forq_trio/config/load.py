@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 _BOUNDS = ("greater_than_equal", "less_than_equal")
 
-# Without a valid secret, this one lets the rest be built and checked; such a Config is never returned.
+# If there is no valid secret, this one allows the rest to be built and checked; such a Config is never returned.
 _STAND_IN = InitSettingsSource(Config, {"auth_secret": secrets.token_hex(limits.AUTH_SECRET_LENGTH_MIN)})
 
 
@@ -38,7 +38,7 @@ _STAND_IN = InitSettingsSource(Config, {"auth_secret": secrets.token_hex(limits.
 class Loaded:
     """A configuration, and where each value came from: an option, a variable, a TOML key, or DEFAULT.
 
-    warnings: a line for each variable that looks like a setting and is none.
+    warnings: a line for each variable that looks like a setting but is not one.
     """
 
     config: Config
@@ -72,13 +72,19 @@ def load(
 
 
 def load_db_path(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """The database file alone, for work on a file without a server. Raises ConfigError like `load`, and where
-    FORQ_DB_URL is set and no file is named: the default one is not the database then."""
+    """Only the path of the database file, for work on it without a server.
+
+    Raises ConfigError like `load`, and also if FORQ_DB_URL is set and no file is named: then the default file is not
+    the database.
+    """
     return _load_without_secret(option, environ, None, _file_conflicts).db_path
 
 
 def load_database(option: str | None, file: Path | None) -> Config:
-    """Which database it is, for work on it without a server; the secret may be missing. Raises ConfigError."""
+    """The settings that name the database, for work on it without a server; the secret may be missing.
+
+    Raises ConfigError.
+    """
     return _load_without_secret(option, None, file, _database_conflicts)
 
 
@@ -125,7 +131,7 @@ def _take_out_wrong_values(source: SettingsSource) -> list[str]:
 
 
 def _reason(error: "ErrorDetails") -> str:
-    """The problem of a value, worded to follow its origin."""
+    """The problem of a value, in words that follow its origin in a line."""
     if error["type"] in _BOUNDS:
         return f"{int(error['input'])} is out of range"
     if error["type"] == "literal_error":
@@ -136,9 +142,9 @@ def _reason(error: "ErrorDetails") -> str:
 def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
     """A line for each conflict between settings that are each valid alone.
 
-    No validators of pydantic: those run only when every single value is valid.
+    These are not validators of pydantic, because those run only if every single value is valid.
 
-    config: in the place of an invalid value it has another source's, or the default. given: the names of the settings
+    config: instead of an invalid value it has that of another source, or the default. given: the names of the settings
     that any source has, valid or not.
     """
     if config.metrics_enabled and "metrics_auth_secret" not in given:

@@ -35,7 +35,7 @@ def as_json(loaded: Loaded) -> str:
 
 
 def example() -> str:
-    """A TOML file with every key, commented out and set to its default, below what it means."""
+    """A TOML file with every key, commented out and set to its default; a comment above it says what it means."""
     lines = [
         "# Settings of forq serve. Remove the # before a key to set it.",
         "# A command line option or an environment variable (FORQ_ and the key in capitals) goes first.",

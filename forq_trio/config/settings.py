@@ -38,7 +38,7 @@ from forq_trio.model import limits
 def default_db_path() -> Path:
     """forq/forq.db in the operating system's directory for a user's application data, as in Forq.
 
-    A user without a home directory, such as a container's number without a name, has "/" for one, as in Docker.
+    A user without a home directory, such as a number without a name in a container, gets "/" as one, as in Docker.
     """
     try:
         directory = platformdirs.user_data_path("forq", appauthor=False, roaming=True)

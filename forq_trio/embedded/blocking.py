@@ -32,7 +32,7 @@ NO_SERVER = "only a server has it"
 
 
 class BrokerOptions(TypedDict, total=False):
-    """The options of `open_broker`, which says what each means."""
+    """The options of `open_broker`, whose docstring explains each."""
 
     durability: Literal["full", "normal"]
     queue_ttl_hours: int
@@ -53,9 +53,9 @@ class BrokerOptions(TypedDict, total=False):
 class BlockingBroker(ForqClient):
     """A queue in this process for blocking programs, made by `open_blocking_broker`. Safe to share between threads.
 
-    It has the methods of `ForqClient`, and can be used wherever a program takes one; errors are those of the broker.
-    It has no `queue_health` (AttributeError), because only a server watches its queues. After `close`, calls raise
-    Stopping; calls in a process that was forked since raise RuntimeError.
+    It has the methods of `ForqClient`, and can be used wherever a program takes one; its errors are the broker's. It
+    has no `queue_health` (AttributeError), because only a server watches its queues. After `close`, calls raise
+    Stopping; calls in a forked child raise RuntimeError.
     """
 
     def __init__(self, host: Host) -> None:
@@ -92,9 +92,9 @@ class BlockingBroker(ForqClient):
         self.close()
 
     def close(self) -> None:
-        """Finish what was sent, answer waiting receivers with nothing, and close the file; a second time does nothing.
+        """Finish the calls that were made, answer waiting receivers with nothing, and close the file.
 
-        Raises CommitFailed if that is how the broker ended.
+        A second call does nothing. Raises CommitFailed if a failed commit has ended the broker.
         """
         self._end()
         failure, self._host.failure = self._host.failure, None
@@ -106,7 +106,7 @@ class BlockingBroker(ForqClient):
             return
         if threading.get_ident() == self._thread.ident:
             raise RuntimeError(OWN_THREAD)
-        self._up.wait()  # from here on there is a token
+        self._up.wait()  # after it the thread has set its trio token
         assert self._token is not None
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._host.leave)

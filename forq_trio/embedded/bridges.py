@@ -1,7 +1,7 @@
 """Objects of a broker whose asynchronous methods can be called in asyncio.
 
-The methods are made from those of the classes, so that none is missing. All others work as they are: asyncio and its
-guest trio share a thread. An object shares its members with the one that trio's tasks use.
+The methods are made from those of the broker's classes, so that none is missing. Synchronous methods work as they are,
+because asyncio and its guest trio share a thread. An object shares its members with the one that trio's tasks use.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Bridge:
         self._loop = loop
 
     async def call(self, method: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Call a method in trio. Cancelled, it cancels the call and waits until that has ended."""
+        """Call a method in trio. Cancelled, it cancels the call and waits for its end."""
         if running_loop() is not self._loop:
             raise RuntimeError(OTHER_LOOP)
         call = EmbeddedCall(self._broker, method, args, options)
@@ -46,7 +46,7 @@ class Bridge:
             while not call.finished:
                 try:
                     await self._answer_of(call)
-                except asyncio.CancelledError:  # again: the first one is raised when the call has ended
+                except asyncio.CancelledError:  # a second one; the first is raised when the call has ended
                     continue
             raise
         return call.outcome()
@@ -78,7 +78,7 @@ def _bridged_class(kind: Any) -> Any:
 
 
 def _bridged_object(inner: Any, bridge: Bridge) -> Any:
-    """The object itself where it has nothing to wait for."""
+    """An object whose asynchronous methods are bridged; the object itself if it has none."""
     if not async_methods(type(inner)):
         return inner
     made = object.__new__(_bridged_class(type(inner)))
@@ -94,7 +94,7 @@ class AsyncioBroker(Broker):
     """
 
     def __init__(self, host: Host, broker: Broker, loop: asyncio.AbstractEventLoop) -> None:
-        # Not super: its objects exist. The private ones stay as they are, for only trio's tasks use them.
+        # No super().__init__: the inner broker's objects exist. Only trio's tasks use the private ones.
         bridge = Bridge(host, broker, loop)
         self.__dict__.update(
             (name, each if name[0] == "_" else _bridged_object(each, bridge))

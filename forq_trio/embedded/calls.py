@@ -1,8 +1,9 @@
-"""Calls of a broker's methods from outside of trio, and the trio task that has the broker open for them.
+"""Calls of a broker's methods from outside of trio, and the trio task that keeps the broker open for them.
 
-A call runs in a trio task of its own, in the context variables of its caller. A caller that leaves (its asyncio task
-was cancelled, a signal handler raised) abandons the call: that cancels the task, with the broker's contract. Messages
-that a `receive` got for a caller who left are released at once, the attempt uncounted.
+A call runs in a trio task of its own, with the context variables of its caller. If the caller leaves (its asyncio task
+was cancelled, or a signal handler raised), it abandons the call: the task is cancelled, with the effects that the
+broker documents. If a `receive` has got messages for a caller that left, they are released at once, the attempt
+uncounted.
 """
 
 from collections.abc import Callable
@@ -15,13 +16,13 @@ from forq_trio.broker.broker import Broker
 from forq_trio.model.errors import OutcomeUnknown, Stopping
 
 ANSWERS_SECONDS = 5.0
-"""How long a broker that was closed waits for the calls that it answered to return."""
+"""How long a closed broker waits for calls that it has answered to return."""
 
 CLOSED = "the broker was closed"
 
 
 class EmbeddedCall:
-    """One call. answer: is called once, in trio's thread, when `finished` is True."""
+    """One call. answer: called once, in trio's thread, after `finished` has become True."""
 
     def __init__(
         self, broker: Broker, method: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
@@ -38,7 +39,7 @@ class EmbeddedCall:
         self._error: Exception | None = OutcomeUnknown()
 
     async def run(self) -> None:
-        """The task of the call: never raises an Exception."""
+        """Run the call; the body of its task. It never raises an Exception."""
         try:
             with self._scope:
                 self._result = await self._method(*self._args, **self._options)
@@ -49,7 +50,7 @@ class EmbeddedCall:
             self._finish()
 
     def refuse(self, error: Exception) -> None:
-        """Finish it without running it."""
+        """Finish the call with an error, without running it."""
         self._error = error
         self._finish()
 
@@ -97,7 +98,7 @@ class Host:
         self._calls: trio.Nursery | None = None
 
     async def run(self) -> None:
-        """The task of the broker: ends with `failure`, and raises only that it is cancelled."""
+        """Open the broker and wait for `leave`; sets `failure` instead of raising, except for Cancelled."""
         try:
             async with trio.open_nursery() as calls:
                 await self._hold(calls)
@@ -121,20 +122,20 @@ class Host:
             calls.cancel_scope.deadline = trio.current_time() + ANSWERS_SECONDS
 
     def start(self, call: EmbeddedCall) -> None:
-        """Run a call; a broker that is closed refuses it with Stopping."""
+        """Run a call in a task; a closed broker refuses it with Stopping."""
         if self._calls is None:
             call.refuse(Stopping(CLOSED))
         else:
             self._calls.start_soon(call.run)
 
     def leave(self) -> None:
-        """Close the broker: what was sent is finished, and waiting receivers are answered with nothing."""
+        """Close the broker: calls that were made are finished, and waiting receivers are answered with nothing."""
         self.left = True
         self._leave.set()
 
 
 def only(error: BaseException) -> BaseException:
-    """The error that a group has; the first one of several that is no cancellation."""
+    """The error inside a group; of several errors the first that is not a cancellation."""
     if isinstance(error, BaseExceptionGroup):
         found = [only(each) for each in error.exceptions]
         return next((each for each in found if not isinstance(each, trio.Cancelled)), found[0])

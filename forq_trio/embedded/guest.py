@@ -23,7 +23,7 @@ OTHER_GUEST = "trio runs as a guest of this asyncio loop already: open the broke
 
 
 class _GuestRun:
-    """The guest run of a loop. users: how many brokers are open in it. error: what ended it early."""
+    """The guest run of a loop. users: how many brokers are open in it. error: the one that ended it early, or None."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         if trio.lowlevel.in_trio_run():
@@ -57,15 +57,15 @@ class _GuestRun:
 
 
 _RUNS: dict[asyncio.AbstractEventLoop, _GuestRun] = {}
-"""Each is there until it has ended: a loop has an entry only while it runs."""
+"""The guest runs that have not ended. A loop has an entry only while it runs."""
 
 
 @asynccontextmanager
 async def in_asyncio(opening: Callable[[], AbstractAsyncContextManager[Broker]]) -> AsyncIterator[Broker]:
     """Open a broker in the running asyncio loop, and yield one that asyncio tasks can call.
 
-    opening: makes the context manager that opens it in trio. Raises what that raises, as it is; RuntimeError where no
-    asyncio loop runs, or one that has a guest run of trio already.
+    opening: makes the context manager that opens it in trio. Raises the errors of that one unchanged; RuntimeError if
+    no asyncio loop runs, or if trio runs as a guest of the loop already.
     """
     loop = running_loop()
     if loop is None:
@@ -107,7 +107,7 @@ async def _interrupted_by(host: Host, run: _GuestRun, ended: asyncio.Future[None
     finally:
         host.leave()
         cancelled = await settle(ended)
-        if interrupted and host.failure is None:  # the guest run itself ended: a Ctrl-C that trio got
+        if interrupted and host.failure is None:  # the guest run itself has ended, because trio got a Ctrl-C
             cancelled = await settle(run.ended) or cancelled
         failure = host.failure or run.error
         ours = interrupted and owner.uncancel() <= cancelled_before
@@ -119,7 +119,7 @@ async def _interrupted_by(host: Host, run: _GuestRun, ended: asyncio.Future[None
 
 @asynccontextmanager
 async def _guest_run(loop: asyncio.AbstractEventLoop) -> AsyncIterator[_GuestRun]:
-    """The guest run of the loop, which it starts if there is none. The last user waits for its end."""
+    """Use the loop's guest run, which the first user starts. The last user waits for its end."""
     while (run := _RUNS.get(loop)) is not None and run.stop.is_set():
         await asyncio.wait((run.ended,))
     if run is None:
@@ -142,7 +142,7 @@ def _answer(future: asyncio.Future[None]) -> None:
 
 
 async def settle(future: asyncio.Future[None]) -> bool:
-    """Wait for a future through any cancellation. True if there was one."""
+    """Wait for a future in spite of cancellations; returns whether there was one."""
     cancelled = False
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Notices that another connection, of whatever process, may have written to a database, without reading it.
+"""Notices that another connection, of any process, may have written to a database, without reading it.
 
-On Linux the kernel tells of it (inotify), which costs nothing while nothing is written. Elsewhere, and on file systems
-of a network, sizes and times of the files are compared once a second; that is no query.
+On Linux the kernel reports writes (inotify), which costs nothing while nothing is written. Elsewhere, and on network
+file systems, the files' sizes and times are compared once a second, without a query.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _READ_BYTES = 64 * 1024
 
 
 class Changes(Protocol):
-    """Begins to watch when it is made."""
+    """Watches a database, from its construction on."""
 
     async def wait(self) -> None:
         """Return when something may have been written since it was made, or since the last wait returned."""
@@ -32,7 +32,7 @@ class Changes(Protocol):
 
 
 def watch(path: str, *, notified: bool = True) -> Changes:
-    """Watch a database. notified: by the kernel, where it can."""
+    """Watch a database. notified: whether to let the kernel report writes, if it can."""
     if notified and sys.platform == "linux":
         with suppress(OSError):
             return NotifiedChanges(path)
@@ -40,10 +40,10 @@ def watch(path: str, *, notified: bool = True) -> Changes:
 
 
 class NotifiedChanges:
-    """By inotify on the directory: it also tells of files that come and go, such as the write-ahead log."""
+    """Watches with inotify on the directory, which also reports files that come and go, as the write-ahead log does."""
 
     def __init__(self, path: str) -> None:
-        """Raises OSError where there is no inotify, or no more watches."""
+        """Raises OSError if there is no inotify, or if no more watches are allowed."""
         directory, name = os.path.split(path)
         self._names = {os.fsencode(f"{name}{ending}") for ending in _ENDINGS}
         libc = ctypes.CDLL(None, use_errno=True)
@@ -79,7 +79,7 @@ class NotifiedChanges:
 
 
 class SeenChanges:
-    """By sizes and times of the files."""
+    """Watches by comparing the files' sizes and times."""
 
     def __init__(self, path: str) -> None:
         self._paths = [f"{path}{ending}" for ending in _ENDINGS]

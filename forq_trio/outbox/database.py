@@ -1,11 +1,11 @@
 """The relay's side of an outbox: its own connection to the application's database, used in a thread.
 
-The server's position and these tables change in two places, in an order that a kill cannot break. First the server
-stores messages and position in one commit. Then they are removed here. A relay that starts again asks for the position,
-removes what is up to it, and goes on behind it.
+The server's position and these tables change in an order that makes a kill at any point harmless. First the server
+stores messages and position in one commit. Then the messages are removed here. A relay that starts again asks for the
+position, removes the messages up to it, and goes on behind it.
 
-Each transaction first checks that it is still the same outbox, and no older copy of it: a file may be replaced, and a
-copy may be restored into it, at any time.
+Each transaction first checks that this is still the same outbox and not an older copy of it: at any time the file may
+be replaced, or a copy restored into it.
 """
 
 import os
@@ -42,10 +42,11 @@ def path_of(database: str | os.PathLike[str]) -> str:
 
 
 class OutboxDatabase:
-    """Close it in the end. identity: the id of the outbox, as of `begin`.
+    """An outbox, to be closed in the end. identity: its id, as of `begin`.
 
-    Every method raises sqlite3.Error, which is an OperationalError while it is locked; NoOutbox; and, but for `begin`,
-    OutboxOlder where the given position is behind every id that was ever given, and OutboxReplaced.
+    Every method raises sqlite3.Error, which is an OperationalError while the database is locked, and NoOutbox. All but
+    `begin` also raise OutboxReplaced, and OutboxOlder if the given position is higher than any id that the outbox has
+    ever used.
     """
 
     def __init__(self, path: str) -> None:
@@ -56,7 +57,7 @@ class OutboxDatabase:
         self._one_at_a_time = anyio.CapacityLimiter(1)
 
     async def begin(self) -> None:
-        """Learn the id of the outbox."""
+        """Read the id of the outbox."""
 
         def begin(connection: sqlite3.Connection) -> None:
             self.identity = _identity(connection)
@@ -66,14 +67,14 @@ class OutboxDatabase:
     async def page(self, position: int, most: int, *, locked: bool) -> list[RelayedMessage] | OutboxRefusal:
         """The next messages behind a position, at most `most` and OUTBOX_PAGE_BYTES_MAX, but at least one.
 
-        A row that is no message ends the page; where it is the first one, why it is none.
-        locked: wait first until no other connection writes. A transaction whose writes were noticed has then ended.
+        An invalid row ends the page; if it is the first one, returns its refusal. locked: first wait until no other
+        connection writes, so that a transaction whose writes were noticed has ended.
         """
         begin = "BEGIN IMMEDIATE" if locked else "BEGIN"
         return await self._transaction(begin, position, lambda connection: _page(connection, position, most))
 
     async def remove(self, position: int) -> None:
-        """Remove the messages up to a position, which the server has."""
+        """Remove the messages up to a position, which the server has stored."""
         await self._transaction(
             "BEGIN IMMEDIATE",
             position,
@@ -134,7 +135,7 @@ class OutboxDatabase:
 
 
 def _file(path: str) -> tuple[int, int] | None:
-    """Which file has the path now; None for none."""
+    """The identity of the file that has the path now; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -146,7 +147,7 @@ def _connect(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         raise NoOutbox(f"there is no database {path}")
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.text_factory = bytes  # SQLite stores any bytes as text: a row that is no UTF-8 fails alone
+    connection.text_factory = bytes  # SQLite stores any bytes as text: a row that is not UTF-8 must fail alone
     return connection
 
 
@@ -191,7 +192,7 @@ def _text(value: bytes | str) -> str:
 
 
 def _due(message: NewMessage, now_ms: int) -> NewMessage:
-    """The message as it is sent now: one whose time has come is due at once."""
+    """The message as it is sent now: if its due time has passed, it is due at once."""
     if message.process_after is None or message.process_after > now_ms:
         return message
     return msgspec.structs.replace(message, process_after=None)

@@ -1,4 +1,4 @@
-"""What a relay ends with: the outbox is not there, or an older copy of it."""
+"""The errors that end a relay: the outbox is missing, or is an older copy."""
 
 from forq_trio.model.errors import ForqError
 

@@ -1,6 +1,6 @@
 """Sends on connections to the PostgreSQL database of a queue: the function forq.send, in the application's transaction.
 
-There is no relay: a server moves what was committed into the queues, as part of its next batch.
+There is no relay: a server moves committed messages into the queues, as part of its next batch.
 """
 
 import time
@@ -41,9 +41,9 @@ def statement(queue: str, content: str, **options: Unpack[MessageOptions]) -> tu
 
 
 def runner(connection: Any) -> Callable[[str, Sequence[Any]], Any] | None:
-    """How a statement is run on a connection to PostgreSQL; None for any other connection.
+    """The function that runs a statement on a connection to PostgreSQL; None for any other connection.
 
-    Raises TypeError for one that cannot be used so, and says what can.
+    Raises TypeError for a connection to PostgreSQL that cannot be used here; its text says which can.
     """
     kind = type(connection)
     if any(each.__module__.partition(".")[0] == "psycopg" for each in kind.__mro__):
@@ -66,7 +66,7 @@ def runner(connection: Any) -> Callable[[str, Sequence[Any]], Any] | None:
 
 
 def _run_plainly(connection: Any, sql: str, bindings: Sequence[Any]) -> Any:
-    """Rows are tuples, whatever the application has them made to."""
+    """Run a statement whose rows are tuples, whatever row factory the application has set."""
     return connection.cursor(row_factory=lambda cursor: tuple).execute(sql, bindings)
 
 

@@ -1,8 +1,8 @@
 """The relay: sends what an application committed into its outbox, in the order of commit, each message exactly once.
 
 It reads a page behind the position that the server stores, has the server store page and position in one commit, and
-removes the page here. It may be killed at any point, and several may run at once: a page that goes on from a position
-that is no longer the stored one stores nothing. While nothing is written it runs no query.
+removes the page here. A relay may be killed at any point, and several may run at once: the server refuses a page that
+does not continue from the stored position. While nothing is written a relay runs no query.
 """
 
 import inspect
@@ -45,18 +45,19 @@ class RelayTarget(Protocol):
 
 
 class Relay:
-    """`async with Relay(database, source)` runs beside the body; leaving it stops the relay behind its page.
+    """Sends the messages of an outbox. `async with Relay(database, source)` runs it beside the body.
 
-    database: the path of the application's database, or sqlite:///path. source: a `Broker` or an `AsyncForqClient`,
-    which the caller closes. on_set_aside: called for each message that the server refused for good. watch_with: what
-    notices writes, None for the kernel where it can.
+    Leaving the body stops the relay after the page that it is sending. database: the path of the application's
+    database, or sqlite:///path. source: a `Broker` or an `AsyncForqClient`, which the caller closes. on_set_aside:
+    called for each message that the server refused for good. watch_with: makes what notices writes; None for the
+    kernel's reports, where there are any.
 
-    relayed, set_aside, looks: how many messages were moved while it runs, how many it has set aside, and how often it
-    has read the outbox. last_problem: why it waits before it tries again, None if all goes well.
+    relayed, set_aside, looks: how many messages it has moved, how many it has set aside, and how often it has read the
+    outbox. last_problem: why it waits before it tries again; None if all goes well.
 
-    While the server or the database cannot do it, the relay tries again, after 0.1 to 5 seconds. A database that is
-    replaced is opened again. Raises OutboxOlder; NoOutbox, if there is none at the start; what the source raises for a
-    key that may not send at all. Cancelled, it ends behind its statement; nothing is lost or sent twice.
+    While the server or the database fails, the relay tries again, after 0.1 to 5 seconds. If the database is replaced,
+    it is opened again. Raises OutboxOlder; NoOutbox if there is no outbox at the start; and what the source raises for
+    a key that may not send at all. Cancelled, it ends after its statement; nothing is lost or sent twice.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Relay:
                 yield
 
     def wake(self) -> None:
-        """Look now, from the event loop's thread; it is not needed: each write wakes the relay by itself."""
+        """Read the outbox now. It is not needed, because each write wakes the relay. For the event loop's thread."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -105,7 +106,7 @@ class Relay:
             await anyio.sleep_forever()
 
     async def relay_all(self) -> int:
-        """Move what is committed now, and return how many messages; for jobs and tests.
+        """Move all messages that are committed now; returns how many. For jobs and tests.
 
         Raises the errors of the source, instead of trying again.
         """
@@ -131,7 +132,7 @@ class Relay:
         begun = False
         try:
             while True:
-                self._woken = woken = anyio.Event()  # before the look: what is written during it wakes again
+                self._woken = woken = anyio.Event()  # before the read, so that a write during it wakes the relay
                 try:
                     if not begun:
                         await self._begin(database)
@@ -145,7 +146,7 @@ class Relay:
                         begun = False
                     self.last_problem = problem
                     await anyio.sleep(pause)
-                    if not isinstance(problem, sqlite3.OperationalError):  # a lock was waited for already
+                    if not isinstance(problem, sqlite3.OperationalError):  # for a lock SQLite has waited already
                         pause = min(2 * pause, _PAUSE_SECONDS_MAX)
                     continue
                 self.last_problem = None
@@ -157,7 +158,7 @@ class Relay:
                 await database.close()
 
     async def _begin(self, database: OutboxDatabase) -> None:
-        """Learn the outbox's id and the stored position, and remove what an earlier relay has moved."""
+        """Read the outbox's id and the stored position, and remove the messages that an earlier relay has moved."""
         await database.begin()
         self._position = (await self._source.outbox_position(database.identity)).position
         await database.remove(self._position)
@@ -198,9 +199,9 @@ class Relay:
     async def _search(
         self, database: OutboxDatabase, messages: Sequence[RelayedMessage], error: CallerError
     ) -> None:
-        """A request was refused whole: halve the pages until the message to blame is alone, and set that one aside.
+        """Find the message because of which a whole request was refused, by halving pages, and set it aside.
 
-        Raises the error where it is no fault of a message: a request without one is refused, too.
+        Raises the error if no message is to blame, which shows when a request without messages is refused, too.
         """
         if len(messages) > 1:
             self._page_max = len(messages) // 2

@@ -1,6 +1,7 @@
 """The application's side of an outbox: plain functions on its own connection, inside its own transaction.
 
-SQLite has one writer at a time, and an id is given while the write lock is held. So ids grow in the order of commit.
+SQLite has one writer at a time, and a message gets its id while the write lock is held. So ids grow in the order of
+commit.
 """
 
 import functools
@@ -31,7 +32,7 @@ SQL = load("outbox", __package__)
 
 
 def create_table(connection: Any) -> None:
-    """Create the tables of the outbox where they are missing, in the transaction of `connection`.
+    """Create the tables of the outbox if they are missing, in the transaction of `connection`.
 
     connection: a `sqlite3.Connection` (also that of Django), an `apsw.Connection`, or a `Connection` or `Session` of
     SQLAlchemy on SQLite; TypeError for any other.
@@ -45,11 +46,11 @@ def create_table(connection: Any) -> None:
 def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOptions]) -> int:
     """Write a message into the outbox, in the transaction of `connection`; returns its id there.
 
-    It is sent once the application commits, and never if it rolls back. connection: as for `create_table`, or one to
-    the PostgreSQL database of the queue: a `psycopg.Connection`, that of Django, or a `Connection` or `Session` of
-    SQLAlchemy on psycopg. Options: the members of `NewMessage`; a delay counts from now. Raises what `produce` raises
-    for a message that is not valid, TypeError for another connection, and the errors of the connection: `no such table`
-    before `create_table`, or where the PostgreSQL database is no queue's.
+    It is sent once the application commits, and never if it rolls back. connection: as for `create_table`, or a
+    connection to the PostgreSQL database of the queue: a `psycopg.Connection`, that of Django, or a `Connection` or
+    `Session` of SQLAlchemy on psycopg. Options: the members of `NewMessage`; a delay counts from now. Raises what
+    `produce` raises for an invalid message, TypeError for any other connection, and the errors of the connection: for
+    example `no such table` before `create_table`, or in a PostgreSQL database that is not that of a queue.
     """
     run = postgres.runner(connection)
     if run is not None:
@@ -68,7 +69,7 @@ def send(connection: Any, queue: str, content: str, **options: Unpack[MessageOpt
 def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> list[SetAside]:
     """Up to `limit` messages that the server refused for good, by id, behind `after`. connection: as for `send`.
 
-    A row that is no message has its text as content.
+    For an invalid row the content is the row's text.
     """
     on_postgres = postgres.runner(connection)
     sql = (SQL if on_postgres is None else postgres.SQL)["list_set_aside"]
@@ -77,7 +78,7 @@ def set_aside(connection: Any, *, after: int = 0, limit: int = _LISTED_MAX) -> l
 
 
 def _shown(message: Any) -> NewMessage:
-    """The message of a row; what is none is shown as the content of one."""
+    """The message of a row; the text of an invalid row becomes the content of a message."""
     try:
         return _decode(message)
     except (msgspec.DecodeError, RecursionError):
@@ -116,7 +117,7 @@ def new_identity(connection: Any) -> None:
 
 
 def _runner(connection: Any) -> Run:
-    """How a statement is run on this connection."""
+    """The function that runs statements on this connection. Raises TypeError for one that cannot be used."""
     kind = type(connection).__name__
     if hasattr(connection, "run_sync"):
         raise TypeError(f"for asyncio: await {kind}.run_sync(lambda each: outbox.send(each, ...))")
@@ -136,7 +137,7 @@ def _runner(connection: Any) -> Run:
 
 
 def _run_plainly(connection: sqlite3.Connection, sql: str, bindings: Sequence[Any]) -> sqlite3.Cursor:
-    """Rows are tuples, whatever the application has them made to."""
+    """Run a statement whose rows are tuples, whatever row factory the application has set."""
     cursor = connection.cursor()
     cursor.row_factory = None
     return cursor.execute(sql, bindings)

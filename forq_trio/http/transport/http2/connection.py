@@ -113,7 +113,7 @@ class Http2Connection:
 
     def _parse(self, nursery: trio.Nursery, *, full_portion: bool) -> bool:
         """Parse a portion and start its requests; returns whether more is left. Raises ConnectionFault."""
-        if self._is_gone:  # the client left while this waited to parse; requests that had begun are lost already
+        if self._is_gone:  # the client left while this waited; its requests are lost already
             return False
         protocol, now = self._protocol, self._services.now()
         has_more = protocol.parse(now, full_portion=full_portion)
