@@ -56,7 +56,10 @@ def load_app(app: AppName) -> "Worker":
 
 
 def directory_of(app: AppName) -> tuple[Path, bool]:
-    """The directory of the module's files, and whether those below it belong to it. Raises CliFailure. Imports nothing."""
+    """The directory of the module's files, and whether those below it belong to it. Imports nothing.
+
+    Raises CliFailure.
+    """
     _search_here()
     top = app.module.partition(".")[0]
     try:

@@ -19,8 +19,7 @@ _Key = tuple[str, str, int | None, str]
 
 
 class DatabaseWatch:
-    """state: of the latest check; None before the first, and if it failed. now: a clock in seconds, never going back.
-    """
+    """state: of the latest check; None before the first, and if it failed. now: a clock in seconds."""
 
     def __init__(self, readers: ReaderPool, now: Callable[[], float] = trio.current_time) -> None:
         self._readers = readers

@@ -71,8 +71,7 @@ class SpaceFacts(Struct, frozen=True, kw_only=True):
 
 
 class SendsAgain:
-    """A job for a database whose disk only its server can see: after a refusal for a full disk, sends are tried again.
-    """
+    """A job for a database whose disk only its server can see: after "disk full" it lets sends try again."""
 
     name = "disk"
 

@@ -147,7 +147,7 @@ def _connect(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         raise NoOutbox(f"there is no database {path}")
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.text_factory = bytes  # SQLite stores any bytes as text: a row that is not UTF-8 must fail alone
+    connection.text_factory = bytes  # a text may be any bytes: a row that is not UTF-8 fails alone
     return connection
 
 

@@ -132,7 +132,7 @@ class Relay:
         begun = False
         try:
             while True:
-                self._woken = woken = anyio.Event()  # before the read, so that a write during it wakes the relay
+                self._woken = woken = anyio.Event()  # before the read: a write during it wakes again
                 try:
                     if not begun:
                         await self._begin(database)
@@ -146,7 +146,7 @@ class Relay:
                         begun = False
                     self.last_problem = problem
                     await anyio.sleep(pause)
-                    if not isinstance(problem, sqlite3.OperationalError):  # for a lock SQLite has waited already
+                    if not isinstance(problem, sqlite3.OperationalError):  # SQLite waits for locks itself
                         pause = min(2 * pause, _PAUSE_SECONDS_MAX)
                     continue
                 self.last_problem = None

@@ -23,8 +23,7 @@ MAY_WAKE_LATE_SECONDS = 0.001
 
 
 class InvalidRow(Struct, frozen=True):
-    """A row that was discarded: its payload is not an object, its metadata are not texts, or it is too large to read.
-    """
+    """A row that was discarded: its payload is not an object, its metadata are not texts, or it is too large."""
 
     table: str
     id: str
@@ -94,7 +93,7 @@ def claim(connection: PgqConnection, queue: str, asked: dict[str, Any]) -> Claim
             try:
                 with connection.apart():
                     connection.execute(statement("finish", queue), parameters([receipt]) | reason)
-            except psycopg.Error as problem:  # the row can be claimed again when its lock ends; the others go on
+            except psycopg.Error as problem:  # it can be claimed again when its lock ends
                 logger.error("%s: row %s could not be discarded: %s", queue, id, problem)
             else:
                 invalid.append(InvalidRow(queue, id, payload, metadata, what))

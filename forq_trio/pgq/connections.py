@@ -108,8 +108,7 @@ class PgqConnection(psycopg.Connection[tuple[Any, ...]]):
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """Give statements time-outs in the body. Through a pool the body is one transaction, so no time-out stays set.
-        """
+        """Give statements time-outs in the body. Through a pool the body is one transaction, so none stays set."""
         if not self.pooled:
             yield
             return

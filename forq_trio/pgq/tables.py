@@ -155,8 +155,7 @@ class Tables:
                 await woken.wait()
 
     def _polling_seconds(self, queue: str) -> float:
-        """The seconds between two checks of a waiting call: a table is checked equally often, however many calls wait.
-        """
+        """The seconds between two checks of a waiting call: a table is checked as often, however many wait."""
         tables = Counter(table for table, *_ in self._turns)
         looks = len(tables) * tables[queue] - 1
         return max(self._options.polling_seconds, looks / limits.PGQ_LOOKS_A_SECOND_MAX)
@@ -178,8 +177,7 @@ class Tables:
         reason: str | None = None,
         final: bool = False,
     ) -> list[ReceiptResult]:
-        """Make messages claimable again, at once or after a delay; after the last attempt, finish them with the reason.
-        """
+        """Make messages claimable again, at once or after a delay; after the last attempt, finish them."""
         most = self._options.attempts_max or inf
         last = [each for each in receipts if final or PgqReceipt.parse(each).number >= most]
         done = await self._finish(queue, last, reason or "unknown") if last else []
@@ -244,8 +242,7 @@ class Tables:
         raise CallerError("a table of pgq has no keys")
 
     async def check(self, queue: str) -> None:
-        """Check the table. Raises InvalidTableName, NoTable, and WrongTable, which names missing columns and indexes.
-        """
+        """Check the table. Raises InvalidTableName, NoTable, and WrongTable, which names what is missing."""
         await self._connections.run(queue, lambda connection: check_table(connection, queue))
 
     async def counts(self, queue: str) -> QueueCounts:

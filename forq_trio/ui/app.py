@@ -60,7 +60,7 @@ _App = Callable[[Any, _Receive, _Send], Awaitable[None]]
 
 
 class _MeteredConnection(TrioASGIHTTPConnection):
-    """Requests whose time on the event loop is paid from a share of it."""
+    """Charges the time of its requests on the event loop to a share."""
 
     async def handle_request(self, nursery: trio.Nursery, request: Any, send: Any) -> None:  # type: ignore[override]
         await metered(super().handle_request(nursery, request, send))
@@ -123,7 +123,7 @@ def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
         if request.path.startswith("/static/"):
             return None
         if request.method not in SAFE_METHODS:
-            await request.form  # read also where it is refused: else the connection would not be reused
+            await request.form  # even if it is refused, because the connection could not be reused otherwise
         at_login = request.path == "/login"
         session_id = request.cookies.get(COOKIE, "")
         viewer = site.sessions.find(session_id)
@@ -225,7 +225,7 @@ def _title(error: ForqError) -> str:
 
 
 async def _error_answer(site: Site, status: int, title: str, text: str) -> Response:
-    """The error as a part of a page, as a page, or as text where nobody is logged in."""
+    """The error as a part of a page, as a page, or as text if nobody is logged in."""
     if is_part():
         return site.part("error_part.html", status, title=title, text=text)
     if g.get("viewer") is None:

@@ -6,7 +6,7 @@ from forq_trio.model.errors import InvalidAttributes
 
 
 def to_text(attributes: dict[str, str]) -> str:
-    """The text from which `from_text` reads the same attributes."""
+    """The attributes as text, which `from_text` reads."""
     lines = "\n".join(f"{name}: {value}" for name, value in attributes.items())
     try:
         if from_text(lines) == attributes and "\r" not in lines:

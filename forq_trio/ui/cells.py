@@ -1,8 +1,8 @@
 """Live cells: the elements of a page that change in place while it is open.
 
 A template makes them with `live.td(key, ...)` and similar functions; each is an element with the attribute data-live.
-While the page is rendered they are noted by key, so that rendering the live part of a page again tells what has changed
-since: those whose text differs. The browser replaces the content and attributes of the element, never the element.
+Rendering notes the HTML of each cell by its key. When the live part is rendered again, the cells whose HTML differs
+have changed. The browser replaces the content and attributes of such an element, never the element itself.
 """
 
 from collections.abc import Mapping

@@ -1,13 +1,14 @@
-"""Which connections the UI has: bounded in all, by address, by session and by token.
+"""The connections of the UI, bounded in all, by address, by session and by token.
 
 Rules
 - A connection is keyless until a request on it shows a session. Keyless ones are bounded in all and by address.
 - Beyond a bound a new connection replaces the keyless one that has been idle for longest: of the same address, or,
-  beyond the bound of all keyless ones, of the address that has most. If none of that address is idle, and it has more
-  than the new one's would have, it gives up one whose request does not run yet. Else the new one is refused.
-- Connections with a session are bounded in all, by session, and by access token; there the same is done with those of
-  the session or the token.
-- Where the process may have few open files all bounds are lower (`http/transport/open_files.py`). An address has at
+  beyond the bound of all keyless ones, of the address that has most. If no connection of that address is idle, and it
+  has more of them than the new one's would have, it loses one whose request does not run yet. Else the new one is
+  refused.
+- Connections with a session are bounded in all, by session, and by access token, with the same rules among the
+  connections of the session or token.
+- If the process may have only few open files, all bounds are lower (`http/transport/open_files.py`). An address has at
   most half of the keyless connections, and a session or a token half of those with a session.
 """
 
@@ -24,18 +25,18 @@ _ADDRESS = "address"
 
 @dataclass(eq=False)
 class ConnectionPlace:
-    """A connection's place."""
+    """The place of one connection."""
 
     cut: Callable[[], None]  # ends it
     used: int  # grows with each request
-    groups: tuple[Group, ...] = ()  # what bounds it
+    groups: tuple[Group, ...] = ()  # the groups whose bounds count it
     busy: bool = False  # it has a request
-    waits: bool = False  # which does not run yet
+    waits: bool = False  # its request does not run yet
     session: str | None = None
 
 
 class UiConnections:
-    """All places. connections_max: in all. by_address: False where a proxy connects for everybody."""
+    """All places. connections_max: in all. by_address: False behind a proxy, which connects for all clients."""
 
     def __init__(self, connections_max: int = limits.UI_CONNECTIONS_MAX, *, by_address: bool = True) -> None:
         keyless_max = max(1, connections_max * limits.UI_KEYLESS_CONNECTIONS_MAX // limits.UI_CONNECTIONS_MAX)
@@ -54,7 +55,7 @@ class UiConnections:
         return self._size(_KEYLESS) + self._size(_SESSIONS)
 
     def enter(self, address: str, cut: Callable[[], None]) -> ConnectionPlace | None:
-        """A place for a new connection; None where there is none."""
+        """A place for a new connection; None if it is refused."""
         own = _ADDRESS, address
         if not self._free_place(own, self._address_max):
             return None
@@ -68,7 +69,7 @@ class UiConnections:
         return place
 
     def begin(self, place: ConnectionPlace, viewer: Viewer | None) -> bool:
-        """A request of this viewer begins; False where the connection may not have it, and should end."""
+        """Begin a request of this viewer; False if a bound refuses it, and the connection should end."""
         if not place.groups:
             return False
         if viewer is not None and viewer.digest != place.session:
@@ -85,16 +86,16 @@ class UiConnections:
         return True
 
     def run(self, place: ConnectionPlace) -> None:
-        """The request runs from now on, so it is not ended for others."""
+        """Note that the request runs, so that the connection is no longer cut for others."""
         place.waits = False
 
     def end(self, place: ConnectionPlace) -> None:
-        """The request has ended."""
+        """Note that the request has ended."""
         place.busy = place.waits = False
         place.used = self._next_use()
 
     def leave(self, place: ConnectionPlace) -> None:
-        """The connection has ended, or is about to; more than once does nothing."""
+        """Give the place back, because the connection has ended or is about to. A second call does nothing."""
         groups, place.groups = place.groups, ()
         for group in groups:
             places = self._groups[group]
@@ -111,9 +112,9 @@ class UiConnections:
         return len(self._groups.get(group, ()))
 
     def _free_place(self, group: Group, places_max: int, *, or_waiting: bool = False) -> bool:
-        """Whether it has a free place, if need be by cutting its connection that has been idle for longest.
+        """Whether the group has a free place, if need be after cutting its connection that has been idle for longest.
 
-        or_waiting: where none is idle, one whose request waits.
+        or_waiting: if none is idle, cut one whose request waits.
         """
         if self._size(group) < places_max:
             return True

@@ -1,13 +1,14 @@
 """The content of a message as people see it: JSON with indentation, text, or a hex dump.
 
 Rules
-- At most CONTENT_SHOWN_BYTES_MAX are shown, of a hex dump HEX_BYTES_MAX; what was cut is said, the download has all.
+- At most CONTENT_SHOWN_BYTES_MAX bytes are shown, of a hex dump HEX_BYTES_MAX. The page says what was cut, and the
+  download has everything.
 - JSON is not parsed into values: its tokens are shown as they were sent, so numbers, escapes, the order of members and
-  duplicate keys stay. Reading it takes one step for each member or value, at most STEPS_MAX, without recursion; what is
-  nested deeper than DEPTH_MAX, or is no JSON, is text.
+  duplicate keys stay. Reading it takes one step for each member or value, at most STEPS_MAX, without recursion. Content
+  that is nested deeper than DEPTH_MAX, or is not JSON, is shown as text.
 - Content is binary, and its first view a hex dump, if more than one in BINARY_SHARE of its first characters, and more
   than BINARY_CONTROLS_MIN of them, are control characters other than tab, line feed and carriage return.
-- What cannot be seen, or changes how its surroundings are seen, is shown as a symbol in every view (unseen.py).
+- Characters that are invisible, or change how others are shown, appear as symbols in every view (unseen.py).
 
 The source is escaped as a whole before it is read, since <, > and & mean nothing in JSON; only tags of ours are added.
 """
@@ -39,14 +40,14 @@ VIEWS = ("pretty", "raw", "hex")
 
 
 class Shown(Struct, frozen=True):
-    """Content made ready."""
+    """Content, ready to be shown."""
 
     kind: str  # JSON, Text or Binary
     view: str  # one of VIEWS
     html: Markup
     bytes: int
     shown_bytes: int  # how many of all `bytes`
-    note: str = ""  # why it is not shown as might be expected, "" for no reason
+    note: str = ""  # why it is not shown as one might expect; "" if it is
 
     @property
     def summary(self) -> str:
@@ -62,7 +63,7 @@ class Shown(Struct, frozen=True):
 
 
 def show(content: str, view: str = "", text: str = "") -> Shown:
-    """Make content ready. view: one of VIEWS, else what suits it; text: what was searched for, to be marked."""
+    """Prepare content. view: one of VIEWS, else the one that suits it. text: the text of a search, to be marked."""
     data = to_bytes(content)
     source = _beginning(data, CONTENT_SHOWN_BYTES_MAX)
     json = read_json(html.escape(source, quote=False), is_cut=len(source) < len(content))
@@ -85,12 +86,12 @@ def _unescape(escaped: str) -> str:
 
 
 def to_bytes(content: str) -> bytes:
-    """UTF-8, also of lone surrogates, which no sender's text has."""
+    """The UTF-8 of a content. It also works for lone surrogates, which no sender's text has."""
     return content.encode(errors="surrogatepass")
 
 
 def _beginning(data: bytes, bytes_max: int) -> str:
-    """As many whole characters as fit."""
+    """The text of the first `bytes_max` bytes, without a character that would be cut."""
     end = min(len(data), bytes_max)
     while end < len(data) and data[end] & 0xC0 == 0x80:
         end -= 1
@@ -153,7 +154,7 @@ _CLOSER = {"[": "]", "{": "}"}
 
 
 class Json(Struct, frozen=True):
-    """What was read."""
+    """The result of `read_json`."""
 
     is_json: bool
     html: str = ""  # with indentation, if it `is_json`
@@ -250,5 +251,5 @@ def read_json(source: str, *, is_cut: bool = False) -> Json:
 
 
 def _cut(writer: _Writer, read: str, steps: int) -> Json:
-    """What was read before it was cut, with an ellipsis."""
+    """The part that was read before the content was cut, with an ellipsis."""
     return Json(True, "".join([*writer.pieces, '<span class="c">\u2026</span>']), read, steps)

@@ -57,9 +57,8 @@ def is_plain(origin: str | None, referer: str | None) -> bool:
 class Hosts:
     """The names by which browsers may ask for the UI.
 
-    A page of any site can have its own name resolved to our address, and would then be of the same origin. Its Host is
-    that name, so names are only those that were configured, and localhost; addresses are always let through, for no
-    site can own one.
+    Any site can make its own name resolve to our address, and its pages would then be of the same origin. But the Host
+    is that name. So only configured names and localhost are allowed; addresses always are, because no site can own one.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:

@@ -22,7 +22,7 @@ _ESCAPED = re.compile("'+|[\\x00-\\x1f\\x7f]+|[^\\x00-\\x7f]+")
 def curl_command(message: MessageInfo, queue: str, api_url: str, now_ms: int) -> str:
     """For a POSIX shell in which FORQ_AUTH_SECRET is set, without a line end, so that pasting does not run it.
 
-    It sends to `queue`. A delay that is not over is kept.
+    It sends to `queue`. A delay that is not over stays in the command.
     """
     body = quotable(json.dumps(_members(message, now_ms), ensure_ascii=False, separators=(",", ":")))
     url = shlex.quote(f"{api_url}/api/v1/queues/{queue}/messages")
@@ -56,7 +56,7 @@ def _escape(run: re.Match[str]) -> str:
 
 
 def _members(message: MessageInfo, now_ms: int) -> dict[str, Any]:
-    """What `NewMessage` has in JSON, without what is the default."""
+    """The message's members in the JSON of `NewMessage`, without defaults."""
     members: dict[str, Any] = {"content": message.content}
     if message.priority != limits.PRIORITY_DEFAULT:
         members["priority"] = message.priority

@@ -1,4 +1,4 @@
-"""What a content has that another one has not: marked where it is shown, and by the members of JSON objects."""
+"""Finds what is new in a content compared with another one: as marks in its HTML, or as members of JSON objects."""
 
 import re
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from forq_trio.model.json_text import loads
 from forq_trio.ui.content import Shown
 
 UNITS_MAX = 400
-"""Values or lines: to compare takes the square of their number, so of more none are marked."""
+"""How many values or lines are compared. It takes the square of their number, so of more none are marked."""
 _VALUES = re.compile(r'<span class="[ksn]">[^<]*</span>')
 _LINES = re.compile(r"[^\n]+")
 
 
 def differing_members(old: str, new: str) -> list[str] | None:
-    """The members of two JSON objects that are not the same in both; None unless both are objects."""
+    """The names of members that differ between two JSON objects; None unless both are objects."""
     try:
         before, after = loads(old), loads(new)
     except ValueError:

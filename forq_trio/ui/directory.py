@@ -1,8 +1,8 @@
 """The known queues: found at most once a second for all requests, and in slices.
 
-With very many queues no request may walk through all of them by itself. So there is one `QueueNames` a second, and what
-is made of it (the totals, the order of a list) is made once for all who see the same, and is dropped with it. Requests
-that come meanwhile wait for it. With few queues nothing is cached, so a new queue shows at once.
+With very many queues no request may walk through all of them by itself. So there is one `QueueNames` a second. Totals
+and sorted lists are made from it once for all viewers with the same rights, and dropped with it. Requests that come
+meanwhile wait for it. With few queues nothing is cached, so that a new queue shows at once.
 """
 
 from collections import OrderedDict, defaultdict
@@ -60,7 +60,7 @@ class Answers:
 
 
 class QueueNames:
-    """As of one moment. names: of all queues, sorted; targets: those that take dead letters."""
+    """The queues at one moment. names: all, sorted. targets: those that take dead letters."""
 
     def __init__(
         self, counts: Mapping[str, QueueCounts], names: Sequence[str], targets: frozenset[str]
@@ -72,7 +72,7 @@ class QueueNames:
 
 
 class Directory:
-    """slices: for all that takes long."""
+    """Finds queues for pages. slices: lets other tasks run during long work."""
 
     def __init__(self, broker: Broker, slices: Slices) -> None:
         self.slices = slices
@@ -83,7 +83,7 @@ class Directory:
         self._sources = Answers(SOURCES_SECONDS)
 
     async def known(self) -> QueueNames:
-        """What is known of all queues, at most a second old."""
+        """The names of all queues, at most a second old."""
         async with self._lock:
             if len(self._known.names) <= FEW or trio.current_time() - self._at >= SECONDS:
                 self._known = await self._find()
@@ -95,7 +95,7 @@ class Directory:
         return await self.seen_of(await self.known(), viewer)
 
     async def seen_of(self, known: QueueNames, viewer: Viewer) -> Sequence[str]:
-        """Of these."""
+        """The names in `known` that the viewer may see, sorted."""
         if viewer.token is None:
             return known.names
         return await known.answers.once(

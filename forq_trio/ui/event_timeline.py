@@ -1,5 +1,7 @@
-"""What happened to a message, from its lifecycle events: exact where they are kept from its send on, also of one that
-has gone. Of many the ones between the first and the latest are folded.
+"""The timeline of a message, made from its lifecycle events.
+
+It is exact if the events since the send are stored, even if the message is gone. If there are many, those between the
+first and the latest ones are folded.
 """
 
 from collections.abc import Sequence
@@ -38,12 +40,12 @@ _REASONS = {
 
 
 def is_whole(events: Sequence[MessageEvent]) -> bool:
-    """True if they begin with the send."""
+    """Whether the events begin with the send."""
     return bool(events) and events[0].kind == "produced"
 
 
 def event_timeline(events: Sequence[MessageEvent], once_more: OnceMore | None = None) -> list[TimelineStep]:
-    """The steps of a message, newest first. events: oldest first. once_more: what waits behind it; that is no event."""
+    """The steps of a message, newest first. events: oldest first. once_more: the offer that waits behind it, if any."""
     entries = list(map(_entry, events))
     for offer in waiting_offers(once_more):
         place = max((n for n, entry in enumerate(entries, 1) if entry.at <= offer.at), default=0)

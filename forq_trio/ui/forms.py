@@ -13,7 +13,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 def read_form(body: bytes) -> MultiDict[str, str]:
-    """The fields of a form. Bytes that are no UTF-8 are replaced. Raises RequestEntityTooLarge for too many fields."""
+    """The fields of a form. Bytes that are not UTF-8 are replaced. Raises RequestEntityTooLarge for too many fields."""
     text = body.decode(errors="replace")
     try:
         fields = parse_qsl(text, keep_blank_values=True, max_num_fields=limits.UI_FORM_FIELDS_MAX)
@@ -23,7 +23,7 @@ def read_form(body: bytes) -> MultiDict[str, str]:
 
 
 class FormRequest(TrioRequest):
-    """A request whose form is read by `read_form`, in a thread where it is long. No other kind of form is read."""
+    """A request whose form `read_form` reads, in a thread if it is long. No other kind of form is read."""
 
     async def _load_form_data(self) -> None:
         async with self._parsing_lock:

@@ -1,4 +1,4 @@
-"""What would free space while sends are refused because the disk is full: most first, with its size and a way there."""
+"""Lists what would free space while sends are refused because the disk is full, with sizes and links, largest first."""
 
 from collections.abc import Sequence
 from heapq import nlargest
@@ -17,13 +17,13 @@ HELPFUL_BYTES_MIN = limits.MIB
 
 
 class Freeing(Struct, frozen=True):
-    """A row."""
+    """A row: one way to free space."""
 
     text: str  # what to do, to `queue` if there is one
     note: str
-    size: int | None = None  # None for what the server cannot know
+    size: int | None = None  # bytes; None if the server cannot know
     queue: str = ""
-    href: str = ""  # this and the next: a way there, and its name; "" without one
+    href: str = ""  # this and the next: a link and its text; "" for none
     action: str = ""
 
 

@@ -22,12 +22,12 @@ class KeyCount(Struct, frozen=True):
 
     @property
     def is_all(self) -> bool:
-        """All were counted."""
+        """Whether all messages with a key were counted."""
         return self.total < limits.KEYS_COUNTED_MAX
 
 
 class KeyCounts:
-    """Counts of the latest queues that were looked at. read: counts the keys of a queue by kind."""
+    """The counts of queues that were shown recently. read: counts the keys of a queue by kind."""
 
     def __init__(self, read: Callable[[str], Awaitable[Mapping[str, int]]]) -> None:
         self._read = read

@@ -16,7 +16,7 @@ MODE_WORDS: dict[Mode, str] = {
     "debounce": "debounced",
     "onceMore": "one more",
 }
-"""How what is offered under a key waits, by the mode of the latest offer."""
+"""How an offer under a key waits, by the mode of the latest offer."""
 _MEANING: dict[Mode, str] = {
     "create": "at its time: other offers are refused while it is pending",
     "createOrUpdate": "newest wins: an offer replaces what waits",
@@ -27,7 +27,7 @@ _MEANING: dict[Mode, str] = {
 
 
 class After(Struct, frozen=True):
-    """What waits behind a message, made ready."""
+    """The offer that waits behind a message, ready to be shown."""
 
     shown: content.Shown
     html: Markup  # with what differs marked
@@ -36,7 +36,7 @@ class After(Struct, frozen=True):
 
 
 def after(message: MessageInfo, once_more: OnceMore) -> After:
-    """What comes after a message, beside it."""
+    """The offer that comes after a message, with its differences from the message marked."""
     before, shown = content.show(message.content), content.show(once_more.content)
     members = differences.differing_members(message.content, once_more.content) or []
     same = message.content == once_more.content
@@ -44,9 +44,9 @@ def after(message: MessageInfo, once_more: OnceMore) -> After:
 
 
 def quiet_ms(message: MessageInfo) -> int | None:
-    """How long after the last offer a debounced message is due; None where what is stored does not say that.
+    """How long after the last offer a debounced message is due; None if the stored values do not tell.
 
-    Its due time says something else after a delivery, and where it was bounded.
+    They do not tell after a delivery, or if `maxWaitMs` has bounded the due time.
     """
     keyed = message.keyed
     if keyed is None or keyed.mode != "debounce" or message.first_received_at is not None:

@@ -24,7 +24,7 @@ _NONCE_BYTES = 16
 _NONCE_LENGTH = 22
 _THEME_SECONDS = 365 * 86_400
 _CSRF, _HOST, _NEXT = "\x01csrf\x01", "\x01host\x01", "\x01next\x01"
-"""Stand for values in the page; the characters around them occur in no text."""
+"""Placeholders for values in the page; the characters around them occur in no text."""
 
 
 class _Cookies:
@@ -35,7 +35,7 @@ class _Cookies:
         self._secure = site.config.env != "local"
 
     def set(self, response: Response, name: str, value: str, seconds: int | None = None) -> None:
-        """seconds: how long the browser keeps it, None until it is closed."""
+        """Set a cookie. seconds: how long the browser stores it; None: until it is closed."""
         response.set_cookie(
             name, value, max_age=seconds, path=self._path, httponly=True, samesite="Lax", secure=self._secure
         )
@@ -70,7 +70,7 @@ class _Login:
         return response
 
     def _page(self, *, ended: bool, error: str | None) -> str:
-        """The page, with places for what is another for each request. Without an error it is made once."""
+        """The page, with placeholders for the values that each request has. Without an error it is made once."""
         kind = (theme(), ended)
         text = None if error else self._pages.get(kind)
         if text is None:
@@ -83,7 +83,7 @@ class _Login:
         return text
 
     async def log_in(self) -> Response:
-        """Open a session with the key; a right key passes also from an address that is locked out."""
+        """Open a session with the key. A right key works even from an address that is locked out."""
         site = self._site
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
         fields = await request.form
@@ -154,7 +154,7 @@ def _add_theme(blueprint: Blueprint, site: Site, cookies: _Cookies) -> None:
 
 
 async def _open_session(site: Site, key: str, client: str) -> str | None:
-    """The id of a new session; None for a key that is none. Raises Forbidden for a token that may not browse."""
+    """The id of a new session; None for a wrong key. Raises Forbidden for a token that may not browse."""
     if not (0 < len(key) <= _KEY_LENGTH_MAX and key.isascii()):
         return None
     agent = request.headers.get("User-Agent", "")[: limits.SESSION_AGENT_LENGTH_MAX]
@@ -162,7 +162,7 @@ async def _open_session(site: Site, key: str, client: str) -> str | None:
 
 
 def _local(path: str) -> str:
-    """`path` if it is one of ours, else ""."""
+    """`path` if it is a path of this server, else ""."""
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() else ""
 
 

@@ -2,11 +2,11 @@
 
 Rules
 - The time of each step of a UI task on the event loop is measured (`metered`) and charged to a balance.
-- The balance grows with time: by `share` of all time, and by the part of the time that the loop had nothing to do
-  (`idle_share` of it). It is never more than `burst_seconds`. While it is used up no request begins.
-- So in any time T the UI uses at most `share` of a busy loop, and `burst_seconds` and one request on top of it.
-- Requests that wait are served round-robin by caller, `running_max` at once. A caller may have a bounded number
-  waiting, and each for a bounded time; beyond that it is refused.
+- The balance grows with time: by `share` of all time, and by `idle_share` of the time in which the loop had nothing to
+  do. It is never more than `burst_seconds`. While it is used up no request begins.
+- So in any time T the UI uses at most `share` of a busy loop, plus `burst_seconds` and one request.
+- Waiting requests are served round-robin by caller, `running_max` at once. A caller may have a bounded number of
+  requests waiting, each for a bounded time; others are refused.
 """
 
 from collections.abc import Callable, Coroutine, Generator
@@ -22,13 +22,13 @@ from forq_trio.model.round_robin import RoundRobin
 
 T = TypeVar("T")
 
-_LOOKS_SECONDS = 0.05  # between two looks at how idle the loop was
+_LOOKS_SECONDS = 0.05  # how often the loop's idle time is measured
 
 
 class LoopShare:
     """A balance of seconds, and the requests that wait for it. `run` is its task.
 
-    loop_seconds: how long the loop's thread has worked, whatever for.
+    loop_seconds: returns the processor time that the loop's thread has used for everything.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class LoopShare:
         self._running = 0
         self._changed = trio.Event()
         self.spent = 0.0
-        """Seconds of the loop that were used, in all."""
+        """How many seconds of the loop this share has used in all."""
 
     def spend(self, seconds: float) -> None:
         """Charge this many seconds."""
@@ -58,7 +58,7 @@ class LoopShare:
         self._balance -= seconds
 
     def balance(self) -> float:
-        """Seconds that may be used at once; below 0, what is owed."""
+        """The seconds that may be used at once; negative: a debt."""
         now, worked = trio.current_time(), self._loop_seconds()
         if self._looked_at is not None:
             passed = now - self._looked_at[0]
@@ -69,7 +69,7 @@ class LoopShare:
         return self._balance
 
     async def paid(self) -> None:
-        """Wait while more than the burst is owed: for what comes before requests, which has to go on beside them."""
+        """Wait while the debt is more than the burst. For work before a request, which must go on beside requests."""
         owed = -self.balance() - self._burst_seconds
         if owed > 0:
             await trio.sleep(owed / self._share)
@@ -129,7 +129,7 @@ class Permit:
         self._release: Callable[[], None] | None = release
 
     def end(self) -> None:
-        """Let the next one run; once is enough."""
+        """Let the next request run. A second call does nothing."""
         if self._release is not None:
             release, self._release = self._release, None
             release()
@@ -149,13 +149,13 @@ class Account:
 
 
 ACCOUNT: ContextVar[Account | None] = ContextVar("account", default=None)
-"""The account of the connection that the present task works for."""
+"""The account of the connection for which the current task works."""
 
 
 async def metered(work: Coroutine[Any, Any, T]) -> T:
-    """Await `work` and pay for each of its steps on the loop from the account of the present task, if it has one.
+    """Await `work` and charge each of its steps on the loop to the account of the current task, if it has one.
 
-    What it waits for is not paid; nor are tasks that it starts.
+    Neither its waits nor the tasks that it starts are charged.
     """
     account = ACCOUNT.get()
     return await (work if account is None else _Steps(work, account))

@@ -1,7 +1,7 @@
 """Purges that run in the background, so that no browser has to wait while millions of messages are removed.
 
-One at a time for each queue, PURGES_RUNNING_MAX in all. They end with the server: what was removed is gone, the rest
-stays. The latest are remembered, so that pages can say how they ended.
+Each queue has one at a time, all queues together PURGES_RUNNING_MAX. Purges end with the server: removed messages are
+gone, the rest stays. The latest purges are remembered, so that pages can say how they ended.
 """
 
 from collections import OrderedDict
@@ -36,7 +36,7 @@ class PurgeRun(Struct):
 
 
 class Purges:
-    """`run` is its task. purge: removes what a queue has; count: how many messages that would be now."""
+    """Runs purges; `run` is its task. purge: removes a queue's messages. count: returns how many there are now."""
 
     def __init__(self, purge: RemoveAll, count: Callable[[str], int]) -> None:
         self._purge = purge
@@ -45,13 +45,13 @@ class Purges:
         self._send, self._receive = trio.open_memory_channel[PurgeRun](limits.PURGES_RUNNING_MAX)
 
     async def run(self) -> None:
-        """Carry out what is started, until cancelled."""
+        """Run the purges that are started, until cancelled."""
         async with trio.open_nursery() as nursery:
             async for purge in self._receive:
                 nursery.start_soon(self._carry_out, purge)
 
     def start(self, queue: str, started_by: str) -> PurgeRun:
-        """Start to purge a queue; returns the purge of it that runs, if one does. Raises Overloaded for too many."""
+        """Start to purge a queue; if its purge runs already, returns that one. Raises Overloaded if too many run."""
         running = self._purges.get(queue)
         if running is not None and running.ended_at is None:
             return running

@@ -1,4 +1,4 @@
-"""What the limits of a queue hold back: which limit, how many messages, and when they will be delivered."""
+"""Tells which messages the limits of a queue hold back: by which limit, how many, and until when."""
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ class Limits(Struct, frozen=True):
 
     @property
     def is_full(self) -> bool:
-        """As many messages are in flight as may be."""
+        """Whether as many messages are in flight as the limit allows."""
         most = self.rules.in_flight_max
         return most is not None and self.counts.processing >= most
 

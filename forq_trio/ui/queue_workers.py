@@ -20,9 +20,10 @@ class WorkerOfQueue(Struct, frozen=True):
 
 
 class ShownWorkers(Struct, frozen=True):
-    """known: how many serve the queue; shown: the first of them, silent ones before others; at: epoch ms.
+    """The workers of a queue at a moment.
 
-    unnamed: how many consumers wait besides.
+    known: how many serve the queue. shown: the first of them, silent ones before others. at: epoch ms. unnamed: how
+    many other consumers wait.
     """
 
     known: int
@@ -34,7 +35,7 @@ class ShownWorkers(Struct, frozen=True):
 
 
 def workers_of(site: Site, queue: str) -> ShownWorkers:
-    """Those that are known now."""
+    """The workers of a queue that are known now."""
     found = [
         WorkerOfQueue(info.report.name, part.busy, part.slots, info.silent, info.heard_at)
         for info in site.broker.known_workers.of(queue)

@@ -20,7 +20,7 @@ from forq_trio.ui.cells import Cells
 _COMPRESSED_BYTES_MIN = 1_024
 _COMPRESSION_LEVEL = 3
 _BEFORE_A_SESSION = ("login.html", "base.html", "_ui.html", "sprite.html")
-"""Compiled at the start: that takes longer than requests without a session may take."""
+"""Templates that are compiled at the start, because that takes longer than requests without a session may take."""
 _CONTENT_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -34,7 +34,7 @@ _COMMENTS = re.compile(rb"^[ \t]*//.*$", re.MULTILINE)
 
 
 class Asset:
-    """A static file, with its compressed form where that is smaller. Our scripts are without the lines of comments."""
+    """A static file, with its compressed form if that is smaller. Comment lines are removed from our scripts."""
 
     def __init__(self, name: str, content: bytes) -> None:
         if name.startswith("js/"):
@@ -97,7 +97,7 @@ class Templates:
         return f"{self.base}{path}{encode_query(query)}"
 
     def render(self, name: str, cells: Cells | None = None, /, **context: Any) -> str:
-        """The text of a template. cells: notes the live cells, None where nobody needs them."""
+        """Render a template to text. cells: notes the live cells; None if they are not needed."""
         return self._environment.get_template(name).render(live=cells or Cells(), **context)
 
 

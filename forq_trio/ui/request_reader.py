@@ -1,9 +1,9 @@
-"""Reads a connection's requests before Hypercorn sees them, one at a time and whole, and bounds what they may be.
+"""Reads a connection's requests before Hypercorn sees them, one at a time and whole, and enforces bounds on them.
 
 A head has UI_HEAD_BYTES_MAX bytes, UI_FIELDS_MAX lines, query fields and cookies at most, and UI_HEAD_SECONDS_MAX from
 its first byte; a body UI_BODY_SECONDS_MAX more. With a session it may have UI_BODY_BYTES_MAX bytes, within a budget for
-all bodies; without one as many as a login needs, and the whole request has to arrive in few pieces, because each costs
-time of the loop. What is refused is answered by a status, and the connection ends.
+all bodies; without one as many as a login needs, and the whole request has to arrive in few pieces, because each piece
+costs time of the loop. A refused request is answered with a status, and the connection ends.
 
 Hypercorn gets a request in one form: one Content-Length, no other framing, no Upgrade, no Expect. So both parsers agree
 about where it ends.
@@ -33,7 +33,7 @@ _FRAMING = frozenset(
 )
 
 FindViewer = Callable[[bytes], Viewer | None]
-"""Whose session the Cookie header of a request shows; None for nobody's."""
+"""Finds the viewer whose session is in the Cookie header of a request; None if there is none."""
 
 
 class RequestRefused(Exception):
@@ -48,11 +48,11 @@ class Arrived:
     """A whole request."""
 
     request: Request
-    viewer: Viewer | None  # whose it is
-    is_last: bool  # no other may follow on its connection
+    viewer: Viewer | None  # who sent it; None without a session
+    is_last: bool  # no other request may follow on its connection
 
     def encode(self) -> bytes:
-        """The request as Hypercorn gets it. The last one is of HTTP/1.0, behind which a connection ends."""
+        """The request in the form for Hypercorn. The last one is HTTP/1.0, after which a connection ends."""
         request = self.request
         target = f"{request.path}?{request.query}" if request.query else request.path
         lines = [f"{request.method} {target} HTTP/1.{0 if self.is_last else 1}".encode("latin-1")]
@@ -63,7 +63,7 @@ class Arrived:
 
 
 class RequestReader:
-    """The requests of one connection. receive: waits for bytes, b"" at the end; send: of what a client waits for."""
+    """The requests of one connection. receive: waits for bytes, b"" at the end. send: sends, for 100 Continue."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The routes of one place. Each declares the rights that its viewer needs, so none is without that check."""
+"""The routes of one part of the UI. Each must declare the rights that its viewer needs, so no check can be missing."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -23,7 +23,7 @@ class Routes:
     def get(self, path: str, scope: Scope | None) -> Callable[[Handler], Handler]:
         """Add a page, or a part of one.
 
-        scope: what it takes for the queue in the path or, without one, for all queues; None: nothing but a session.
+        scope: what the viewer needs for the queue in the path, or without one for all queues; None: only a session.
         """
         return partial(self._add, "GET", path, scope)
 

@@ -1,7 +1,7 @@
-"""The rows that pages show: a live view has to change exactly those, and all pages with the same rows share one view.
+"""Remembers which rows pages show: a live view has to update exactly those, and pages with the same rows share a view.
 
-A page keeps the names of its rows here and puts their digest into the address of its live view. Names that were
-forgotten (after a restart, or when very many pages were opened since) are those of the list as it is then.
+A page stores the names of its rows here and puts their digest into the URL of its live view. If the names were dropped
+(after a restart, or because very many pages were opened since), the view has the rows of the current list.
 """
 
 from collections import OrderedDict
@@ -18,7 +18,7 @@ class RowLists:
         self._lists: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
     def keep(self, names: Sequence[str]) -> str:
-        """Keep these names; returns their digest."""
+        """Store these names; returns their digest."""
         digest = sha256("\0".join(names).encode()).hexdigest()[:16]
         self._lists[digest] = tuple(names)
         self._lists.move_to_end(digest)
@@ -27,7 +27,7 @@ class RowLists:
         return digest
 
     def find(self, digest: str) -> list[str] | None:
-        """The names of this digest; None if they are not known any more."""
+        """The names of this digest; None if they were dropped."""
         names = self._lists.get(digest)
         if names is None:
             return None

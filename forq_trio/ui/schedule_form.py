@@ -1,4 +1,4 @@
-"""The form of a schedule: what was typed as a schedule, and a schedule as it is typed. Plain functions."""
+"""The form of a schedule: turns typed texts into a schedule, and a schedule into texts. Plain functions."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -44,16 +44,16 @@ _END_OF_DAY = time(23, 59, 59)
 
 
 class TypedSchedule(Struct):
-    """What was typed."""
+    """The result of reading the form."""
 
     texts: dict[str, str]
     errors: dict[str, str]  # a sentence by the name of the field
-    schedule: NewSchedule  # what was understood; one with an error in its timing is not to be used
-    caret: str = ""  # what stands under a wrong cron text, else ""
+    schedule: NewSchedule  # the fields that were valid; not to be used if there are errors in its timing
+    caret: str = ""  # the line with carets under a wrong cron expression; "" for none
 
 
 def empty() -> dict[str, str]:
-    """The texts of a schedule that is not made yet."""
+    """The texts of the form for a new schedule."""
     kept = {"kind": "daily", "time_zone": "UTC", "missed": "last", "while_pending": "send", "content": ""}
     return dict.fromkeys(NAMES, "") | kept
 
@@ -84,7 +84,7 @@ def texts_of(schedule: Schedule) -> dict[str, str]:
 
 
 def read(form: Mapping[str, str], before: Schedule | None = None) -> TypedSchedule:
-    """The form as a schedule. before: the one that it changes; what the form has no field for stays as it is there."""
+    """Read the form as a schedule. before: the schedule to change; members without a field stay as they are in it."""
     texts = {name: form.get(name, "")[:_TEXT_LENGTH_MAX].strip() for name in NAMES}
     texts["content"] = form.get("content", "").replace("\r\n", "\n")
     texts["kind"] = texts["kind"] if texts["kind"] in KINDS else "daily"
@@ -152,7 +152,7 @@ def add_error(found: TypedSchedule, error: ForqError) -> None:
 
 
 def sentence_of(error: ForqError) -> str:
-    """What an error says, without the name of its member, as a sentence."""
+    """The message of an error as a sentence, without the name of its member."""
     if isinstance(error, InvalidCron):
         return format.sentence(error.message.removeprefix("cron, "))
     head, colon, rest = error.message.partition(": ")

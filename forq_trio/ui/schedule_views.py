@@ -1,4 +1,4 @@
-"""What the pages of schedules say about one: its verdict, its last and next run, and the marks of its next 24 hours.
+"""How pages show a schedule: its verdict, its last and next run, and the marks of its next 24 hours.
 
 A missed run needs attention until the next planned one was sent, or until somebody runs the schedule by hand.
 """
@@ -31,7 +31,7 @@ CONTENT_SHOWN = 80
 
 
 class Said(Struct, frozen=True):
-    """A verdict. at: how long ago that was is said between `text` and `rest`; None for `text` alone."""
+    """A verdict. at: the page says between `text` and `rest` how long ago this was; None for `text` alone."""
 
     level: str
     text: str
@@ -40,7 +40,7 @@ class Said(Struct, frozen=True):
 
 
 class ScheduleRow(Struct, frozen=True):
-    """A row of the list. strip: the next 24 hours, None where they are not drawn."""
+    """A row of the list. strip: the drawing of the next 24 hours; None if it is not wanted."""
 
     schedule: Schedule
     group: str
@@ -53,7 +53,7 @@ class ScheduleRow(Struct, frozen=True):
 
 
 def needs_runs(schedule: Schedule) -> int:
-    """How many of its latest runs its verdict takes, 0 where the last one is enough."""
+    """How many of the latest runs the verdict needs; 0 if the last one is enough."""
     last = schedule.last_run
     if last is None or schedule.paused:
         return 0
@@ -67,7 +67,7 @@ def _is_late(run: SavedRun) -> bool:
 
 
 def verdict(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int) -> Said:
-    """runs: its latest ones, newest first."""
+    """The verdict on a schedule. runs: its latest ones, newest first."""
     if schedule.paused:
         return Said("paused", "Paused", schedule.paused_at, f"ago by {schedule.paused_by or 'secret'}")
     last = runs[0] if runs else None
@@ -96,7 +96,7 @@ def verdict(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int) -> Said:
 
 
 def _missed(runs: Sequence[SavedRun]) -> str | None:
-    """What is said where the latest runs were missed; None where they were not."""
+    """A sentence if the latest runs were missed, else None."""
     sent = len(list(takewhile(lambda run: run.result == "sent" and _is_late(run), runs)))
     before = runs[sent] if sent < len(runs) else None
     missed = before.runs if before is not None and before.result == "missed" else 0
@@ -124,7 +124,7 @@ def counted_in_part(run: SavedRun) -> bool:
 
 
 def missed_words(run: SavedRun) -> str:
-    """What the table of runs says of missed ones."""
+    """The words for missed runs in the table of runs."""
     if run.runs == 1 and not is_dropped(run):
         return "Missed while stopped"
     least = "at least " if counted_in_part(run) else ""
@@ -136,7 +136,7 @@ def missed_words(run: SavedRun) -> str:
 
 
 def days_in(zone: ZoneInfo, now_ms: int) -> Callable[[int], str]:
-    """How the pages say a run to come, in the zone of its schedule: with its year, where that is not this one."""
+    """A function that writes the time of a future run in the schedule's zone, with the year if it is another year."""
     this_year = local_of(now_ms, zone).year
 
     def day(at_ms: int) -> str:
@@ -175,7 +175,7 @@ def when(schedule: Schedule) -> str:
 
 
 def rule(schedule: Schedule) -> str:
-    """The rule that is no default, in words; "" for none."""
+    """The rules that differ from the defaults, in words; "" for none."""
     if schedule.jitter_ms:
         return f"up to {format.setting(schedule.jitter_ms)} later, at random"
     if schedule.while_pending == "skip":
@@ -186,7 +186,7 @@ def rule(schedule: Schedule) -> str:
 
 
 def row(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int, *, with_strip: bool) -> ScheduleRow:
-    """with_strip: the next 24 hours are drawn."""
+    """The row of a schedule. with_strip: whether to draw the next 24 hours."""
     said = verdict(schedule, runs, now_ms)
     group = GROUPS[0] if said.level in ("broken", "attention") else GROUPS[1 if said.level == "paused" else 2]
     content = " ".join(schedule.content[: CONTENT_SHOWN * 2].split())[:CONTENT_SHOWN]
@@ -197,7 +197,7 @@ def row(schedule: Schedule, runs: Sequence[SavedRun], now_ms: int, *, with_strip
 
 
 def next_day(schedule: Schedule, now_ms: int) -> Markup:
-    """The next 24 hours, a mark a run; a band where there are more than six an hour."""
+    """A drawing of the next 24 hours with a mark for each run, or a band if there are more than six an hour."""
     marks: list[int] = []
     if schedule.next_run is not None:
         end = now_ms + limits.DAY_MS

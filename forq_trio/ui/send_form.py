@@ -1,4 +1,4 @@
-"""The form of a message to send, or to offer under a key: what was typed as a message. Plain functions."""
+"""The form for a message to send, or to offer under a key: turns typed texts into a message. Plain functions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,13 +26,13 @@ MODES: dict[Mode, str] = {
     "debounce": "Debounce: the delay begins anew",
     "onceMore": "One more: after the one in flight",
 }
-"""What an offer does where its key is pending, in words."""
+"""What an offer does if its key has a pending message, in words."""
 _FIELDS = {"delay_ms": "delay", "process_after": "delay", "dead_letter_queue": "", "max_wait_ms": "max_wait"}
 _TEXT_LENGTH_MAX = 20_000
 
 
 class TypedMessage(Struct):
-    """What was typed. With errors there is neither a message nor an offering."""
+    """The result of reading the form. If there are errors, it has neither a message nor an offering."""
 
     texts: dict[str, str]
     errors: dict[str, str]  # a sentence by the name of the field
@@ -41,7 +41,7 @@ class TypedMessage(Struct):
 
 
 def read(form: Mapping[str, str]) -> TypedMessage:
-    """The form as a message. The content is taken as it is, with the line ends of the textarea as \\n."""
+    """Read the form as a message. The content is taken as it is, but with \\n for the line ends of the textarea."""
     texts = {name: form.get(name, "")[:_TEXT_LENGTH_MAX].strip() for name in NAMES if name != "content"}
     texts["content"] = form.get("content", "").replace("\r\n", "\n")
     errors: dict[str, str] = {}

@@ -1,10 +1,10 @@
 """Serves the UI's application with Hypercorn, over HTTP/1.1, in the nursery of the server.
 
-Hypercorn bounds neither connections nor what a client may send, how long it may take, or how much of the event loop it
-costs. So each connection is one of ours: it has a place (`connections`), its requests are read and bounded before
-Hypercorn sees them (`request_reader`), wait for a permit, and are paid from a share of the loop's time
-(`loop_share`). Requests without a session have one share, all sessions together another one. The API's port speaks
-HTTP/2; an admin UI has no need of it.
+Hypercorn has no bounds on connections, on the bytes and time of a client, or on its use of the event loop. So we accept
+the connections ourselves. Each has a place (`connections`). Its requests are read and bounded before Hypercorn sees
+them (`request_reader`), wait for a permit, and are charged to a share of the loop's time (`loop_share`). Requests
+without a session have one share, all sessions together another one. The API's port speaks HTTP/2; an admin UI does not
+need it.
 """
 
 import errno
@@ -64,9 +64,9 @@ def _refusal(status: int, method: str, path: str) -> Response:
 class UiServer:
     """Accepts connections on `listeners` and serves them until cancelled. connections: how many are open.
 
-    find_viewer: whose session the cookies of a request show. connections_max: in all. trust_proxy_headers: a proxy says
-    in X-Forwarded-For which client it asks for; its own connections count only against the bound of all. `keyless` and
-    `sessions` are the shares of the loop.
+    find_viewer: finds the viewer by a request's cookies. connections_max: in all. trust_proxy_headers: a proxy names
+    the client in X-Forwarded-For; its own connections count only against the bound of all. `keyless` and `sessions` are
+    the shares of the loop.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class UiServer:
         return len(self.places)
 
     def loop_seconds(self) -> dict[str, float]:
-        """What was used of the event loop's time, by share."""
+        """How many seconds of the event loop each share has used."""
         shares = {"arrivals": self.arrivals, "keyless": self.keyless, "sessions": self.sessions}
         return {name: share.spent for name, share in shares.items()}
 
@@ -221,7 +221,7 @@ class _Connection:
             reader.close()
 
     async def _secure(self, context: ssl.SSLContext) -> bool:
-        """Do the handshake of TLS; False for one that does not end in time."""
+        """Do the handshake of TLS; False if it fails or takes too long."""
         assert isinstance(self._stream, trio.SocketStream)
         self._stream = trio.SSLStream(self._stream, context, server_side=True, https_compatible=True)
         with trio.move_on_after(limits.UI_HANDSHAKE_SECONDS_MAX) as handshake:
@@ -280,7 +280,7 @@ class _Connection:
             raise RequestRefused(503)
 
     async def _notice_leaving(self, reader: RequestReader, waiting: trio.CancelScope) -> None:
-        """Have the answer given up when the client leaves."""
+        """Give up the answer when the client leaves."""
         if await reader.read_ahead():
             self._end()
             if self._permit is None:
@@ -289,7 +289,7 @@ class _Connection:
                 await self._protocol.handle(Closed())
 
     async def _send(self, event: Event) -> None:
-        """What Hypercorn sends. Once an answer begins to be sent it is made, so another request may run."""
+        """Send what Hypercorn gives. When an answer begins, the work for it is done, so another request may run."""
         if isinstance(event, RawData):
             if self._permit is not None:
                 self._permit.end()
@@ -312,7 +312,7 @@ class _Connection:
         return bytes(await self._stream.receive_some(_RECEIVE_BYTES))
 
     async def _send_all(self, data: bytes) -> None:
-        """Send it within UI_SEND_SECONDS_MAX, or cut the connection: what was sent by then is not known."""
+        """Send data within UI_SEND_SECONDS_MAX, or cut the connection, because it is not known what was sent."""
         async with self._sending:
             with trio.move_on_after(limits.UI_SEND_SECONDS_MAX) as time:
                 await self._stream.send_all(data)

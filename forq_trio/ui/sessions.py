@@ -1,7 +1,7 @@
-"""Sessions: a login by secret or access token becomes a cookie, and the cookie the viewer of each request.
+"""Sessions: a login with the secret or an access token sets a cookie, which identifies the viewer of each request.
 
 The cookie has 256 random bits; the database has their digest, with the digest of the key that opened the session. So a
-session ends when its token is revoked or expires, when the server's secret is another one, when it is revoked, and
+session ends when its token is revoked or expires, when the server's secret changes, when the session is revoked, and
 after seven days. It survives a restart.
 """
 
@@ -50,7 +50,7 @@ class UiSessions:
         return await self._broker.sessions.open(token.name, token.digest.hex, client, agent)
 
     def find(self, session_id: str) -> Viewer | None:
-        """The viewer of a session that still holds; None for any other. Does not wait."""
+        """The viewer of a valid session; None if it is invalid or has ended. Does not wait."""
         if not session_id or len(session_id) > limits.SESSION_ID_LENGTH_MAX:
             return None
         session = self._broker.sessions.use(session_id)

@@ -86,7 +86,7 @@ def _range_words(setting: Setting) -> str:
 
 
 class Typed(NamedTuple):
-    """How values of a kind are typed."""
+    """How values of a kind are read from text and written as text."""
 
     parse: Callable[[str], Any]  # raises ValueError with a sentence
     show: Callable[[Any], str]  # the text for a value
@@ -127,12 +127,12 @@ SECTIONS_OF_TABLES = {
     for title, fields in SECTIONS.items()
     if (found := [each for each in fields if each.name in OF_TABLES])
 }
-"""Those of a queue that is bound to a table."""
+"""The fields for a queue that is bound to a table."""
 _PARTS = {
     ValueKind.BACK_OFF: ("_list", "_initial", "_factor", "_max", "_jitter"),
     ValueKind.QUEUE: ("_none",),
 }
-"""The endings of further fields that a setting of this kind has."""
+"""The endings of the names of a setting's further fields, by its kind."""
 NAMES = tuple(
     setting.name + part for setting in SETTINGS.values() for part in ("", *_PARTS.get(setting.kind, ()))
 )
@@ -173,7 +173,7 @@ def value_words(setting: Setting, value: Any) -> str:
 
 
 def placeholders(rules: QueueRules) -> dict[str, str]:
-    """What the empty fields say: the defaults, `rules`."""
+    """The placeholders of empty fields: the defaults, `rules`."""
     return {name: value_words(setting, getattr(rules, name)) for name, setting in SETTINGS.items()}
 
 
@@ -208,7 +208,7 @@ class TypedSettings(Struct):
 
 
 def read(queue: str, form: Mapping[str, str]) -> TypedSettings:
-    """The form as a change of all settings: what is empty goes back to its default."""
+    """Read the form as a change of all settings; an empty field means the default."""
     texts = {name: form.get(name, "").strip()[:4_000] for name in NAMES}
     errors: dict[str, str] = {}
     values: dict[str, Any] = {}
@@ -238,7 +238,7 @@ def read(queue: str, form: Mapping[str, str]) -> TypedSettings:
 def _out_of_range(
     queue: str, texts: Mapping[str, str], values: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """The fields whose values may not be so, each with a sentence; each is checked without the others."""
+    """The fields with invalid values, each with a sentence. Each is checked without the others."""
     changes = [SettingsChange(**{name: value}) for name, value in values.items() if value is not None]
     back_off = values["back_off"]
     if isinstance(back_off, ExponentialBackOff):
@@ -308,7 +308,7 @@ def error_of(error: CallerError, texts: Mapping[str, str]) -> tuple[str, str]:
 
 
 def losses(counts: QueueCounts, before: QueueRules, after: QueueRules) -> list[str]:
-    """What messages that are there now would be deleted under the rules `after` and not under `before`."""
+    """Sentences about the messages that the rules `after` would delete and `before` would not."""
     found = []
     deletes = after.overflow is Overflow.DROP_OLDEST or (
         after.overflow is Overflow.DEAD_LETTER and not after.dead_letter_queue

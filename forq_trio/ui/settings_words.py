@@ -11,7 +11,7 @@ _IN_ORDER = [
 
 
 def set_ones(settings: QueueSettings, rules: QueueRules) -> list[tuple[str, str, str]]:
-    """What was set: label, words, and the queue that it names or ""."""
+    """The settings that were set: label, words, and the queue that the value names, or ""."""
     found: list[tuple[str, str, str]] = []
     is_bounded = any(getattr(rules, name) is not None for name in _BOUNDS)
     overflow = value_words(SETTINGS["overflow"], rules.overflow)
@@ -29,7 +29,7 @@ def set_ones(settings: QueueSettings, rules: QueueRules) -> list[tuple[str, str,
 
 
 def default_ones(settings: QueueSettings, rules: QueueRules) -> str:
-    """What was not set, in one line."""
+    """The settings that were not set, in one line."""
     left = []
     for setting in _IN_ORDER if settings.table is None else _OF_TABLES:
         if getattr(settings, setting.name) is None and setting.phrase is not None:

@@ -1,4 +1,4 @@
-"""What all pages share: the parts they read from, the current viewer, and how they answer."""
+"""What all pages share: the sources of their data, the current viewer, and their forms of answers."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ THEME_COOKIE = "ForqTheme"
 
 @dataclass(frozen=True)
 class Site:
-    """broker: for reads and commands; monitor, counters: what was measured; api_url: where clients find the API."""
+    """The site. broker: for reads and commands. monitor, counters: measurements. api_url: the API for clients."""
 
     broker: Broker
     monitor: Monitor
@@ -63,13 +63,13 @@ class Site:
         return cast("Viewer", g.viewer)
 
     def range_of(self, args: Mapping[str, str]) -> tuple[str, str]:
-        """The range of charts that a request asks for, and the one without its asking."""
+        """The range of charts for a request, and the default range."""
         default = range_default(self.clock.now_ms() - self.system.started_at)
         wanted = args.get("range", "")
         return (wanted if wanted in RANGES else default), default
 
     def seen_rows(self, viewer: Viewer, args: Mapping[str, str]) -> list[str] | None:
-        """The rows that the page of a live view has; None where they are not known any more."""
+        """The rows of the page that a live view belongs to; None if they are no longer known."""
         names = self.row_lists.find(args.get("rows", ""))
         return names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
 

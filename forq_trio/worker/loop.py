@@ -346,7 +346,7 @@ class QueueLoop:
                 )
             finally:
                 self._thread_scopes.discard(scope)
-        for job in run.jobs:  # the thread goes on, so nobody else may get the message before the lease has ended
+        for job in run.jobs:  # their thread goes on: nobody else gets them before the lease ends
             logger.error("%s: %s is left to its thread, until its lease ends", self.queue, job.id)
             job.lease.lost = True
         return []

@@ -19,7 +19,7 @@ class Sender:
     """Sends through the source of a worker. handlers: its handlers, by queue."""
 
     def __init__(self, source: WorkerSource, handlers: Mapping[str, Handler[..., Any]]) -> None:
-        self.attributes: list[Callable[[], Mapping[str, str]]] = []  # functions whose results each message gets
+        self.attributes: list[Callable[[], Mapping[str, str]]] = []  # each message gets their results
         self._source = source
         self._handlers = handlers
         self._payloads: dict[type, Payload] = {}  # of queues without a handler here

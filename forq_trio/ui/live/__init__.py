@@ -1,1 +1,1 @@
-"""Live updates: pages that are open get what has changed, at most once a second."""
+"""Live updates: open pages get changes at most once a second."""

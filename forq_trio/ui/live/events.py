@@ -1,4 +1,4 @@
-"""The live updates over HTTP: as server-sent events, and as JSON for browsers that events do not reach."""
+"""Live updates over HTTP: as server-sent events, and as JSON for browsers to which events cannot get through."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -41,13 +41,13 @@ class EventStream(ResponseBody):
 
     async def __aenter__(self) -> "EventStream":
         await trio.lowlevel.checkpoint()
-        # Where there is no place any more, since it was checked, the stream is empty and the browser tries again.
+        # If the place was taken since it was checked, the stream is empty and the browser tries again.
         with suppress(TooManyDashboards):
             self._entered.enter_context(self._place())
             self._reader = self._entered.enter_context(self._follow())
         account = ACCOUNT.get()
         if account is not None:
-            account.share = None  # from now on the hub pays, out of what all live updates may use
+            account.share = None  # from now on the hub pays, from the share of all live updates
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -72,7 +72,7 @@ def live_routes(site: Site) -> Blueprint:
     of_sessions, of_tokens = Places(), Places(limits.LIVE_VIEWS_A_TOKEN_MAX)
 
     def owners() -> list[tuple[Places, str]]:
-        """Whose places a view of this request takes."""
+        """The session, and the token if there is one, whose places a view of this request takes."""
         viewer = site.viewer
         token = [] if viewer.token is None else [(of_tokens, viewer.token.digest.hex)]
         return [(of_sessions, viewer.session_id), *token]

@@ -2,12 +2,12 @@
 
 Rules
 - A view is rendered at most once a second, and only while somebody looks at it. All its readers get the same bytes.
-- All of it together takes at most LIVE_SHARE_MAX of the event loop's time: what the loop did while views were read and
-  rendered, and what sending is known to take, is paid for with a pause. So with many dashboards each is updated less
-  often, and queues are not slowed down.
+- All live updates together take at most LIVE_SHARE_MAX of the event loop's time. A pause pays for the loop's work while
+  views were read and rendered, and for the known cost of sending. So with many dashboards each is updated less often,
+  and queues are not slowed down.
 - A reader that does not keep up gets the newest state instead of a backlog: nothing is queued for it.
-- A view that fails (the database is busy, a template is wrong) keeps its last state; it is tried again, and the others
-  go on. It is logged when it begins to fail.
+- A view that fails (the database is busy, a template is wrong) keeps its last state and is tried again; the others are
+  not affected. It is logged when it begins to fail.
 - Readers that poll share what is rendered for those that follow; a view is rendered for LIVE_POLL_SECONDS after a poll.
 """
 
@@ -33,7 +33,7 @@ class View(Protocol):
     """A live part of a page."""
 
     async def refresh(self) -> None:
-        """Read what `cells` needs, at most a few reads of the database. May raise a ForqError."""
+        """Read the data for `cells`, with a few reads of the database at most. May raise a ForqError."""
         ...
 
     def cells(self) -> Mapping[str, str]:
@@ -42,11 +42,11 @@ class View(Protocol):
 
 
 class _Watched:
-    """A view that somebody looks at.
+    """A view that has readers.
 
-    number: of its state, 0 before the first. patch: what changed from state `patched_from` to it. updated: set when
-    there is a new state. polled_until: somebody who polls is expected until then, on trio's clock. fails: it failed the
-    last time.
+    number: that of its state, 0 before the first state. patch: the changes from state `patched_from` to this one.
+    updated: set when there is a new state. polled_until: until when the next poll is expected, on trio's clock. fails:
+    whether it failed the last time.
     """
 
     def __init__(self, view: View) -> None:
@@ -78,7 +78,7 @@ class _Watched:
         return True
 
     def since(self, number: int) -> bytes:
-        """What to send to a reader who has seen this state: the patch, or everything."""
+        """What to send to a reader that has state `number`: the patch, or everything."""
         return self.patch if number and number == self.patched_from else _encode(self.cells)
 
 
@@ -139,7 +139,7 @@ class LiveHub:
             del self._watched[key]
 
     def check_place(self, key: str) -> None:
-        """Raise TooManyDashboards if no more readers, or no more views, may be looked at."""
+        """Raise TooManyDashboards if there are already as many readers, or views, as allowed."""
         if self._readers >= limits.LIVE_READERS_MAX:
             raise TooManyDashboards
         if key not in self._watched and len(self._watched) >= limits.LIVE_VIEWS_MAX:
@@ -154,7 +154,7 @@ class LiveHub:
 
     @contextmanager
     def follow(self, key: str, make_view: Callable[[], View]) -> Iterator["ViewReader"]:
-        """A reader of a view, while the body runs. key: views with the same key are the same.
+        """Yield a reader of a view. key: identifies the view; views with the same key are shared.
 
         Raises TooManyDashboards.
         """
@@ -202,7 +202,8 @@ class ViewReader:
     async def next(self) -> bytes | None:
         """Wait for a change, as a JSON object of HTML by the key of a cell; None once the hub is closed.
 
-        b"" where nothing has changed for LIVE_BEAT_SECONDS, so that the connection is used. Cancelled, nothing is lost.
+        Returns b"" if nothing has changed for LIVE_BEAT_SECONDS, so that the connection is used. Cancelled, nothing is
+        lost.
         """
         watched = self._watched
         with trio.move_on_after(limits.LIVE_BEAT_SECONDS):

@@ -1,4 +1,4 @@
-"""Which views each session, and each access token, has open: each has a share of their number."""
+"""Bounds how many live views each session, and each access token, has open."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,14 +31,14 @@ class Places:
                 raise TooManyDashboards
 
     def poll(self, session_id: str, key: str) -> None:
-        """Take a place until the next poll has to have come. Raises TooManyDashboards."""
+        """Take a place until the time by which the next poll must come. Raises TooManyDashboards."""
         self.check(session_id, key)
         until = trio.current_time() + limits.LIVE_POLL_SECONDS
         self._until[session_id, key] = max(until, self._until.get((session_id, key), until))
 
     @contextmanager
     def stream(self, session_id: str, key: str) -> Iterator[None]:
-        """Take a place until this ends. Raises TooManyDashboards."""
+        """Take a place while the body runs. Raises TooManyDashboards."""
         self.check(session_id, key)
         place = session_id, key
         self._streams[place] += 1

@@ -61,4 +61,5 @@ VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
     "schedules": schedules_view,
     "workers": workers_view,
 }
-"""The views by the name in their path, /live/<name>: each is made of the site, the viewer and the query."""
+"""The views by the name in their path, /live/<name>; each function makes one from the site, the viewer and the query.
+"""

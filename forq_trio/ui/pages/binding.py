@@ -28,7 +28,7 @@ def binding_routes(site: Site) -> Routes:
 
     @routes.post("/queue/<queue>/bind", Scope.ADMIN)
     async def bind(queue: str) -> Response:
-        """As by the API, a token of some queues could read any table so: it is refused."""
+        """Bind a queue. As in the API, a token for some queues only is refused: it could read any table in this way."""
         site.viewer.require(Scope.ADMIN)
         table = (await request.form).get("table", "")
         try:

@@ -1,4 +1,4 @@
-"""Give back what a consumer of a pipeline has leased."""
+"""Releases the lease of a pipeline's consumer."""
 
 from quart import Response, request
 

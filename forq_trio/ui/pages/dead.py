@@ -35,7 +35,9 @@ class DeadRow(Struct):
 
 
 class DeadList(Struct):
-    """names: those with the most messages first; filled: how many have messages, messages: how many those are."""
+    """The dead-letter queues. names: those with the most messages first. filled: how many queues have messages.
+    messages: how many messages they have.
+    """
 
     names: list[str]
     filled: int
@@ -50,7 +52,7 @@ class DeadQueues:
         self._viewer = viewer
 
     async def all(self) -> DeadList:
-        """Those that the viewer may see; made once for all who see the same."""
+        """The queues that the viewer may see; made once for all viewers who see the same ones."""
         known = await self._site.directory.known()
         return await known.answers.once(("dead", self._viewer.sees), lambda: self._find(known))
 
@@ -99,7 +101,7 @@ def headline(rows: int, messages: int) -> str:
 
 
 def dead_context(site: Site, rows: list[DeadRow], found: DeadList) -> dict[str, Any]:
-    """What the live part needs."""
+    """The context of the live part's template."""
     return {
         "rows": rows,
         "headline": headline(found.filled, found.messages),

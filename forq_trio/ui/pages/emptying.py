@@ -1,4 +1,4 @@
-"""Purge a queue, and delete one that is empty: what cannot be undone, so the queue's name has to be typed."""
+"""Purges a queue, or deletes an empty one. This cannot be undone, so the viewer has to type the queue's name."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _COUNT_SHARE_MAX = 0.01
 
 
 def is_about(counted: str, count: int) -> bool:
-    """True if the number that the dialog named, as the form sends it, is off by no more than 1 %."""
+    """Whether the number that the dialog named, as the form sends it, differs from `count` by at most 1 %."""
     if not counted.isascii() or not counted.isdigit() or len(counted) > 15:
         return False
     return abs(int(counted) - count) <= max(1, count) * _COUNT_SHARE_MAX

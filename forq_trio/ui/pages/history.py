@@ -52,7 +52,7 @@ class HistoryQuery(Struct, frozen=True):
 
 
 def read_wanted(args: Mapping[str, str]) -> HistoryQuery:
-    """What is not valid is left out."""
+    """The parameters of a request; invalid ones are ignored."""
     outcomes: dict[str, Outcome] = {outcome: outcome for outcome in OUTCOMES}
     return HistoryQuery(
         outcomes.get(args.get("outcome", "")),
@@ -62,7 +62,7 @@ def read_wanted(args: Mapping[str, str]) -> HistoryQuery:
 
 
 def preview(text: str, wanted: str) -> str:
-    """The beginning of a content, or what surrounds the text that was searched for where that comes late."""
+    """The beginning of a content, or the surroundings of the text of a search if that comes later."""
     start = text.find(wanted) if wanted else 0
     start = 0 if start < limits.PREVIEW_MATCH_LATE else start - limits.PREVIEW_LEAD
     return ("…" if start else "") + text[start : start + limits.PREVIEW_LENGTH_MAX]

@@ -1,4 +1,4 @@
-"""Go to a queue by its name, or to a message by its id or sequence; and the names that match what is typed."""
+"""Goes to a queue by its name, or to a message by its id or sequence number, and suggests names while one types."""
 
 from collections.abc import Sequence
 from heapq import nsmallest
@@ -27,7 +27,7 @@ def names_with(names: Sequence[str], text: str) -> list[str]:
 
 
 async def find_names(site: Site, text: str) -> list[str]:
-    """The names that are offered to the viewer for this text, found once for all who see the same."""
+    """The names to suggest to the viewer for this text; found once for all viewers who see the same queues."""
     if not text:
         return []
     directory, viewer = site.directory, site.viewer
@@ -52,7 +52,7 @@ def jump_routes(site: Site) -> Routes:
     slices = site.directory.slices
 
     async def message_by_id(message_id: str) -> Response:
-        """Look in the queue whose page was open, then in the queues with the most messages, but not in very many."""
+        """Search the queue whose page was open, then a bounded number of queues, those with the most messages first."""
         path = urlsplit(request.headers.get("Referer", "")).path.removeprefix(site.url(""))
         open_now = path.split("/")[2] if path.startswith(("/queue/", "/dead/")) else ""
         known = await site.directory.known()

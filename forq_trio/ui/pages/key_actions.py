@@ -1,7 +1,6 @@
-"""What can be done with a message that has a key, and with what waits behind it: deliver now, reschedule, drop; and
-drop all messages with a key.
+"""Actions on a message with a key, and on the offer that waits behind it: deliver now, reschedule, drop, drop all.
 
-Each names the revision that its page shows: what was offered since is not dropped or moved unseen.
+Each names the revision that its page shows, so that a newer offer is never dropped or moved unseen.
 """
 
 from typing import Any
@@ -24,7 +23,7 @@ _OFFERED_SINCE = "it was offered anew since the page was made: look at it again"
 
 
 async def comes_after(broker: Broker, message: MessageInfo) -> OnceMore | None:
-    """What waits behind a message; None for nothing, and for one without a key."""
+    """The offer that waits behind a message; None if there is none, or the message has no key."""
     keyed = message.keyed
     if keyed is None:
         return None
@@ -33,7 +32,7 @@ async def comes_after(broker: Broker, message: MessageInfo) -> OnceMore | None:
 
 
 class _Target:
-    """A message with a key, or what waits behind it, as a form means it."""
+    """The message with a key, or the offer behind it, that a form is about."""
 
     def __init__(self, message: MessageInfo, keyed: KeyInfo, once_more: OnceMore | None, after: bool) -> None:
         self.message = message
@@ -125,7 +124,7 @@ class _Actions:
         return await self._site.dialog("message/reschedule.html", title, status, **context)
 
     def _go(self, target: _Target) -> str | None:
-        """The message's own page shows itself anew; a list stays as it is."""
+        """Where to go: the message's own page is loaded again; a list is not (None)."""
         place = self._site.url(f"/queue/{target.message.queue}/message/{target.message.id}")
         return place if place in request.headers.get("HX-Current-URL", "") else None
 

@@ -28,7 +28,7 @@ _FILE_POLICY = "default-src 'none'; sandbox"
 
 
 class Allowed(Struct, frozen=True):
-    """What may be done with a message."""
+    """What the viewer may do with a message."""
 
     redrive: bool  # these 3: of a dead letter
     edit: bool
@@ -37,8 +37,8 @@ class Allowed(Struct, frozen=True):
     cancel: bool
     move: bool  # deliver a message with a key now, reschedule or drop it
     after: bool  # reschedule or drop what waits behind it
-    home: str | None  # the queue that a copy is for by default, None where that is not known
-    note: str  # why something is missing
+    home: str | None  # the queue to which a copy goes by default; None if not known
+    note: str  # why some actions are not offered
 
 
 def home_of(site: Site, message: MessageInfo) -> str | None:
@@ -47,7 +47,7 @@ def home_of(site: Site, message: MessageInfo) -> str | None:
 
 
 def allowed(site: Site, viewer: Viewer, message: MessageInfo, once_more: OnceMore | None = None) -> Allowed:
-    """What the viewer may do with a message in its present state. once_more: what waits behind it."""
+    """What the viewer may do with a message in its current state. once_more: the offer that waits behind it."""
     home = home_of(site, message)
     is_dead = site.broker.known.takes_dead_letters(message.queue)
     in_flight = message.status == "processing"
@@ -92,7 +92,7 @@ def message_context(
     events: Sequence[MessageEvent] = (),
     once_more: OnceMore | None = None,
 ) -> dict[str, Any]:
-    """What the templates of a message need. events: those of the message that are kept. once_more: what comes after."""
+    """The context of a message's templates. events: its stored events. once_more: the offer that comes after it."""
     by_events = is_whole(events)
     now_ms = site.clock.now_ms()
     home = home_of(site, message)
@@ -119,7 +119,7 @@ def message_context(
 
 
 async def events_of(site: Site, viewer: Viewer, queue: str, message_id: str) -> list[MessageEvent]:
-    """The events of a message in queues that the viewer may see; none where none are kept, without a query."""
+    """The events of a message in queues that the viewer may see. If none are stored, there is no query."""
     if not site.broker.known.log("events").last:
         return []
     try:
@@ -130,7 +130,7 @@ async def events_of(site: Site, viewer: Viewer, queue: str, message_id: str) -> 
 
 
 def message_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
-    """The live part of a message's page: its state, and whether it is another one than the page shows, or gone."""
+    """The live part of a message's page: its state, and whether the message has changed or is gone."""
     queue, since = args.get("queue", ""), args.get("since", "")
     viewer.require(Scope.BROWSE, queue)
 
@@ -153,7 +153,7 @@ def message_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageVie
 
 
 def version_of(message: MessageInfo, once_more: OnceMore | None) -> str:
-    """Another text after each change that the page would have to show; an extended lease is none."""
+    """A text that differs after each change that the page has to show, but not after an extension of the lease."""
     offers = 0 if message.keyed is None else message.keyed.offers
     after = "" if once_more is None else f"-{once_more.offers}-{once_more.process_after}"
     return (
@@ -225,7 +225,7 @@ def message_routes(site: Site) -> Routes:
 
 
 def _add_files(routes: Routes, site: Site, base: str) -> None:
-    """Add what is given as a file."""
+    """Add the routes that answer with a file."""
 
     @routes.get(f"{base}/content", Scope.BROWSE)
     async def file(queue: str, message_id: str) -> Response:

@@ -1,4 +1,4 @@
-"""What can be done with one message: redrive it, edit and redrive it, send an edited copy, delete or cancel it."""
+"""The actions on one message: redrive it, edit and redrive it, send an edited copy, delete or cancel it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,7 +22,7 @@ class Edit(Struct):
     """A form of an edited copy."""
 
     target: str
-    content: str | None  # this and the next: None where the original's is kept
+    content: str | None  # this and the next: None for that of the original
     attributes: dict[str, str] | None
 
 
@@ -35,7 +35,7 @@ def can_edit(content: str) -> bool:
 
 
 def edited(original: str, text: str) -> str | None:
-    """What was typed, with the line ends of the original; None if it is the original."""
+    """The typed text with the line ends of the original; None if it equals the original."""
     typed = text.replace("\r\n", "\n")
     if "\r\n" in original:
         typed = typed.replace("\n", "\r\n")
@@ -43,7 +43,7 @@ def edited(original: str, text: str) -> str | None:
 
 
 def read_edit(form: Mapping[str, str], original: MessageInfo) -> tuple[Edit, dict[str, str]]:
-    """The form, and what is wrong with it by field."""
+    """The form, and its mistakes by field."""
     errors: dict[str, str] = {}
     edit = Edit(form.get("target", "").strip(), None, None)
     try:
@@ -62,7 +62,7 @@ def read_edit(form: Mapping[str, str], original: MessageInfo) -> tuple[Edit, dic
 
 
 def require_target(viewer: Viewer, target: str, home: str | None) -> None:
-    """Raise Forbidden unless the viewer may put an edited dead letter there: as the API has it."""
+    """Raise Forbidden unless the viewer may send an edited dead letter to `target`, by the API's rule."""
     if target == home and viewer.may(Scope.PRODUCE, target):
         return
     viewer.require(Scope.REDRIVE, target)
@@ -158,7 +158,7 @@ class _Actions:
         )
 
     def _done_there(self, words: str, target: str, message_id: str, *, go: bool) -> Response:
-        """Done, with a link to the message in `target`, or there at once if `go`."""
+        """The answer that it is done, with a link to the message in `target`; go: the browser goes there at once."""
         site = self._site
         href = site.url(f"/queue/{target}/message/{message_id}") if site.viewer.may_see(target) else None
         if go and href:
@@ -192,7 +192,7 @@ class _Actions:
 
 
 def _on_page(form: Mapping[str, str]) -> bool:
-    """True for the message's own page, which has nothing to show any more; False for a list."""
+    """Whether the form was sent from the message's own page, which has nothing left to show, and not from a list."""
     return form.get("in") == "page"
 
 

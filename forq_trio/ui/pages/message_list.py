@@ -29,15 +29,15 @@ _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.-]{1,64}):(?!//)\s?(\S.*)", re.DOTALL)
 
 
 class ListedMessages(Struct, frozen=True):
-    """What the URL asks for.
+    """The list that the URL asks for.
 
-    Of the pages before: shown, how many rows they have; searched, how many messages were looked at.
+    shown: how many rows the earlier pages have. searched: how many messages were read for them.
     """
 
     state: str = "all"  # the tab
-    q: str = ""  # what is searched, "" for nothing
-    as_text: bool = False  # q is no attribute
-    cursor: str = ""  # of the page, "" for the first
+    q: str = ""  # what to search for; "" for no search
+    as_text: bool = False  # q is a text, even if it looks like an attribute
+    cursor: str = ""  # where the page begins; "" for the first page
     shown: int = 0
     searched: int = 0
 
@@ -69,20 +69,21 @@ def _number(text: str) -> int:
 
 
 class MessageQuery(Struct, frozen=True):
-    """What a query means."""
+    """The meaning of a typed query."""
 
     words: str  # for people
     id: str | None = None  # of a message; else the filter says it
-    key: str | None = None  # of a message, exactly or, with key_begins, its beginning
+    key: str | None = None  # a message's key, or with key_begins the beginning of keys
     key_begins: bool = False
     filter: MessageFilter | None = None
-    text: str = ""  # what is marked
+    text: str = ""  # the text to mark in the rows
 
 
 def read_query(listed: ListedMessages, *, has_keys: bool = False) -> MessageQuery:
-    """A query: the id of a message, `attribute:value`, or a text that the content has.
+    """Read a query: the id of a message, `attribute:value`, or a text in the content.
 
-    has_keys: the queue has messages with a key: `key:customer/4117` is one, and `key:customer/41*` all that begin so.
+    has_keys: the queue has messages with a key, so `key:customer/4117` means one, and `key:customer/41*` all whose keys
+    begin like this.
     """
     q, status = listed.q, None if listed.state == "all" else Status[listed.state.upper()]
     if is_message_id(q):
@@ -114,25 +115,25 @@ class RowsPage(Struct):
     total: int  # of the tab, as far as known
     next: dict[str, object] | None  # parameters of the next page, None at the end
     goes_on: bool = True  # the next page loads by itself
-    words: str = ""  # what was searched, "" for no search
+    words: str = ""  # the search in words; "" for no search
     is_attribute: bool = False
     searched: int = 0  # these 3: how far
     of: int = 0
     oldest_at: int | None = None
     text: str = ""
     error: str = ""  # why it could not be searched, or shown
-    limits: Limits | None = None  # where the list says what holds messages back
+    limits: Limits | None = None  # if the list says what holds messages back
     keys: KeyCount = KeyCount()  # the queue has messages with a key, and how many
-    key: str | None = None  # what their keys begin with, where that was searched
+    key: str | None = None  # the beginning of their keys, if that was the search
 
     def held(self, row: MessageRow, place: int) -> HoldUp | None:
-        """What holds a message of this page back; None where the list does not say. place: in the page, from 1."""
+        """What holds a message of this page back; None if the list does not say that. place: in the page, from 1."""
         before = self.shown - len(self.rows)
         return None if self.limits is None else self.limits.held(row.status, before + place)
 
     @property
     def ends_the_page(self) -> bool:
-        """There are as many rows as one page loads: the next ones are on another page."""
+        """Whether the page has as many rows as it may load by itself; the next ones are on another page."""
         return (
             self.next is not None
             and self.shown // limits.LIST_ROWS_MAX > (self.shown - len(self.rows)) // limits.LIST_ROWS_MAX
@@ -271,7 +272,7 @@ class MessagePages:
 
 
 def _rows_in(listed: ListedMessages, messages: Sequence[MessageInfo]) -> list[MessageRow]:
-    """The rows of those that the tab shows."""
+    """The rows of the messages that the tab shows."""
     return [
         MessageRow.of(message, message.content[: limits.PREVIEW_LENGTH_MAX])
         for message in messages

@@ -100,7 +100,7 @@ COLUMNS: Mapping[str, Callable[[Site, QueueNames, str], float]] = {
     "oldest": lambda site, known, name: site.monitor.oldest_age_ms(name) or 0,
     "waiting": lambda site, known, name: site.broker.known.waiting(name),
 }
-"""What the list is sorted by; equal ones are sorted by name."""
+"""The sort keys of the list by column; queues with equal keys are sorted by name."""
 
 
 class QueuePage(Struct):
@@ -120,7 +120,7 @@ def matches(name: str, text: str) -> bool:
 
 
 class Queues:
-    """Makes the list from what is in memory, once for all who see and want the same."""
+    """Makes the list from memory, once for all viewers who see the same queues and ask for the same page."""
 
     def __init__(self, site: Site, viewer: Viewer) -> None:
         self._site = site
@@ -138,7 +138,7 @@ class Queues:
         return QueuePage(names, kinds, found, max(1, -(-found // ROWS_A_PAGE)))
 
     async def rows(self, names: Sequence[str]) -> list[QueueRow]:
-        """The rows of these queues as they are now, zeros for those that are gone."""
+        """The rows of these queues as they are now; zeros for queues that are gone."""
         targets = (await self._site.directory.known()).targets
         return [self._row(name, targets) for name in names]
 
@@ -209,7 +209,7 @@ def headline(summary: Summary) -> str:
 
 
 def levels_in_words(summary: Summary) -> str:
-    """How many queues are healthy and paused; "" where the headline has said it."""
+    """How many queues are healthy and paused; "" if the headline says so already."""
     paused = summary.levels.get("paused", 0)
     if not (paused or summary.need_attention):
         return ""
@@ -242,7 +242,7 @@ def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
 
 
 def empty_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
-    """The page before the first queue: it learns that there is one now."""
+    """The live part of the page before there is a queue: it changes when there is one."""
     return PageView(site, viewer, "nav_live.html")
 
 

@@ -41,7 +41,7 @@ SETTING_OF = {
     "change_rate": ("Change the rate", "rate"),
     "change_in_flight": ("Change the limit", "in_flight_max"),
 }
-"""What remedies that change a setting are called, and the field of the form that they begin with."""
+"""The remedies that change a setting: their names, and the field of the form with the cursor."""
 
 
 class Remedy(Struct, frozen=True):
@@ -53,7 +53,7 @@ class Remedy(Struct, frozen=True):
 
 
 class QueueFacts:
-    """What the page and its live view show of a queue, from memory; `refresh` reads its age."""
+    """The facts about a queue that the page and its live view show, from memory; `refresh` reads its age."""
 
     def __init__(self, site: Site, viewer: Viewer, queue: str, args: Mapping[str, str]) -> None:
         self.site = site
@@ -123,11 +123,11 @@ class QueueFacts:
 
     @property
     def _is_keyed(self) -> bool:
-        """It has messages with a key, or had some since the start."""
+        """Whether the queue has messages with a key, or had some since the start."""
         return self.keys.total > 0 or self.site.monitor.now(self.queue).offers_of_hour > 0
 
     def _offers_line(self, now: Now) -> str:
-        """What offers become, for a queue that has keys."""
+        """A sentence about the outcomes of offers, for a queue with keys."""
         if not self._is_keyed:
             return ""
         words = "At most one message waits for each key."

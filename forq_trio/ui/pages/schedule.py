@@ -1,4 +1,4 @@
-"""A schedule: its next five runs, what became of the last ones, and what may be done with it."""
+"""The page of a schedule: its next five runs, the outcomes of the last ones, and the actions."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The form of a schedule: a new one, or one that is there, with its next runs while it is typed."""
+"""The form for a new or existing schedule, which shows the next runs while one types."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _CHOICES: dict[str, Any] = {"kinds": KINDS, "missed": MISSED, "pending": PENDING
 
 
 async def preview_of(site: Site, found: TypedSchedule) -> dict[str, Any]:
-    """The next runs of what was typed, as far as it can be read."""
+    """The next runs of the typed schedule, if it can be read."""
     timing = found.schedule.timing
     if found.errors.keys() & {*KINDS, "time_zone", "start", "end", "jitter"}:
         return {"coming": (), "words": "", "caret": found.caret}

@@ -22,7 +22,7 @@ _GROUP_OF = {"attention": GROUPS[0], "paused": GROUPS[1]}
 
 
 class WantedSchedules(Struct, frozen=True):
-    """Which part of the list: those behind this name, with this text in the name or the queue, of this group."""
+    """The part of the list to show: behind this name, with this text in the name or the queue, of this group."""
 
     after: str = ""
     q: str = ""
@@ -72,7 +72,7 @@ def _matches(schedule: Schedule, text: str) -> bool:
 
 
 async def latest_runs(site: Site, schedule: Schedule) -> Sequence[SavedRun]:
-    """As many of its runs as its verdict takes."""
+    """The schedule's latest runs, as many as its verdict needs."""
     last = () if schedule.last_run is None else (schedule.last_run,)
     count = needs_runs(schedule)
     if not count:

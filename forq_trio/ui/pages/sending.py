@@ -73,7 +73,7 @@ def sending_routes(site: Site) -> Routes:
 
 
 def _sent_words(queue: str, produced: Produced) -> str:
-    """What became of a send."""
+    """The outcome of a send, in words."""
     number = format.whole(produced.sequence)
     return (
         f"It was sent before, as message {number}"
@@ -83,7 +83,7 @@ def _sent_words(queue: str, produced: Produced) -> str:
 
 
 def _offered_words(queue: str, offered: Offered) -> str:
-    """What became of an offer."""
+    """The outcome of an offer, in words."""
     number = format.whole(offered.sequence)
     if offered.once_more:
         return f"It waits behind message {number}, which is in flight"

@@ -30,7 +30,7 @@ def set_aside_routes(site: Site) -> Routes:
     }
 
     async def take(action: str) -> int:
-        """Do it with one message, or with all up to the newest that the dialog counted; returns how many there were."""
+        """Act on one message, or on all up to the newest that the dialog counted; returns how many there were."""
         form = await request.form
         if "id" in form:
             return await actions[action]([read_id(form["id"])])

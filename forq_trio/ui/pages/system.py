@@ -43,7 +43,7 @@ REFUSALS = {
 
 
 class UnreadableBackups(Struct, frozen=True):
-    """In the place of `wire.backups.Backups`, where their directory cannot be read. problem: why."""
+    """Replaces `wire.backups.Backups` if their directory cannot be read. problem: why."""
 
     directory: str
     problem: str
@@ -59,7 +59,11 @@ OFFERED_SHARE_MIN = 0.1
 
 
 class CompactionView(Struct, frozen=True):
-    """task: the compaction that runs or ended last. shown: its band is; offered: the button that begins one is."""
+    """The compaction as shown.
+
+    task: the one that runs or ended last. shown: whether its band is shown. offered: whether there is a button to begin
+    one.
+    """
 
     task: CompactionInfo
     shown: bool
@@ -67,7 +71,7 @@ class CompactionView(Struct, frozen=True):
 
 
 def compaction_view(task: CompactionInfo, now_ms: int) -> CompactionView:
-    """The button is there where so much is free; the band until some time after the end."""
+    """Offer the button if enough of the file is free; show the band until some time after the end."""
     is_active = task.state in ("running", "paused")
     much = max(OFFERED_BYTES_MIN, OFFERED_SHARE_MIN * task.file_bytes)
     ended_lately = task.finished_at is not None and now_ms - task.finished_at < COMPACTION_SHOWN_MS
@@ -120,12 +124,12 @@ def _seconds_bars(counts: Sequence[int], says: str, nothing: str) -> Bars:
 
 
 def _fitted(counts: Sequence[int], bars: int) -> list[int]:
-    """The counts with those above the last bound in its bar."""
+    """The counts for `bars` bars: the last bar also has those above the last bound."""
     return [*counts[: bars - 1], sum(counts[bars - 1 :])]
 
 
 def _place(bounds: Sequence[float], value: float | None) -> int | None:
-    """The bar that has the value; None without one."""
+    """The place of the bar for a value; None if there is no value."""
     if value is None:
         return None
     return next((place for place, bound in enumerate(bounds) if value <= bound), len(bounds) - 1)
@@ -140,14 +144,14 @@ def _milliseconds(seconds: float) -> str:
 
 
 class SystemContext:
-    """What the page shows, as far as the viewer may see it."""
+    """The contents of the page, as far as the viewer may see them."""
 
     def __init__(self, site: Site, viewer: Viewer) -> None:
         self._site = site
         self._viewer = viewer
 
     async def live(self) -> dict[str, Any]:
-        """What changes by itself."""
+        """The part of the context that changes by itself."""
         site = self._site
         facts = site.system.facts(site.api_connections())
         rejections = site.counters.rejections
@@ -174,7 +178,7 @@ class SystemContext:
         }
 
     async def _backup(self) -> Any:
-        """The backups; None for who may not see them, and where none can be made."""
+        """The backups; None if the viewer may not see them, or if none can be made."""
         backups = self._site.system.backups
         if backups.directory is None or not self._viewer.may(Scope.ADMIN):
             return None
@@ -184,7 +188,7 @@ class SystemContext:
             return UnreadableBackups(str(backups.directory), error.message)
 
     async def fixed(self) -> dict[str, Any]:
-        """What changes by actions alone; nothing for who may not administer."""
+        """The part that changes only by actions; empty if the viewer may not administer."""
         site, viewer = self._site, self._viewer
         if not viewer.may(Scope.ADMIN):
             return {"tokens": None, "sessions": None, "settings": None, "set_aside": None}
@@ -201,7 +205,7 @@ class SystemContext:
         }
 
     async def _set_aside(self) -> Sequence[SetAside]:
-        """The first ones, where a database is shared; none while it cannot be read."""
+        """The first messages that were set aside, if the database is shared; none while it cannot be read."""
         if not self._site.system.engine.facts().shared:
             return ()
         try:

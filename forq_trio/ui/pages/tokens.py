@@ -28,7 +28,7 @@ _DAYS = re.compile(r"([0-9]{1,5})\s*d?")
 
 
 class TokenForm(Struct, frozen=True):
-    """What was typed, and what is wrong with it by field."""
+    """The typed fields, and their mistakes by field."""
 
     name: str = ""
     scopes: tuple[str, ...] = ("browse",)

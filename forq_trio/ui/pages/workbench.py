@@ -37,15 +37,15 @@ class WorkbenchPage(Struct):
     rows: list[Any]
     shown: int  # how many there are so far
     before: int | None
-    # "" at the end; "scroll" when there are more below `before`, "search" when there may be once the search,
-    # which goes on, has come further, "later" when it has stopped
+    # "": the end; "scroll": there are more below `before`; "search": there may be more when the search,
+    # which goes on by itself, has come further; "later": the same, but the search has stopped
     goes_on: str
 
 
 async def find_page(
     site: Site, queue: str, wanted: Filter, search: Search, before: int | None, shown: int, waits: bool
 ) -> WorkbenchPage:
-    """The next rows that match, within what was searched. waits: whether the search goes on by itself."""
+    """The next matching rows among the messages searched so far. waits: whether the search goes on by itself."""
     found: FoundRows = await site.broker.lists.find_messages(
         queue, wanted.question(search.above), before_sequence=before, limit=ROWS_A_PAGE
     )
@@ -58,7 +58,7 @@ async def find_page(
 
 
 def everything(site: Site, queue: str) -> Search:
-    """What an empty filter finds, without a search."""
+    """The result of an empty filter, which needs no search."""
     counts = site.broker.known.counts_of(queue)
     return Search(found=counts.total, held=counts.processing, total=counts.total, begun=True)
 
@@ -129,7 +129,7 @@ class Workbench:
         )
 
     async def _texts(self, queue: str, wanted: Filter) -> ErrorTexts | None:
-        """The most frequent errors of the group that is chosen; None where none is."""
+        """The most frequent errors of the chosen group; None if no group is chosen."""
         if wanted.error_like is None:
             return None
         return await self._site.broker.lists.error_texts(queue, wanted.question())
@@ -165,7 +165,7 @@ class Workbench:
         return response
 
     async def groups(self, queue: str) -> Response:
-        """The groups, as far as they are counted; the part asks for the next step itself."""
+        """The groups counted so far; the part of the page then asks for the next step by itself."""
         site = self._site
         wanted = read_filter(request.args, site.clock.now_ms())
         count = await self._groups.next(queue)
@@ -215,7 +215,7 @@ def workbench_routes(site: Site) -> Routes:
 
     @routes.blueprint.errorhandler(DeadLettersOnly)
     async def dead_letters_only(error: DeadLettersOnly) -> Response:
-        """As Forq answers, with the code in the text."""
+        """Answer as Forq does, with the code in the text."""
         title, text = "That cannot be done", f"{error.message}. ({error.code})"
         if is_part():
             return site.part("error_part.html", 400, title=title, text=text)

@@ -2,9 +2,9 @@
 
 Rules
 - Up to 1,000 selected messages are changed at once; all that match become a task (broker/redrives.py).
-- What was confirmed names a number. It is counted again before anything starts; where it is more than 1 % off, nothing
-  is done and the dialog asks again.
-- A message in process is left where it is: it is skipped, and said.
+- A confirmation names a number. The messages are counted again before anything starts; if the number is more than 1 %
+  off, nothing is done and the dialog asks again.
+- A message in process is skipped, and the answer says so.
 """
 
 import re
@@ -38,7 +38,7 @@ _A_SECOND = re.compile(r" ?(/ ?|\b(?:a|per|each) )?(s|sec|second)\Z")
 
 
 class Selection(Struct, frozen=True):
-    """What an action is about. ids: those that were ticked; empty where it is all that match."""
+    """The messages that an action is about. ids: the ticked ones; empty for all that match."""
 
     ids: list[str]
     wanted: Filter
@@ -66,7 +66,7 @@ def read_selection(form: Parameters, now_ms: int) -> Selection:
 
 
 def read_rate(text: str) -> int | None:
-    """How many a second, None for no limit. Raises ValueError with what to say."""
+    """How many messages a second; None for no limit. Raises ValueError with a sentence for the viewer."""
     typed = text.strip().lower()
     text = _A_SECOND.sub("", " ".join(typed[:TEXT_LENGTH_MAX].split())).replace(",", "")
     if not text:
@@ -82,7 +82,7 @@ def read_rate(text: str) -> int | None:
 
 
 def read_target(text: str, queue: str, viewer: Viewer) -> str | None:
-    """Where to, None for back to where each came from. Raises ValueError with what to say."""
+    """The target queue; None to move each back to where it came from. Raises ValueError with a sentence."""
     text = text.strip()
     if not text:
         return None
@@ -98,7 +98,7 @@ def read_target(text: str, queue: str, viewer: Viewer) -> str | None:
 
 
 def outcome(results: Sequence[MoveResult], word: str) -> str:
-    """What was done, and what was left: "Redrove 3 messages, 1 was left: …"."""
+    """A sentence about what was done and what was not: "Redrove 3 messages, 1 was left: …"."""
     done = sum(result.ok for result in results)
     left = len(results) - done
     text = f"{word} {format.plural(done, 'message')}"
@@ -117,7 +117,7 @@ class Actions:
         return read_selection(await request.form, self._site.clock.now_ms())
 
     async def _recounted(self, queue: str, chosen: Selection) -> Selection | None:
-        """None where the count holds; else the selection with the present one."""
+        """None if the count is still right; else the selection with the current count."""
         if not chosen.is_all:
             return None
         fresh = await searches.recount(self._site.broker, queue, chosen.wanted, chosen.search)
@@ -257,7 +257,7 @@ class Actions:
 
 
 async def _is_filtered() -> bool:
-    """True if all messages are meant on a page whose filter shows fewer."""
+    """Whether the form means all messages, while the page's filter shows fewer."""
     return bool(request.args.get("filtered", "") or (await request.form).get("filtered", ""))
 
 

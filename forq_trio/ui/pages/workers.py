@@ -20,7 +20,7 @@ from forq_trio.ui.worker_views import GROUP_NOTES, GROUPS, QueueLine, WorkerRow,
 
 ROWS_A_PAGE = 50
 HOLDS_SHOWN = 10
-"""Of what a worker holds: the content of each is read."""
+"""How many messages of a worker are shown; the content of each is read."""
 
 BUSY_NAMED = 3
 """How many queues whose slots are all busy the page names."""
@@ -30,7 +30,7 @@ _TEXT_LENGTH_MAX = 128
 
 
 class WantedWorkers(Struct, frozen=True):
-    """Which part of the list: by queue or by worker, those with this text in name, host or queue, the page from 1."""
+    """The part of the list to show: by queue or worker, with a text in name, host or queue, and the page from 1."""
 
     q: str = ""
     by: str = ""
@@ -54,7 +54,7 @@ class ListedWorkers(Struct):
 
 
 class HeldByWorker(Struct, frozen=True):
-    """A message that a worker holds. message: None where it is gone, or another holds it."""
+    """A message that a worker has in process. message: None if it is gone, or another worker has it."""
 
     queue: str
     held: HeldMessage
@@ -101,7 +101,7 @@ async def _context(site: Site, viewer: Viewer, seen: SeenWorkers) -> dict[str, A
 
 
 def unnamed(waiting: int, lines: Iterable[QueueLine]) -> int:
-    """How many of the consumers that wait have no name: all but one of each worker and queue."""
+    """How many waiting consumers belong to no known worker: all but one for each worker and queue."""
     return max(0, waiting - sum(line.workers - line.silent for line in lines))
 
 
