@@ -1,4 +1,4 @@
-"""The next lease, made while Spark is at work on a batch: a call in a thread of its own."""
+"""Makes the next lease while Spark works on a batch, by a call in a thread of its own."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -8,7 +8,7 @@ from forq_trio.wire.consumers import ConsumerLease
 
 
 class Ahead:
-    """At most one call at a time. A copy, which Spark sends to another process, has none under way."""
+    """Runs at most one call at a time. A copy that Spark sends to another process has no call running."""
 
     def __init__(self) -> None:
         self._thread: Thread | None = None
@@ -18,7 +18,7 @@ class Ahead:
         return Ahead, ()
 
     def begin(self, make: Callable[[], ConsumerLease | None]) -> None:
-        """Call `make` in the thread. An error of the server is dropped: the query's next request gets it again."""
+        """Call `make` in the thread. A server's error is dropped, because the query's next request gets it again."""
 
         def run() -> None:
             try:
@@ -30,7 +30,7 @@ class Ahead:
         self._thread.start()
 
     def take(self) -> ConsumerLease | None:
-        """The lease of the last call, once that has ended; None where there was none, or it failed."""
+        """Wait for the last call and return its lease; None if there was no call, or it failed."""
         if self._thread is None:
             return None
         self._thread.join()

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 from pyspark_forq.errors import ForqSchemaError
 
 LEASE = "lease"
-"""The column that says which lease a message was read in: no other one has this text, of whatever server."""
+"""The column that identifies the lease in which a message was read; its text is unique, even among servers."""
 
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
 
@@ -50,7 +50,7 @@ COLUMNS = {
 
 
 def check_columns(schema: StructType, queue: str | None) -> None:
-    """Raises ForqSchemaError unless rows with this schema are messages; queue: the one of the options."""
+    """Raise ForqSchemaError unless rows with this schema can be messages. queue: that of the options."""
     names = schema.fieldNames()
     for field in schema:
         _check(field.name, field.dataType)

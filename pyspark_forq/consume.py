@@ -1,29 +1,29 @@
-"""Stream that drains a queue, by the leases of a consumer.
+"""The stream that drains a queue, by the leases of a consumer.
 
 Each micro-batch is one lease, and its offset names the lease (lease_offsets.py). The server always answers the same
 messages for a number, so tasks may be repeated, and a killed query continues with its batch. Spark asks for the batch
 behind `start` only when everything up to `start` has been written and logged; so this is where leases are acknowledged.
 Async progress tracking would break that rule.
 
-Where more than a batch waits, the lease of the next batch is made while Spark works on one (ahead.py): that call
-acknowledges what is written and logged, too, so Spark waits for neither. It is tried once: if it fails, `latestOffset`
-does the same when Spark asks for the next batch.
+If more than one batch is waiting, the lease of the next batch is made while Spark works on the current one (ahead.py).
+The same call acknowledges written and logged batches, so Spark waits for neither. It is tried once: if it fails,
+`latestOffset` does the same when Spark asks for the next batch.
 
-Opening a consumer starts a generation, and an older one is refused from then on: of two queries with one consumer, the
-one that was started last goes on. It is opened when the checkpoint is known to be of this consumer: one that is not
-ends no other query. Nothing is acknowledged or read but the lease that an offset names, by its number and time. The
-constructor asks the server nothing, because Spark makes readers in several processes, and asks for offsets in one of
-them only.
+Opening a consumer starts a generation, and older ones are refused from then on: of two queries with one consumer, the
+one that was started last goes on. A reader opens the consumer only when it knows that the checkpoint belongs to it, so
+a wrong checkpoint ends no other query. Only the lease that an offset names, by its number and time, is read and
+acknowledged. The constructor asks the server nothing, because Spark makes readers in several processes, and asks for
+offsets in only one of them.
 
-However long a batch takes, the consumer counts as used meanwhile (heartbeat.py): the process in which Spark asks for
-offsets ends with its driver, and the heartbeat with it.
+The consumer counts as used however long a batch takes (heartbeat.py). The process in which Spark asks for offsets ends
+with its driver, and the heartbeat with it.
 
-A lease that was released, by a person or because the consumer did not come for too long, is left out when it was never
-part of a batch; when it was, the batch cannot be repeated, and the query fails (or the batch is empty, with
+A lease may have been released, by a person or because the consumer was idle for too long. If it was never part of a
+batch, it is skipped. If it was, the batch cannot be repeated, and the query fails (or the batch is empty, with
 failOnDataLoss=false).
 
-The lease of a batch that is repeated is never made anew: a server that does not have the number is another one or was
-restored from a backup, and a sink that can repeat a batch would take new messages under an old number for written ones.
+The lease of a repeated batch is never made anew. A server that does not have the number is another one, or was restored
+from a backup; and a sink that can repeat a batch would take new messages under an old number for written ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -68,12 +68,12 @@ ArgumentsP = ParamSpec("ArgumentsP")
 ResultT = TypeVar("ResultT")
 
 TASK_BYTES = 8 * 2**20
-"""Fewer bytes of lines are not worth a task of their own; nor are fewer messages than TASK_ROWS."""
+"""A task of its own is worthwhile only for this many bytes of lines, and for TASK_ROWS messages."""
 
 
 @dataclass(frozen=True)
 class Pages(InputPartition):
-    """Some pages of a lease: from `first` up to, and without, `end`. lease: what column `lease` says."""
+    """Some pages of a lease, from `first` up to but not including `end`. lease: the value of the column `lease`."""
 
     number: int
     made_at: int | None
@@ -92,7 +92,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._consumer = str(options.consumer)
         self._opened: ConsumerInfo | None = None
         self._initial: Offset | None = None
-        self._is_checked = False  # the offset with which this process began
+        self._is_checked = False  # whether the offset with which this process began was checked
         self._acknowledged = 0
         self._idle = Idle()
         self._heartbeat = Heartbeat()
@@ -110,11 +110,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As option maxMessagesPerTrigger says."""
+        """The limit that the option maxMessagesPerTrigger sets."""
         return ReadMaxRows(self._options.max_messages_per_trigger)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """The query ends when it has read the leases that there are now, and as many messages as are ready now."""
+        """Let the query end when it has read the current leases and as many messages as are ready now."""
         with in_our_words(self._options):
             info = self._consumer_now()
         self._leased_at_start, self._ready_left = info.leased, info.ready
@@ -153,7 +153,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offset_of(lease.number, lease.made_at, self._open())
 
     def _begin_at(self, start: Offset) -> Lease:
-        """The lease up to which everything is written, with its time. Raises ForqDataSourceError for a foreign one.
+        """The lease up to which everything is written, with its time. Raises ForqDataSourceError if it is not ours.
 
         A query that begins there may have waited for another one, which acknowledged more before it was refused.
         """
@@ -174,17 +174,17 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_checked = True
 
     def _is_next(self, made: ConsumerLease, wanted: int) -> bool:
-        """True if a lease that was made ahead is the next batch as it is. Not if another query has the consumer now."""
+        """Whether a lease made ahead can be the next batch unchanged. False if another query has the consumer now."""
         is_whole = made.complete and 0 < made.messages <= wanted
         return is_whole and self._ask(Pipelines.consumer).generation == self._open().generation
 
     def _is_full(self, lease: ConsumerLease, wanted: int) -> bool:
-        """True if more messages may wait behind this lease, of which the next batch is to have some."""
+        """Whether more messages may be waiting behind this lease that the next batch should have."""
         size_max = self._options.max_bytes_per_trigger
         return 0 < wanted <= lease.messages or (size_max is not None and lease.bytes >= size_max)
 
     def _make_ahead(self, written: Lease, number: int, wanted: int) -> ConsumerLease | None:
-        """Acknowledge what is written and logged, and lease the batch behind the one that Spark reads meanwhile.
+        """Acknowledge what is written and logged, and lease the batch after the one that Spark now reads.
 
         wanted: 0 for none.
         """
@@ -220,7 +220,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [Pages(lease.number, lease.made_at, name, first, stop) for first, stop in pairwise(bounds)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of some pages, an answer of the server a batch."""
+        """The messages of some pages; each answer of the server becomes an Arrow batch."""
         assert isinstance(partition, Pages)
         schema = arrow_schema(self._schema)
         page: int | None = partition.first
@@ -254,7 +254,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         *arguments: ArgumentsP.args,
         **more: ArgumentsP.kwargs,
     ) -> ResultT:
-        """A call about this consumer."""
+        """Call a method of the client about this consumer."""
         return ask(self._options, method, self._queue, self._consumer, *arguments, **more)
 
     def _open(self) -> ConsumerInfo:
@@ -296,7 +296,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._acknowledged = number
 
     def _next_lease(self, written: Lease, wanted: int) -> ConsumerLease:
-        """The lease behind this one; without messages there was nothing to lease."""
+        """The lease after this one; it has no messages if there was nothing to lease."""
         number = written.number + 1
         try:
             self._lease = self._make(number, wanted)
@@ -307,7 +307,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._lease
 
     def _make(self, number: int, wanted: int) -> ConsumerLease:
-        """Lease `number`, complete: the one that the server has, else of what is ready now."""
+        """The complete lease `number`: the one that the server has, or else one of the messages that are ready now."""
         return self._ask(
             Pipelines.lease,
             self._open().generation,

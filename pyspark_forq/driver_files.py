@@ -1,4 +1,4 @@
-"""Files that options name, such as a secret's. The driver reads them, and hands what is in them to the tasks."""
+"""Files that options name, such as that of a secret. The driver reads them, and passes their text to the tasks."""
 
 from codecs import BOM_UTF8
 from pathlib import Path
@@ -9,7 +9,7 @@ FILE_BYTES_MAX = 2**20
 def text_of(name: str) -> str:
     """The text of a file: a path, or a name among those of `spark.files` (`spark-submit --files`).
 
-    A byte order mark is no part of it. Raises ValueError for one that cannot be read.
+    A byte order mark is dropped. Raises ValueError if the file cannot be read.
     """
     try:
         with _place(name).open("rb") as file:
@@ -29,6 +29,6 @@ def _place(name: str) -> Path:
         from pyspark import SparkFiles
 
         sent = Path(SparkFiles.get(name))
-    except (AssertionError, ImportError, TypeError):  # no driver, and no worker of one
+    except (AssertionError, ImportError, TypeError):  # no driver, nor a worker of one
         return path
     return sent if sent.exists() else path

@@ -13,8 +13,8 @@ HEARTBEAT_SECONDS = CONSUMER_IDLE_SECONDS_MIN / 3
 class Heartbeat:
     """Runs `beat` every HEARTBEAT_SECONDS in a thread of its own, from `begin` until `end` or the end of the process.
 
-    An error of the server is dropped: the query's next request gets it again. A copy, which Spark sends to another
-    process, does not beat.
+    A server's error is dropped, because the query's next request gets it again. A copy that Spark sends to another
+    process does not beat.
     """
 
     def __init__(self) -> None:
@@ -26,14 +26,14 @@ class Heartbeat:
         return Heartbeat, ()
 
     def begin(self, beat: Callable[[], object]) -> None:
-        """From now on `beat`, instead of an earlier one."""
+        """Run `beat` from now on, instead of an earlier one."""
         self._beat = beat
         if self._thread is None:
             self._thread = Thread(target=self._run, name="forq heartbeat", daemon=True)
             self._thread.start()
 
     def end(self) -> None:
-        """Beat no more. Does not wait for a beat that is under way."""
+        """Stop. Does not wait for a beat that is running."""
         self._ended.set()
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""Pauses of a stream without new data: Spark asks a hundred times a second, and each question is a request."""
+"""Pauses for a stream without new data: Spark asks a hundred times a second, and each time costs a request."""
 
 import time
 
@@ -18,5 +18,5 @@ class Idle:
         self._pause = min(2 * self._pause, PAUSE_SECONDS_MAX)
 
     def something(self) -> None:
-        """There was something: the next wait is the shortest again."""
+        """There was something to read: reset the next wait to the shortest."""
         self._pause = PAUSE_SECONDS_MIN

@@ -1,8 +1,8 @@
 """Writes the batches of a drained queue into files, each message once.
 
 The files of a lease have a directory of their own, `lease=<consumer>-<number>-<when it was made>`. A repeated batch has
-the same lease and replaces its files; no other batch has it, of any query, checkpoint, consumer or server, so no other
-files are replaced.
+the same lease and replaces its files. No other batch of any query, checkpoint, consumer or server has that lease, so no
+other files are replaced.
 """
 
 from pyspark.sql import DataFrame

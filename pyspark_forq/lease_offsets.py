@@ -1,16 +1,16 @@
-"""Offsets of a drain, and whether one that a checkpoint has is of this query's consumer, on this server.
+"""Offsets of a drain, and the check that the offset of a checkpoint belongs to this query's consumer on this server.
 
 An offset names a lease: `{"seq": 8, "madeAt": 1767225600000, "queue": "orders", "consumer": "lake", "since": …}`. The
-number alone would fit other leases: of another queue or consumer, of another server, or of one that was restored from
-a backup and counts as far again. A checkpoint whose lease is another one is refused before anything is asked for that
-changes the consumer, so that a query which is at work with it goes on.
+number alone would also fit other leases: of another queue or consumer, of another server, or of a server that was
+restored from a backup and has reached the number again. A checkpoint with another lease is refused before any request
+changes the consumer, so that a running query with this consumer goes on.
 
-- madeAt is when the lease was made; null where a query begins behind a lease of which nobody knows that any more.
-- since is when the consumer was created. It only says why a checkpoint does not fit: a server that was restored from a
-  backup has the same consumer, another server does not.
-- An offset of an earlier version has the number alone. It is proven where the server has acknowledged that lease: then
-  the query goes on behind it. A lease that is still open is not acknowledged by it, and a batch that was not committed
-  is not repeated by it: a sink that has written that batch skips it, whichever messages the lease of that number has.
+- madeAt is when the lease was made; null if a query begins behind a lease whose time is no longer known.
+- since is when the consumer was created. It is only used to explain why a checkpoint does not fit: a server that was
+  restored from a backup has the same consumer, another server does not.
+- An offset of an earlier version has only the number. If the server has acknowledged that lease, the offset is proven,
+  and the query goes on behind it. Such an offset does not acknowledge a lease that is still open, and does not repeat a
+  batch that was not committed: a sink that has written that batch would skip it, whatever messages the lease has now.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ ADVICE = "Start with a new checkpoint: what write_once wrote stays as it is"
 
 
 class Lease(NamedTuple):
-    """What an offset says. made_at and since: None where it does not say so."""
+    """The lease that an offset names. made_at, since: None if the offset does not have them."""
 
     number: int
     made_at: int | None
@@ -48,7 +48,7 @@ def offset_of(number: int, made_at: int | None, info: ConsumerInfo) -> Offset:
 
 
 def read_offset(offset: Mapping[str, int | str | None]) -> Lease:
-    """What an offset says, also one of an earlier version. Raises ForqDataSourceError for that of another source."""
+    """Read an offset, also one of an earlier version. Raises ForqDataSourceError for that of another source."""
     number, made_at, since = (offset.get(name) for name in ("seq", "madeAt", "since"))
     queue, consumer = offset.get("queue"), offset.get("consumer")
     if not isinstance(number, int) or isinstance(made_at, str) or isinstance(since, str):
@@ -65,12 +65,12 @@ def read_offset(offset: Mapping[str, int | str | None]) -> Lease:
 
 
 def made_at_of(info: ConsumerInfo, number: int) -> int | None:
-    """When the lease of this number was made; None where the server does not know."""
+    """When the lease with this number was made; None if the server does not know."""
     return next((lease.made_at for lease in info.leases if lease.number == number), None)
 
 
 def check_names(lease: Lease, queue: str, consumer: str) -> None:
-    """Raise ForqDataSourceError where an offset is of another queue or consumer."""
+    """Raise ForqDataSourceError if an offset belongs to another queue or consumer."""
     for what, said, wanted in (("queue", lease.queue, queue), ("consumer", lease.consumer, consumer)):
         if said is not None and said != wanted:
             raise ForqDataSourceError(
@@ -80,7 +80,7 @@ def check_names(lease: Lease, queue: str, consumer: str) -> None:
 
 
 def check_lease(lease: Lease, info: ConsumerInfo) -> None:
-    """Raise ForqDataSourceError where the server has not got so far, or its lease of that number is another one."""
+    """Raise ForqDataSourceError if the server has not reached the lease, or has another one with that number."""
     named = f"lease {lease.number} of consumer {info.name!r}"
     if lease.number > info.leased:
         raise ForqDataSourceError(
@@ -95,7 +95,7 @@ def check_lease(lease: Lease, info: ConsumerInfo) -> None:
 
 
 def unproven(lease: Lease, info: ConsumerInfo) -> ForqDataSourceError:
-    """The error for an offset that may or may not be of the open lease, whose messages it would acknowledge."""
+    """The error for an offset that may name another lease than the open one, which it would acknowledge."""
     return ForqDataSourceError(
         f"the checkpoint does not say which lease {lease.number} of consumer {info.name!r} it has written, and the"
         f" server's still has {info.open_messages} messages, which nobody may have read: an earlier version wrote the"
@@ -105,7 +105,7 @@ def unproven(lease: Lease, info: ConsumerInfo) -> ForqDataSourceError:
 
 
 def unproven_batch(lease: Lease, consumer: str) -> ForqDataSourceError:
-    """The error for a batch to repeat whose offset may or may not be of the server's lease of that number."""
+    """The error for a batch to repeat whose offset may name another lease than the server's with that number."""
     return ForqDataSourceError(
         f"the checkpoint has a batch that was not committed, and does not say when its lease {lease.number} of consumer"
         f" {consumer!r} was made: an earlier version wrote it, and the server's lease of that number may be another"

@@ -1,9 +1,9 @@
 """The two logs of the server as streams.
 
 An offset is a whole range, `{"after": 10, "until": 30}`: the micro-batch that ends there has the ids from 11 to 30. So
-a batch that is repeated after a crash is the same, even if the start would be another by then ("latest" has moved, and
-what was earliest may be gone). Only the offset of "earliest" is not a range: where it lies is decided when the first
-range is made.
+a batch that is repeated after a crash is the same, even if the start would differ by then ("latest" has moved, and the
+earliest records may be gone). Only the offset of "earliest" is not a range: its place is decided when the first range
+is made.
 """
 
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, int]:
         """Where a query without a checkpoint begins; Spark asks twice.
 
-        "earliest" is marked, because id 1 may be asked for as well, and it may be gone. "latest" is marked, so that
-        even a first batch without rows has another offset: it goes into the checkpoint, and a query that ends before
-        there is something to read goes on from there.
+        "earliest" is marked, to tell it from a request for id 1, which may be gone. "latest" is marked, so that even a
+        first batch without rows changes the offset: Spark then writes it to the checkpoint, and a query that ends
+        before there is something to read continues from there.
         """
         starting = self._options.starting_offsets
         if starting == EARLIEST:
@@ -49,11 +49,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"after": self._initial, "until": self._initial, "latest": 1}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As option maxMessagesPerTrigger says."""
+        """The limit that the option maxMessagesPerTrigger sets."""
         return ReadMaxRows(self._options.max_messages_per_trigger)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """The query ends where the log ends now."""
+        """Let the query end at the current end of the log."""
         with in_our_words(self._options):
             _, self._target = bounds(self._options)
 
@@ -76,7 +76,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start
 
     def _behind(self, done: int, first: int, last: int) -> int:
-        """The id behind which the log can be read on, when `done` is the last one that was read."""
+        """The id after which the log can be read further, when `done` was the last one read."""
         if first - 1 <= done <= last:
             return done
         if done > last:
@@ -97,7 +97,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"until": last}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """Ranges of ids, about equally long, of what ends at `end`."""
+        """The range of the offset `end`, cut into ranges of about equal length."""
         rows = end["until"] - end["after"]
         return list(cut(end["after"], end["until"], tasks_for(rows, self._options.min_partitions)))
 

@@ -23,7 +23,7 @@ PAGE_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Page:
-    """Some records of a log, the id behind which the next ones are, and the first id that the server has kept."""
+    """Some records of a log, the id after which the next ones come, and the first id that the server still has."""
 
     records: Sequence[object]
     next: int
@@ -31,7 +31,7 @@ class Page:
 
 
 def bounds(options: Options) -> tuple[int, int]:
-    """The first and the last id that are kept; first is last + 1 when there are none."""
+    """The first and the last id that are stored; first is last + 1 if there are none."""
     if options.mode == "events":
         events = ask(options, Pipelines.event_range)
         return events.first, events.last
@@ -48,7 +48,7 @@ def _page(options: Options, after: int, until: int) -> Page:
 
 
 def lose_ids(options: Options, after: int, first: int) -> None:
-    """Ids behind `after` are gone up to `first`."""
+    """Report the ids between `after` and `first`, which are gone, as lost. Raises like `lose`."""
     lose(
         options,
         f"{options.mode} {after + 1:,} to {first - 1:,} are gone: the server has not kept them that long",
@@ -57,7 +57,7 @@ def lose_ids(options: Options, after: int, first: int) -> None:
 
 
 def read_range(options: Options, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The records of a range, a page a batch."""
+    """The records of a range; each page becomes an Arrow batch."""
     if not isinstance(partition, Range):
         return  # Spark makes up a partition when there is none
     columns = arrow_schema(schema)
@@ -73,7 +73,7 @@ def read_range(options: Options, schema: StructType, partition: InputPartition) 
 
 
 def _page_behind(options: Options, after: int, until: int) -> Page:
-    """The next page of a range. What the server has not kept is skipped if that is allowed, else ForqDataLoss raised.
+    """The next page of a range. Ids that are gone are skipped if that is allowed; else raises ForqDataLoss.
 
     The server refuses ids that are gone, but takes 0 for where its log begins.
     """
@@ -92,7 +92,7 @@ def _page_behind(options: Options, after: int, until: int) -> Page:
 
 
 class LogReader(DataSourceReader):
-    """What is in a log when the read begins."""
+    """Reads the records that a log has when the read begins."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options

@@ -9,9 +9,10 @@ _logger = logging.getLogger(__name__)
 
 
 def lose(options: Options, loss: str, otherwise: str) -> None:
-    """Raise ForqDataLoss with this sentence; with failOnDataLoss=false warn, which Spark passes on to stderr.
+    """Raise ForqDataLoss with the sentence `loss`; with failOnDataLoss=false warn instead, which Spark prints to
+    stderr.
 
-    otherwise: what is done with failOnDataLoss=false.
+    otherwise: says what is done with failOnDataLoss=false.
     """
     if options.fail_on_data_loss:
         raise ForqDataLoss(f"{loss}; with failOnDataLoss=false {otherwise}") from None

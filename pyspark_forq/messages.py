@@ -20,11 +20,11 @@ OPEN_BYTES_MAX = 16 * PAGE_BYTES
 assert PAGE_BYTES < STAGE_PAGE_BYTES_MAX
 
 _FILLED_BY_SERVER = frozenset({"id", "sequence", "attempts", "received_at", "state", "lease"})
-"""Columns of a table that the server fills: no message is sent with them."""
+"""Columns of a table whose values the server gives; a message is sent without them."""
 
 
 def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterator[tuple[str, NewMessage]]:
-    """Each row's queue and message; queue: the one of the options, None when a column says it."""
+    """The queue and message of each row. queue: that of the options; None if a column has it."""
     for batch in batches:
         columns = {
             name: _values(name, column)
@@ -68,8 +68,9 @@ def _values(name: str, column: pa.Array) -> list[Any]:
 
 
 def pages_of(messages: Iterable[tuple[str, NewMessage]]) -> Iterator[tuple[str, list[NewMessage]]]:
-    """Pages of one queue each, those of a queue in order; the largest one is sent when all together would pass
-    OPEN_BYTES_MAX."""
+    """Collect messages into pages of one queue each, in order. The largest page is sent first when all open pages
+    together would pass OPEN_BYTES_MAX.
+    """
     pages: dict[str, list[NewMessage]] = {}
     sizes: dict[str, int] = {}
     open_bytes = 0

@@ -1,10 +1,10 @@
-"""The options of the data source: their names, values, defaults, and where each of them goes.
+"""The options of the data source: their names, values, defaults, and the uses that they go with.
 
-An option that does not exist, or that means nothing where it is given, is refused, with the nearest name: Spark itself
-ignores misspelt options.
+An option that does not exist, or has no meaning for the use, is refused, and the error suggests the nearest name: Spark
+itself ignores misspelt options.
 
-A use is what the options are given for: `write`, `stream write`, or `read` or `stream` and the mode, as in `read
-events`. Spark's calls tell only `read` or `stream`; `parsed` adds the mode, which is an option itself.
+A use is what the options are for: `write`, `stream write`, or `read` or `stream` with the mode, as in `read events`.
+Spark's calls tell only `read` or `stream`; `parsed` adds the mode, which is an option itself.
 """
 
 import os
@@ -54,11 +54,11 @@ class Options:
     fail_on_data_loss: bool = True
     include_attributes: bool = False
     include_origin: bool = False
-    idle_seconds: int | None = None  # None: as the consumer has it, a day for a new one
+    idle_seconds: int | None = None  # None: that of the consumer; a day for a new one
     retry_seconds: int = 60
     txn_app_id: str | None = None
     txn_version: int | None = None
-    # the certificates of those to trust, in PEM; None: as the environment of each process says
+    # the certificates to trust, in PEM; None: those of each process's environment
     authorities: str | None = field(default=None, repr=False)
     # the token in the driver's environment, for executors that have none in theirs
     driver_token: str | None = field(default=None, repr=False)
@@ -69,7 +69,10 @@ class Options:
         return self.use.partition(" ")[2]
 
     def secret(self) -> str:
-        """The option, else what this process has in its environment, else the driver. Raises ForqOptionError."""
+        """The secret: from the option, else from this process's environment, else from the driver's.
+
+        Raises ForqOptionError if there is none.
+        """
         secret = self.token or token_of_environment() or self.driver_token
         if secret is None:
             raise ForqOptionError(
@@ -266,7 +269,7 @@ _OF_SPARK = frozenset({"checkpointlocation", "queryname", "asyncprogresstracking
 
 
 def check_names(given: Mapping[str, str]) -> None:
-    """Raises ForqOptionError for a name that is none of ours."""
+    """Raise ForqOptionError for a name that is not one of our options."""
     for name in given:
         if name.lower() not in _BY_NAME and name.lower() not in _OF_SPARK:
             nearest = get_close_matches(name.lower(), _BY_NAME, n=1)
@@ -298,7 +301,7 @@ def parsed(given: Mapping[str, str], use: str, defaults: Mapping[str, Any] = NO_
 
 
 def members_of(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Members of Options by their names in lower case. Raises ForqOptionError for values that cannot be."""
+    """Read the texts of options, by names in lower case, into members of Options. Raises ForqOptionError."""
     if "token" in texts and "tokenfile" in texts:
         raise ForqOptionError("options 'token' and 'tokenFile' mean the same: give one of them")
     options = {_BY_NAME[name]: text for name, text in texts.items()}
@@ -306,7 +309,7 @@ def members_of(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def for_writes(given: Mapping[str, str]) -> dict[str, str]:
-    """The options of a table without those that are for its reads only. Raises ForqOptionError like `check_names`."""
+    """The options of a table, without those for reads only. Raises ForqOptionError like `check_names`."""
     check_names(given)
     return {
         name: text
@@ -316,7 +319,7 @@ def for_writes(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def likely_uses(given: Mapping[str, str]) -> tuple[str, str]:
-    """`read` and `stream`, the likelier one first: some options and modes are only for one."""
+    """`read` and `stream`, the likelier one first, because some options and modes go with only one of them."""
     names = {name.lower() for name in given}
     only_streams = [name for name in names & set(_BY_NAME) if not _BY_NAME[name].uses & READ_USES]
     mode = next((value for name, value in given.items() if name.lower() == "mode"), READ[0])
@@ -344,7 +347,7 @@ def _value(option: Option, text: str) -> Any:
 
 
 def _check_together(options: Options, texts: Mapping[str, str]) -> None:
-    """Raises ForqOptionError for options that do not go together, and where one that is needed is missing."""
+    """Raise ForqOptionError if options exclude each other, or a required one is missing."""
     if options.use in ("read snapshot", "stream consume") and options.queue is None:
         hint = "" if texts else ": a table of SQL stores its options where it names no columns of its own"
         raise ForqOptionError(f"option 'queue' has to name the queue of {_words(options.use)}{hint}")

@@ -1,5 +1,6 @@
-"""A stream that cannot begin, because of its options or Spark's version: it says why in the first call, where Spark
-shows it."""
+"""A stream that cannot begin, because of its options or Spark's version. It raises the reason in the first call whose
+errors Spark shows.
+"""
 
 from typing import NoReturn
 
@@ -9,7 +10,7 @@ from pyspark_forq.errors import ForqDataSourceError
 
 
 class RefusedStream(DataSourceStreamReader):
-    """Raises `problem` wherever a query would begin."""
+    """Raises `problem` in every call with which a query can begin."""
 
     def __init__(self, problem: ForqDataSourceError) -> None:
         self._problem = problem

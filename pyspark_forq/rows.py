@@ -1,4 +1,4 @@
-"""Records of the server as Arrow, with exactly the columns that Spark was told."""
+"""The server's records as Arrow, with exactly the columns that Spark expects."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -19,7 +19,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 def batch_of(
     records: Sequence[object], schema: pa.Schema, same: Mapping[str, str] | None = None
 ) -> pa.RecordBatch:
-    """A row for each record: its members have the names of the columns. same: what columns have in all rows."""
+    """A row for each record, whose members have the columns' names. same: values of columns that all rows share."""
     columns = [_column(records, field, same or {}) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

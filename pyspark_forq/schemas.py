@@ -72,7 +72,7 @@ def schema_of(options: Options) -> StructType:
 
 
 def check_schema(schema: StructType, options: Options) -> None:
-    """Raises ForqSchemaError for columns that the read does not have: somebody has named their own."""
+    """Raise ForqSchemaError if the user has named other columns than those of the read."""
     wanted = schema_of(options)
     if [(field.name, field.dataType) for field in schema] != [
         (field.name, field.dataType) for field in wanted
@@ -84,6 +84,7 @@ def check_schema(schema: StructType, options: Options) -> None:
 
 
 def is_table(schema: StructType) -> bool:
-    """Whether rows with these columns are inserted into a queue that is a table or view of SQL: it has those of a read,
-    whatever is inserted."""
+    """Whether these columns are those of an insert into a SQL table or view: they are those of a read, whatever is
+    inserted.
+    """
     return schema.fieldNames()[: len(MESSAGES)] == MESSAGES.fieldNames()

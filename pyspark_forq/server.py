@@ -45,8 +45,9 @@ def ask(
     *arguments: ArgumentsP.args,
     **more: ArgumentsP.kwargs,
 ) -> ResultT:
-    """The result of a client's method, called again for `retry_seconds` while the server cannot answer and that may
-    change."""
+    """Call a method of the client and return its result. The call is repeated for `retry_seconds` after errors of the
+    server that may be temporary.
+    """
     return ask_as(Pipelines, options, method, *arguments, **more)
 
 
@@ -57,7 +58,7 @@ def ask_as(
     *arguments: ArgumentsP.args,
     **more: ArgumentsP.kwargs,
 ) -> ResultT:
-    """`ask`, with another client than the one for pipelines alone."""
+    """Like `ask`, with a client of this kind instead of `Pipelines`."""
     client = _client(options, kind)
     deadline: float | None = None
     pause = PAUSE_SECONDS_MIN
@@ -86,7 +87,7 @@ def _client(options: Options, kind: type[ClientT]) -> ClientT:
 
 @contextmanager
 def in_our_words(options: Options) -> Iterator[None]:
-    """Errors of the client leave the block as errors of the data source (errors.py), without a chain of causes."""
+    """Replace errors of the client in the body by errors of the data source (errors.py), without a chain of causes."""
     try:
         yield
     except ForqUnreachable as problem:

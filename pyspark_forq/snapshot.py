@@ -1,6 +1,6 @@
 """Batch read of a queue: its messages, while the queue keeps working.
 
-Each task reads a range of sequence numbers in pages. A message that is sent or ends meanwhile may or may not be in.
+Each task reads a range of sequence numbers in pages. A message that is sent or ends meanwhile may or may not be read.
 """
 
 from collections.abc import Iterator

@@ -1,11 +1,11 @@
 """The data source `forq` as Spark knows it: which reader or writer belongs to which options.
 
-How Spark calls it, as far as it matters here (tests/spark/test_facts.py has a test of each):
+What matters here about how Spark calls it (tests/spark/test_facts.py has a test of each point):
 
-- Every session imports this module, also one that never uses it: all else is imported when it is used.
-- Data sources, readers and writers are made in several processes, and pickled: constructors keep options, no more.
-- schema() is asked before Spark says whether a batch or a stream is read, and not at all for a write.
-- An error in streamReader() is hidden by one of Spark's own: so it returns a reader that raises it later (refused.py).
+- Every session imports this module, even one that never uses it. So all else is imported when it is used.
+- Data sources, readers and writers are made in several processes, and pickled. So constructors only store options.
+- Spark calls schema() before it says whether a batch or a stream is read, and not at all for a write.
+- Spark hides an error in streamReader() behind its own. So that returns a reader which raises it later (refused.py).
 - Names of parameters are part of the interface: Spark passes some by keyword.
 """
 
@@ -37,7 +37,7 @@ class ForqDataSource(DataSource):
 
     options: MutableMapping[str, str]
     defaults: ClassVar[Mapping[str, Any]] = {}
-    """Options by the session's configuration (spark_conf.py), for reads and writes that do not give them."""
+    """Options from the session's configuration (spark_conf.py), for reads and writes that do not set them."""
 
     @classmethod
     def name(cls) -> str:
@@ -64,7 +64,7 @@ class ForqDataSource(DataSource):
         return columns if created is None else storing(columns, created)
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
-        """Reads a queue as it is, or a log as far as it goes."""
+        """The reader of a queue's current messages, or of a log up to its current end."""
         from pyspark_forq.logs import LogReader
         from pyspark_forq.options import parsed
         from pyspark_forq.schemas import check_schema
@@ -76,7 +76,7 @@ class ForqDataSource(DataSource):
         return SnapshotReader(options, schema) if options.mode == "snapshot" else LogReader(options, schema)
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":
-        """Drains a queue, or follows a log."""
+        """The reader that drains a queue, or follows a log."""
         from pyspark_forq.errors import ForqDataSourceError
         from pyspark_forq.options import parsed
         from pyspark_forq.refused import RefusedStream

@@ -1,7 +1,7 @@
 """Spark's configuration as options of every read and write: `spark.forq.url`, `spark.forq.tokenFile` and their like.
 
-Spark gives a data source the options of a call, and nothing of its configuration. So `session` registers a class that
-has the values in itself: they travel as code does, and are in no plan, table or checkpoint.
+Spark passes the options of a call to a data source, but nothing of its configuration. So `session` registers a class
+that contains the values: they travel like code, and are in no plan, table or checkpoint.
 """
 
 from difflib import get_close_matches
@@ -19,7 +19,7 @@ NAMES = ("url", "token", "tokenFile", "caFile", "retrySeconds")
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the driver is another process, elsewhere perhaps, which the session reaches by Spark Connect."""
+    """Whether the session reaches its driver by Spark Connect, so that it is another process, perhaps elsewhere."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -46,7 +46,7 @@ def defaults_of(spark: SparkSession) -> dict[str, Any]:
 def register(spark: SparkSession) -> None:
     """Make the data source known to a session, with its defaults.
 
-    Raises ForqDataSourceError where there are some and Spark is too old for them.
+    Raises ForqDataSourceError if there are defaults and Spark is too old for them.
     """
     defaults = defaults_of(spark)
     if defaults:

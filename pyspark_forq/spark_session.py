@@ -13,7 +13,7 @@ from pyspark_forq.spark_conf import is_connect, register
 
 _SETTINGS = {"spark.sql.session.timeZone": "UTC"}
 _OF_A_DRIVER = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-"""What a session of Spark Connect cannot set."""
+"""Settings that a session of Spark Connect cannot change."""
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -47,7 +47,7 @@ def connects(conf: Mapping[str, str]) -> bool:
 
 
 def send_query_logs_to(handler: Handler) -> None:
-    """What pyspark logs about a failed query goes to `handler`: it says all that the error says, at length.
+    """Send pyspark's long log messages about failed queries to `handler`; the error says the same.
 
     For the rest of the process; pyspark itself gives each of these loggers a handler for stderr.
     """

@@ -1,8 +1,8 @@
-"""Tables of SQL: what `CREATE TABLE … USING forq OPTIONS (…)` said, for the reads and writes of the table.
+"""Stores the options of `CREATE TABLE … USING forq OPTIONS (…)` for the reads and writes of the table.
 
-Spark has the options at the creation only, each twice and among properties of its own; to a read or write it gives
-the columns of the table and what the query itself says (`WITH (…)`). So the options are stored with the first column.
-A secret is not: everybody may see a table's columns. (tests/spark/test_facts.py has a test of each.)
+Spark passes the options only at the creation, each twice and among its own properties. To a read or write it passes the
+table's columns and the query's own options (`WITH (…)`). So the options are stored with the first column, but not a
+secret, because everybody may see a table's columns. (tests/spark/test_facts.py has a test of each point.)
 """
 
 import json
@@ -15,7 +15,7 @@ from pyspark_forq.errors import ForqOptionError
 
 _STORED = "forq"
 _CREATED = "provider"
-"""Among the options while a table is created, and at no other time."""
+"""Spark passes this option while a table is created, and at no other time."""
 _OPTION = "option."
 
 

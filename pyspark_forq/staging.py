@@ -1,11 +1,11 @@
 """Removes what killed attempts of write_once left: Spark's staging directories.
 
 Spark writes the files of a batch into `.spark-staging-…` beside the table, and moves them when all are written. A kill
-in between leaves the directory, and nobody comes back for it: the batch is written again, into another one.
+in between leaves the directory for ever, because the repeated batch is written into another one.
 
-A directory was write_once's if all in it is of leases. That it is nobody's any more is told by time: nothing in it was
-changed for STAGING_SECONDS. A lease has at most a million messages and 1 GiB, so no task writes for so long. If one
-did, its batch would fail and be repeated; no message is lost.
+A directory belongs to write_once if it has only files of leases. It is abandoned if nothing in it has changed for
+STAGING_SECONDS. A lease has at most a million messages and 1 GiB, so no task writes for that long. If one did, its
+batch would fail and be repeated; no message would be lost.
 """
 
 import re
@@ -19,7 +19,7 @@ from pyspark_forq.pipelines.stores import literal
 
 STAGING_SECONDS = 86_400
 LOOK_SECONDS = 3_600
-"""A long-running query looks for what others left so often, a program that starts at its first batch."""
+"""How often a long-running query looks for abandoned directories; it also does so at its first batch."""
 
 _OF_LEASE = re.compile(rf"{LEASE}=[A-Za-z0-9._-]{{1,64}}-\d+-\d+")
 _looked_at: dict[str, float] = {}
@@ -44,7 +44,7 @@ def remove_staging(spark: SparkSession, path: str) -> None:
 
 
 def _is_left(files: Any, staging: Any, before_ms: float) -> bool:
-    """True for a directory that has leases alone, none of which was changed since `before_ms`."""
+    """Whether a directory has only files of leases, and none was changed since `before_ms`."""
     inside = list(files.listStatus(staging.getPath()))
     if not inside or not all(_OF_LEASE.fullmatch(each.getPath().getName()) for each in inside):
         return False

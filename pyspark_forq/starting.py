@@ -1,8 +1,8 @@
 """Starts several streams of one program, one after the other.
 
-Spark starts a process of Python for each stream of a data source, and gives it ten seconds, which no setting changes.
-Where several start at once on a busy machine, each delays the others beyond that. In turn each has the machine for
-itself; one that was too slow all the same is started again, and goes on from its checkpoint.
+Spark starts a Python process for each stream of a data source, and gives it ten seconds, which no setting changes. If
+several start at once on a busy machine, they delay each other beyond that. Started one after the other, each has the
+machine for itself; one that is too slow nevertheless is started again, and continues from its checkpoint.
 """
 
 import time
@@ -18,11 +18,11 @@ _LOOK_SECONDS = 1
 
 
 def start_in_turn(*writers: DataStreamWriter, wait_seconds: float = WAIT_SECONDS) -> list[StreamingQuery]:
-    """Start these streams in their order, each when the one before has made progress or ended; the queries.
+    """Start streams in this order, each when the one before has made progress or ended; returns the queries.
 
-    wait_seconds: a query without progress for so long, because its first batch takes longer, is not waited for any
-    more. One whose process was too slow to start is started again, five times in all. Raises StreamingQueryException
-    where one fails otherwise, or each time, when the others are stopped.
+    wait_seconds: how long to wait for the progress of a query, whose first batch may take longer. A query whose process
+    was too slow to start is started again, five times in all. If one fails each time, or in another way, the others are
+    stopped and StreamingQueryException is raised.
     """
     started: list[StreamingQuery] = []
     try:
@@ -50,7 +50,7 @@ def _start(writer: DataStreamWriter, started: list[StreamingQuery], wait_seconds
 
 
 def _await_progress(query: StreamingQuery, wait_seconds: float) -> None:
-    """Return when the query has made progress, or has ended well. Raises StreamingQueryException where it failed."""
+    """Return when the query has made progress or has ended well. Raises StreamingQueryException if it failed."""
     until = time.monotonic() + wait_seconds
     while query.lastProgress is None and time.monotonic() < until:
         if query.awaitTermination(_LOOK_SECONDS):

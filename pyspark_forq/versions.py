@@ -1,8 +1,8 @@
-"""What a version of Spark lets a data source of Python do. All else is the same from 4.0 on.
+"""The features of a Python data source that depend on Spark's version. All else is the same from 4.0 on.
 
-Before 4.2 a stream is asked for its latest offset without being told what has been written, and without a limit: a
-drain could not know what to acknowledge. Before 4.1 a stream's rows come to a sink without their types, and a data
-source that Spark has found by its module cannot be registered once more, with settings.
+Before 4.2 Spark asks a stream for its latest offset without saying what has been written, and without a limit, so a
+drain could not know what to acknowledge. Before 4.1 a sink gets a stream's rows without their types, and a data source
+that Spark has found by its module cannot be registered again with settings.
 """
 
 import re
@@ -14,14 +14,14 @@ from pyspark_forq.errors import ForqDataSourceError
 
 
 class Feature(NamedTuple):
-    """What a user writes, the version from which on it works, and what works in older ones."""
+    """A feature: what a user writes, the first version in which it works, and what works in older ones."""
 
     use: str
     since: tuple[int, int]
     instead: str
 
     def need(self, version: str = pyspark.__version__) -> None:
-        """Raises ForqDataSourceError, with both versions, where `version` is older."""
+        """Raise ForqDataSourceError, which names both versions, if `version` is older."""
         if not self.is_in(version):
             needed = ".".join(map(str, self.since))
             raise ForqDataSourceError(

@@ -1,12 +1,12 @@
 """Writes to queues, in two phases: tasks stage pages of messages on the server, and the driver publishes them at once.
 
-A stage has a name that no other attempt of a task has, so what a lost attempt staged is never published, and ends by
-itself. A publication has an application and a version; one that is there is not published again:
+Each attempt of a task has a stage with a name of its own, so the stage of a lost attempt is never published, and
+expires by itself. A publication has an app and a version, and is not published twice:
 
-- of a stream, the query's id (of its checkpoint) and the number of the micro-batch;
-- of a batch, options txnAppId and txnVersion; without them an id of this write, which Spark makes once.
+- for a stream, the query's id (that of its checkpoint) and the number of the micro-batch;
+- for a batch, the options txnAppId and txnVersion, or without them an id of this write, which Spark makes once.
 
-A query's id is known to tasks only, so it travels in the messages with which they commit.
+Only tasks know a query's id, so it travels in the messages with which they commit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ class TaskStages(WriterCommitMessage):
 
 
 def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> TaskStages:
-    """Stage the rows of a task, those of each queue in their order."""
+    """Stage the rows of a task; the rows of a queue keep their order."""
     context = TaskContext.get()
     assert context is not None
     query = context.getLocalProperty(QUERY)
@@ -59,9 +59,9 @@ def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> TaskStages:
 def publish(
     options: Options, app: str, version: int, staged: Sequence[TaskStages], *, once: bool = False
 ) -> None:
-    """Publish what the tasks staged, in the order of their partitions; nothing, when that was done already.
+    """Publish what the tasks staged, in the order of their partitions. Does nothing if that was done already.
 
-    once: the app is this write.
+    once: the app is the id of this write, which has one version only.
     """
     in_order = sorted(staged, key=lambda each: each.partition)
     stages = [stage for each in in_order for stage in each.stages]
@@ -74,7 +74,7 @@ def publish(
 
 
 def _too_many(partitions: int, stages: Sequence[Stage]) -> ForqDataSourceError:
-    """What to do: a partition has a stage for each of its queues, so there are fewest where each queue is in one."""
+    """The error that advises how to have fewer stages: a partition has one for each of its queues."""
     queues = len({stage.queue for stage in stages})
     advice = "write fewer queues at a time"
     if queues == 1:
@@ -88,7 +88,7 @@ def _too_many(partitions: int, stages: Sequence[Stage]) -> ForqDataSourceError:
 
 
 def discard(options: Options, staged: Iterable[TaskStages]) -> None:
-    """Discard the stages of tasks; a stage that cannot be reached now ends by itself."""
+    """Discard the stages of tasks; a stage that cannot be discarded now expires by itself."""
     hasty = replace(options, retry_seconds=0)
     for each in staged:
         for part in each.stages:
@@ -99,7 +99,7 @@ def discard(options: Options, staged: Iterable[TaskStages]) -> None:
 
 
 def present(messages: Sequence[WriterCommitMessage | None]) -> list[TaskStages]:
-    """What the tasks have staged that came to an end."""
+    """The stages of the tasks that have finished."""
     return [message for message in messages if isinstance(message, TaskStages)]
 
 

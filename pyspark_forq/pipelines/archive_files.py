@@ -60,7 +60,7 @@ def rows_in(added: list[AddAction]) -> int:
 
 
 def read_files(table: ArchiveTable, files: list[LoggedFile]) -> DataFrame:
-    """The rows of files that count; they can be read for KEEP_HOURS after they have ceased to."""
+    """The rows of files that count now. They can be read for KEEP_HOURS after they no longer count."""
     schema = table.schema()
     if not files:
         return table.spark.createDataFrame([], schema)
@@ -74,7 +74,7 @@ def day(moment: Column) -> Column:
 
 @contextmanager
 def _older_timestamps(spark: SparkSession) -> Iterator[None]:
-    """What Spark writes by default older readers shift, and libraries cannot prune by it."""
+    """Write another form of timestamps than Spark's default, which older readers shift and libraries cannot prune."""
     before = spark.conf.get(_TIMESTAMPS)
     spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
     try:

@@ -48,7 +48,7 @@ _TRIES = 20
 
 
 class ArchiveError(ForqError):
-    """An archive is not as it has to be, or somebody else is at work in it."""
+    """An archive is damaged or missing, or another run is writing to it."""
 
 
 class LoggedFile(Struct, frozen=True):
@@ -170,7 +170,7 @@ class ArchiveTable:
         raise ArchiveError(f"another run is at work in {self.root} and came first: nothing was changed")
 
     def vacuum(self, keep_hours: int) -> None:
-        """Remove files that have not counted for so long."""
+        """Remove files that have not counted for `keep_hours`."""
         self.log.vacuum(keep_hours, dry_run=False, enforce_retention_duration=False, full=True)
 
     def _opened(self) -> DeltaTable | None:
@@ -200,5 +200,5 @@ class ArchiveTable:
 
 
 def _may_have(queue: str, first: str | None, last: str | None) -> bool:
-    """Whether a queue can be between the first and the last one of a file, if these are known."""
+    """Whether a file may have rows of a queue, by the first and last queue in it; None: not known."""
     return first is None or last is None or first <= queue <= last

@@ -146,7 +146,7 @@ def _member(member: str, column: Column, kind: DataType) -> Column:
 
 
 def _format_of(dataset: str, files: list[str]) -> str:
-    """By the names of its files."""
+    """The format of a dataset, by the names of its files. Raises InvalidRequest if they do not tell."""
     for name in files:
         for suffix, kind in _SUFFIXES.items():
             if name.removesuffix(".gz").removesuffix(".zst").endswith(suffix):
@@ -157,7 +157,7 @@ def _format_of(dataset: str, files: list[str]) -> str:
 
 
 def _follow(query: StreamingQuery, show: Show) -> tuple[int, int]:
-    """Until the query has ended: rows read, and those that had a content. Raises what Spark raised."""
+    """Wait for the end of the query; returns how many rows were read, and how many had a content. Raises its error."""
     seen: dict[int, tuple[int, int]] = {}
 
     def counted() -> tuple[int, int]:

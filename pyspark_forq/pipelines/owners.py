@@ -48,7 +48,7 @@ def check_owner(spark: SparkSession, checkpoint: str, about: Mapping[str, str | 
 
 
 def named(name: str, value: object) -> str:
-    """One of the things that a checkpoint or an archive is about. value: None where it is about all of them."""
+    """Words for a thing to which a checkpoint or an archive belongs. value: None if it belongs to all of them."""
     return f"any {name}" if value is None else f"{name} {value}"
 
 
@@ -63,7 +63,7 @@ def _has_entries(spark: SparkSession, log: str) -> bool:
 
 
 def _read(spark: SparkSession, place: str) -> str | None:
-    """What was written there; None if nothing was."""
+    """The text of the note at `place`; None if there is none."""
     try:
         rows = spark.read.text(literal(place), wholetext=True).collect()
     except AnalysisException as problem:

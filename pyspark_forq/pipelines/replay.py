@@ -122,7 +122,7 @@ def in_order(history: DataFrame, total: int, columns: Sequence[str] = ("history_
 
 
 def _digest(*arguments: object) -> str:
-    """A name for what was asked; the same arguments have the same name."""
+    """A name made of the arguments; the same arguments give the same name."""
     return hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:32]
 
 

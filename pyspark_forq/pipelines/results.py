@@ -1,4 +1,4 @@
-"""What a pipeline did, and how it shows its progress."""
+"""The results of pipelines, and how they show their progress."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Show(Protocol):
-    """Is told how much is done, of how much (None: not known, or as before), and a few words about it."""
+    """Is called with how much is done, the total (None: not known, or unchanged), and a few words."""
 
     def __call__(self, done: int, total: int | None = None, status: str = "") -> None: ...
 

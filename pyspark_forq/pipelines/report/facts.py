@@ -18,7 +18,7 @@ from pyspark_forq.pipelines.report import tables
 TOP = 20
 STEPS_MAX = 120
 OTHERS = "*"
-"""All queues that are not shown one by one; no queue has this name."""
+"""Stands for all queues that are not shown one by one; no queue has this name."""
 _MINUTE_MS = 60_000
 _STEP_MINUTES = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440)
 STUCK_SHOWN = 30
@@ -62,7 +62,7 @@ class QueueFacts:
     backlog_end: int = 0
     stuck: int = 0
     stuck_longest_ms: int = 0
-    # messages without an event for as long as the stuck ones, which nobody has received since they came
+    # messages that have been without an event for as long as the stuck ones, and were not delivered since they came
     waiting: int = 0
     waiting_longest_ms: int = 0
     # (attempts, acked, dead-lettered); the last one is of all that took more
@@ -75,7 +75,7 @@ class QueueFacts:
 
 @dataclass
 class Facts:
-    """Of a whole report."""
+    """The facts of a whole report."""
 
     events: int
     first_ms: int = 0
@@ -202,7 +202,7 @@ def _moves(
 
 
 def _carried(series: Series, before: float) -> Series:
-    """A level stays what it was until it is known to be another."""
+    """Fill gaps in a level with its last known value. before: the value before the first."""
     values = []
     for value in series.values:
         before = before if value is None else value

@@ -1,4 +1,4 @@
-"""What only the page of a queue shows: at most a few hundred rows for each queue that a report shows one by one."""
+"""Facts that only the page of a queue shows: at most a few hundred rows for each queue with a page."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -74,14 +74,14 @@ def report(
 
 
 def _write(place: Path, html: str) -> None:
-    """A reader sees the old page or the new one."""
+    """Write a page in one step, so that a reader sees the old page or the new one."""
     aside = place.with_name(f".{place.name}.new")
     aside.write_text(html, encoding="utf-8")
     aside.replace(place)
 
 
 def _replace_pages(directory: Path, pages: Mapping[str, str]) -> None:
-    """Pages of an earlier report, whose queues are not shown now, are removed; other files are left alone."""
+    """Write the pages, and remove those of an earlier report whose queues are not shown now; other files stay."""
     if pages:
         directory.mkdir(exist_ok=True)
     for name, html in pages.items():
