@@ -1,4 +1,4 @@
-"""Where a server is, as a URL."""
+"""The address of a server, from its URL."""
 
 import re
 from typing import NamedTuple
@@ -11,8 +11,9 @@ _NOT_IN_URLS = re.compile(r"[\s\x00-\x20\x7f]")
 
 
 class ServerAddress(NamedTuple):
-    """authority: host and port as a request names them. path: what comes before every path, without a last slash.
+    """The parts of a server's URL.
 
+    authority: host and port as a request names them. path: the prefix of every path, without a slash at its end.
     credentials: user and password, with a colon between them; empty for none.
     """
 
@@ -25,7 +26,7 @@ class ServerAddress(NamedTuple):
 
 
 def is_server_url(url: str) -> bool:
-    """True if a server can be at this URL."""
+    """Whether this is a valid URL of a server."""
     try:
         address_of(url)
     except ValueError:
@@ -34,7 +35,7 @@ def is_server_url(url: str) -> bool:
 
 
 def address_of(url: str) -> ServerAddress:
-    """The address that a URL names. Raises ValueError for one that a server cannot be at."""
+    """The address in a URL. Raises ValueError if it is not a valid URL of a server."""
     try:
         parts = urlsplit(url)
         usable = (
@@ -57,7 +58,7 @@ def without_credentials(url: str) -> str:
 
 
 def _check_labels(host: str) -> None:
-    """Raise ValueError for a name that no name server can be asked for (RFC 1035 section 2.3.4)."""
+    """Raise ValueError for a host name that cannot be looked up (RFC 1035 section 2.3.4)."""
     if ":" in host:
         return
     labels = host.removesuffix(".").split(".")

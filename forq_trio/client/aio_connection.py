@@ -21,18 +21,18 @@ from forq_trio.wire.queries import Query
 
 
 class AsyncTransport(Protocol):
-    """What carries the requests of a client. The usual one is a pool of connections.
+    """Carries the requests of a client; usually a pool of connections.
 
     `forq_trio.client.http1` has `ClientRequest` and `HttpAnswer`, `forq_trio.client.failures` the kinds of
     `TransportError`.
     """
 
     async def exchange(self, request: ClientRequest) -> HttpAnswer:
-        """The answer to a request. Raises TransportError when none comes, and ClientClosed."""
+        """Send a request and return its answer. Raises TransportError if no answer comes, and ClientClosed."""
         ...
 
     def close(self) -> None:
-        """Close everything, without waiting; requests under way end with ClientClosed."""
+        """Close everything, without waiting; running requests end with ClientClosed."""
         ...
 
 
@@ -106,7 +106,10 @@ class AsyncConnection:
     async def _request(
         self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0
     ) -> HttpAnswer:
-        """Make a request, again while it certainly did nothing and there is time. Returns a success."""
+        """Make a request; returns a successful answer.
+
+        Repeats it while there is time and the earlier tries have certainly done nothing.
+        """
         request = protocol.request_of(self._secret, method, path, body, wait_seconds)
         retries = Retries(self._retry_seconds)
         while True:
@@ -128,7 +131,7 @@ class AsyncConnection:
             await self._pause(delay)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but not longer than the client is open."""
+        """Wait, but stop when the client is closed."""
         pause = aio_waits.Signal()
         self._pauses.add(pause)
         try:

@@ -1,9 +1,9 @@
-"""The connections of the asynchronous client to its server: how many, which is used, and when one is closed.
+"""The connections of the asynchronous client to its server: how many there are, and when each is used and closed.
 
-- A request has a connection for itself, at most CLIENT_CONNECTIONS_MAX at a time. Those that wait for one are served in
-  the order in which they came.
+- A request has a connection for itself; there are at most CLIENT_CONNECTIONS_MAX. Requests that wait for one are served
+  in the order in which they came.
 - A connection is used again after a whole answer with nothing behind it, and only if the server has neither closed it
-  nor sent anything since. Any other end of a request closes it, a cancelled one too.
+  nor sent anything since. Any other end of a request, even a cancellation, closes the connection.
 - Nothing takes a lock: a signal handler may close the client at any moment. Operations of `deque` and `set` are atomic.
 - After a fork the child closes its copies of the sockets, without sending anything, and makes new connections.
 
@@ -32,14 +32,14 @@ from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
 
 
 class _Slots:
-    """As many requests at a time as there may be connections; first come, first served."""
+    """Bounds how many requests run at a time; first come, first served."""
 
     def __init__(self, number: int) -> None:
         self._free: deque[None] = deque([None] * number)
         self._waiting: deque[aio_waits.Signal] = deque()
 
     async def take(self, seconds: float) -> None:
-        """Wait until a slot is free. Raises CannotSend when none is for so long."""
+        """Wait until a slot is free. Raises CannotSend if none is within `seconds`."""
         if not self._waiting:
             try:
                 self._free.pop()
@@ -48,7 +48,7 @@ class _Slots:
                 pass
         signal = aio_waits.Signal()
         self._waiting.append(signal)
-        self._serve()  # one may have been given back meanwhile
+        self._serve()  # a slot may have been released meanwhile
         try:
             served = await signal.wait(seconds)
         except BaseException:
@@ -59,7 +59,7 @@ class _Slots:
             raise CannotSend(f"all {CLIENT_CONNECTIONS_MAX} connections of the client are in use")
 
     def release(self) -> None:
-        """Give a slot back."""
+        """Release a slot."""
         self._free.append(None)
         self._serve()
 
@@ -82,7 +82,7 @@ class _Slots:
                 signal.set()
 
     def _withdraw(self, signal: aio_waits.Signal) -> bool:
-        """True if it was still waiting."""
+        """Stop waiting; False if the slot was given already."""
         try:
             self._waiting.remove(signal)
         except ValueError:
@@ -91,9 +91,10 @@ class _Slots:
 
 
 class AsyncPool:
-    """The connections to the server at `url`. authorities: whom to trust, in PEM; None: as the environment says.
+    """The connections to the server at `url`.
 
-    Raises OSError and ValueError for certificates and proxies that cannot be used, and InvalidServerUrl.
+    authorities: the certificates to trust, in PEM; None: those of the environment. Raises OSError and ValueError for
+    certificates and proxies that cannot be used, and InvalidServerUrl.
     """
 
     def __init__(self, url: str, authorities: str | None = None) -> None:
@@ -113,7 +114,7 @@ class AsyncPool:
         self._idle: IdleStreams[AsyncStream] = IdleStreams()
 
     def begin_in_child(self) -> None:
-        """This process is a new one, and the connections are its parent's."""
+        """Start anew in a forked child, because the connections are those of its parent."""
         sockets = self._sockets
         self._begin()
         for sock in sockets:
@@ -137,7 +138,7 @@ class AsyncPool:
             slots.release()
 
     def close(self) -> None:
-        """Close all connections, also those in use: what waits for an answer ends with ClientClosed."""
+        """Close all connections, even those in use: requests that wait for an answer end with ClientClosed."""
         self._closed = True
         self._idle.close()
         for sock in tuple(self._sockets):
@@ -157,7 +158,7 @@ class AsyncPool:
             try:
                 await stream.send(data, Deadline(seconds, aio_waits.now))
             except ConnectionError as problem:
-                broken = problem  # the server may have refused a long request before it had read all of it
+                broken = problem  # the server may have refused a long request before it has read everything
             try:
                 answer = await read_answer(stream, reader, seconds)
             except (OSError, NoAnswer) as problem:

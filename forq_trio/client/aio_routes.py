@@ -1,4 +1,4 @@
-"""The way of the asynchronous client to its server: connections, through a proxy and with TLS, and answers from them.
+"""How the asynchronous client connects to its server, perhaps through a proxy or with TLS, and reads answers.
 
 `sync_routes.py` is generated from this file by script/blocking_client.py.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def open_stream(route: ServerRoute, sockets: Sockets) -> AsyncStream:
-    """Connect. Raises ConnectFailed, ProxyRefused, and CannotSend for a host that cannot be one."""
+    """Connect to the server. Raises ConnectFailed, ProxyRefused, and CannotSend for an invalid host."""
     first = route.address if route.proxy is None else route.proxy.address
     try:
         stream: AsyncStream = await _connect(first, sockets)
@@ -52,7 +52,7 @@ async def _connect(address: ServerAddress, sockets: Sockets) -> AsyncTcpStream:
 
 
 async def connect_to(places: Sequence[Any], deadline: float, sockets: Sockets) -> AsyncTcpStream:
-    """A connection to the first of a host's addresses that takes one. Each has its share of the time that is left.
+    """Connect to the first of a host's addresses that accepts. Each address gets its share of the time that is left.
 
     deadline: on the clock of `time.monotonic`. Raises the OSError of the last address.
     """
@@ -81,7 +81,7 @@ async def _places(host: str, port: int) -> list[tuple[Any, ...]]:
     try:
         try:
             return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-        except socket.gaierror:  # a name
+        except socket.gaierror:  # the host is a name, not a number
             return await aio_waits.resolve(host, port)
     except UnicodeError as problem:
         raise CannotSend(str(problem)) from problem
@@ -128,7 +128,7 @@ async def read_answer(stream: AsyncStream, reader: AnswerReader, seconds: float)
 
 
 def _failure(problem: OSError, route: ServerRoute) -> ConnectFailed:
-    """Why no connection could be made, once there was one to the first host."""
+    """The error if the exchange with the first host failed after the connection to it was made."""
     if route.context is not None:
         from forq_trio.client.tls import failure_of
 

@@ -1,8 +1,8 @@
-"""Acks of one pass of the event loop share a request.
+"""Acks that are made in one pass of the event loop share a request.
 
-The first ack of a queue waits for one pass, and for nothing else, while others of that pass join it. A single ack is a
-request like any other. A shared request is made by a task of its own, so that cancelling one ack does not affect the
-others. `sync_sharing.py` has the same name for the blocking client, written by hand.
+The first ack of a queue waits for one pass of the loop, in which others join it. A lone ack is a request like any
+other. A shared request is made by a task of its own, so that cancelling one ack does not affect the others.
+`sync_sharing.py` has the same class for the blocking client, written by hand.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Send = Callable[[str, list[str]], Awaitable[list[ReceiptResult]]]
 
 
 class _Group:
-    """Acks that share a request. problem: why it has no results."""
+    """Acks that share a request. problem: the error, if the request has no results."""
 
     def __init__(self, receipts: list[str]) -> None:
         self.receipts = list(receipts)
@@ -35,7 +35,7 @@ class _Group:
         return len(self.receipts) + len(receipts) <= RECEIPTS_BATCH_MAX
 
     async def join(self, receipts: list[str]) -> list[ReceiptResult]:
-        """Add receipts, and return their results when there are any."""
+        """Add receipts, and wait for their results."""
         self.shared = True
         first = len(self.receipts)
         self.receipts += receipts
@@ -50,7 +50,7 @@ class _Group:
 
     async def run(self, queue: str, send: Send) -> None:
         """Make the request."""
-        self.problem = ClientClosed()  # unless it ends otherwise: the event loop may end before
+        self.problem = ClientClosed()  # holds if the event loop ends before the request
         try:
             self.results = await send(queue, self.receipts)
             whole = len(self.results) == len(self.receipts)
@@ -71,7 +71,7 @@ class SharedAcks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ack(self, queue: str, receipts: list[str], send: Send) -> list[ReceiptResult]:
-        """Acknowledge by `send`, together with others of this pass of the event loop."""
+        """Acknowledge by `send`, together with other acks of this pass of the event loop."""
         if not receipts or not all(map(_may_share, receipts)):
             return await send(queue, receipts)
         group = self._gathering.get(queue)
@@ -90,7 +90,7 @@ class SharedAcks:
         return await send(queue, receipts)
 
     def _start(self, request: Coroutine[Any, Any, None]) -> None:
-        """Run beside the caller, who may be cancelled. The event loop has the task, or we do."""
+        """Run a request beside the caller, which may be cancelled. trio holds its task; for asyncio we have to."""
         trio = sys.modules.get("trio")
         if trio is not None and trio.lowlevel.in_trio_task():
             trio.lowlevel.spawn_system_task(lambda: request)

@@ -34,7 +34,7 @@ class AsyncTcpStream(TcpSocket, AsyncStream):
     """A TCP connection."""
 
     async def connect(self, place: Any, seconds: float) -> None:
-        """Connect to a place, as of `socket.getaddrinfo`. Raises OSError; TimeoutError after so long."""
+        """Connect to an address of `socket.getaddrinfo`. Raises OSError; TimeoutError after `seconds`."""
         error = self._socket.connect_ex(place)
         if error == errno.EINPROGRESS:
             await aio_waits.wait_writable(self._socket, Deadline(seconds, aio_waits.now))

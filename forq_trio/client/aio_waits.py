@@ -10,7 +10,7 @@ from forq_trio.client.deadlines import Deadline
 
 
 class Signal:
-    """Something happened, or not yet."""
+    """A flag that can be waited for."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()
@@ -19,14 +19,14 @@ class Signal:
         self._event.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until it is set; False if it is not after so long."""
+        """Wait until it is set; False if it is not set within `seconds`."""
         with anyio.move_on_after(seconds):
             await self._event.wait()
         return self._event.is_set()
 
 
 async def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
-    """The addresses of a host, as of `socket.getaddrinfo`. Raises OSError and UnicodeError."""
+    """The addresses of a host, as `socket.getaddrinfo` gives them. Raises OSError and UnicodeError."""
     return await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
@@ -36,7 +36,7 @@ def now() -> float:
 
 
 async def wait_readable(sock: socket.socket, deadline: Deadline) -> None:
-    """Raises TimeoutError if there is nothing to receive until then."""
+    """Wait until there is something to receive. Raises TimeoutError at the deadline."""
     with anyio.move_on_after(deadline.left()):
         await anyio.wait_readable(sock)
         return
@@ -44,7 +44,7 @@ async def wait_readable(sock: socket.socket, deadline: Deadline) -> None:
 
 
 async def wait_writable(sock: socket.socket, deadline: Deadline) -> None:
-    """Raises TimeoutError if nothing can be sent until then."""
+    """Wait until something can be sent. Raises TimeoutError at the deadline."""
     with anyio.move_on_after(deadline.left()):
         await anyio.wait_writable(sock)
         return

@@ -39,5 +39,5 @@ class _Configuration(Struct):
 
 def read_configuration(answer: HttpAnswer) -> QueueConfiguration:
     """The settings of an answer. Raises ForqProtocolError."""
-    # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
+    # Types of settings refuse unknown members, as requests do. So members of a newer server are dropped first.
     return msgspec.convert(msgspec.to_builtins(read_answer(answer, _Configuration)), QueueConfiguration)

@@ -1,4 +1,4 @@
-"""Why a request got no answer: what a transport raises. The client makes `ForqUnreachable` of it."""
+"""The errors that a transport raises when a request gets no answer. The client turns them into `ForqUnreachable`."""
 
 
 class TransportError(Exception):

@@ -36,7 +36,7 @@ _SWITCHING_PROTOCOLS = 101
 
 
 class ClientRequest(NamedTuple):
-    """What a client asks a transport for."""
+    """A request, as a client gives it to a transport."""
 
     method: str
     path: str  # with the query, behind the URL of the server

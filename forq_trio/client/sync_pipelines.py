@@ -54,8 +54,10 @@ from forq_trio.wire.publishing import (
 
 
 class Pipelines(Connection):
-    """A client of pipelines alone: Spark's data source is one. It imports half of what a whole client does, because
-    its modules name only the types that it needs; `types` has all of them.
+    """A client with the methods for pipelines only, as Spark's data source uses it.
+
+    It imports half of what a whole client does, because its modules name only the types that they need; `types` has all
+    of them.
     """
 
     def stage(self, queue: str, stage: str, page: int, messages: Sequence[NewMessage]) -> Staged:

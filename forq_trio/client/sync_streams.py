@@ -34,7 +34,7 @@ class TcpStream(TcpSocket, Stream):
     """A TCP connection."""
 
     def connect(self, place: Any, seconds: float) -> None:
-        """Connect to a place, as of `socket.getaddrinfo`. Raises OSError; TimeoutError after so long."""
+        """Connect to an address of `socket.getaddrinfo`. Raises OSError; TimeoutError after `seconds`."""
         error = self._socket.connect_ex(place)
         if error == errno.EINPROGRESS:
             sync_waits.wait_writable(self._socket, Deadline(seconds, sync_waits.now))
