@@ -1,7 +1,7 @@
-"""Since when the oldest ready messages could have been claimed, by queue.
+"""For how long the oldest ready message of each queue could have been claimed.
 
-This is read from the database, so it is as of the last read: the job that refreshes the gauges reads it every 30 s, and
-a page that shows a queue reads it before. If nothing was committed since, nothing is read.
+The ages are read from the database: by the job that refreshes the gauges, every 30 s, and by a page before it shows a
+queue. If nothing was committed since the last read, nothing is read.
 """
 
 from collections.abc import Container, Sequence
@@ -18,7 +18,7 @@ from forq_trio.telemetry.counters import Counters
 
 
 class _Look(Struct, frozen=True, gc=False):
-    """since: None if no message was ready. commits, delivered: how many there had been when it was read."""
+    """A read of a queue's age. since: epoch ms; None if no message was ready. commits, delivered: the counters then."""
 
     since: int | None
     read_at: int
@@ -27,7 +27,7 @@ class _Look(Struct, frozen=True, gc=False):
 
 
 class Ages:
-    """What was read, of at most SERIES_QUEUES_MAX queues. clock: the wall clock of the messages."""
+    """The ages of at most SERIES_QUEUES_MAX queues. clock: the wall clock of the messages."""
 
     def __init__(self, known: Known, readers: ReaderPool, counters: Counters, clock: Clock) -> None:
         self._known = known
@@ -39,7 +39,8 @@ class Ages:
     def age_ms(self, queue: str) -> int | None:
         """How long the oldest ready message could have been claimed; None without one, or if that is not known.
 
-        Messages were delivered since it was read: it may have been among them, so its age is the one at that time.
+        If messages were delivered since the read, the oldest may have been among them; then this is its age at the
+        read.
         """
         look = self._looks.get(queue)
         if look is None or look.since is None or not self._known.counts_of(queue).ready:
@@ -48,7 +49,7 @@ class Ages:
         return max(0, until - look.since)
 
     async def refresh(self, queues: Sequence[str], max_age_seconds: float) -> None:
-        """Read the ages of those queues that have ready messages and were read longer ago than `max_age_seconds`.
+        """Read the ages of queues with ready messages whose last read is older than `max_age_seconds`.
 
         Reads AGES_READ_MAX queues at the most. Raises what reads raise; cancelled, the read is interrupted.
         """
@@ -62,7 +63,7 @@ class Ages:
         await self.read(stale[: limits.AGES_READ_MAX])
 
     async def read(self, queues: Sequence[str]) -> None:
-        """Read the ages of those of these queues that have ready messages, a few at a time."""
+        """Read the ages of the queues that have ready messages, a few at a time."""
         wanted = [queue for queue in queues if self._known.counts_of(queue).ready]
         for start in range(0, len(wanted), limits.METRIC_QUEUES_READ_MAX):
             part = wanted[start : start + limits.METRIC_QUEUES_READ_MAX]

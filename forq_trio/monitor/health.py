@@ -1,8 +1,8 @@
 """The health of each queue: gathers the facts, and holds verdicts so that they do not flicker.
 
-A row of the levels broken and attention is shown after its cause has lasted 60 s (broken) or 5 min (attention) without
-a break, and until it has been gone for 60 s. Meanwhile its sentences are those of the last time it applied. Every row
-has its own times: a cause that comes and goes does not restart the time of another one.
+A row of the levels broken and attention is shown after its cause has lasted for 60 s (broken) or 5 min (attention)
+without a break, and until the cause has been gone for 60 s. Meanwhile it has the sentences of the last time that it
+applied. Every row has its own times: a cause that comes and goes does not restart those of another one.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _LATELY_MINUTES = 5
 
 
 class _Cause:
-    """Why a row applies: since when (seconds and epoch ms), until when at least, and what it says."""
+    """The cause of a row: since when (seconds and epoch ms) it applies, until when it is shown, and its verdict."""
 
     __slots__ = ("began", "began_ms", "health", "last", "shown")
 
@@ -78,12 +78,12 @@ WorkersOf: TypeAlias = Callable[[str], QueueWorkers]
 
 
 def no_workers(queue: str) -> QueueWorkers:
-    """Where none make themselves known."""
+    """A `WorkersOf` for brokers to which no workers report."""
     return QueueWorkers()
 
 
 class FactGatherer:
-    """Gathers what is known of a queue; runs no query."""
+    """Gathers the facts about a queue; runs no query."""
 
     def __init__(
         self, known: Known, counters: Counters, ages: Ages, clock: Clock, workers: WorkersOf = no_workers

@@ -1,7 +1,7 @@
-"""What charts draw: 120 points of the last ten minutes, the last hour or the last day, of all queues or of one.
+"""The data of charts: 120 points of the last ten minutes, the last hour or the last day, for all queues or one.
 
-All of it is in memory, so it begins with the server. Totals are known by the second for ten minutes and by ten seconds
-for a day; for one queue there are steps of 5 s, 30 s and 12 min.
+It is all in memory, so it begins with the server. Totals have steps of a second for ten minutes and of ten seconds for
+a day; a single queue has steps of 5 s, 30 s and 12 min.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,7 +93,9 @@ class MetricHistory:
         return TimeSeries(start_ms, step * 1_000, shown)
 
     def _ahead(self) -> float:
-        """By how many ms the wall clock is ahead of ours; the same until it is set, so that charts do not jitter."""
+        """By how many ms the wall clock is ahead of the monitor's. It changes only if the clock is set, so that charts
+        do not jitter.
+        """
         ahead = self._clock.now_ms() - self._seconds() * 1_000
         if abs(ahead - self._ahead_ms) > _CLOCK_STEP_MS:
             self._ahead_ms = ahead

@@ -1,4 +1,4 @@
-"""What the counters of a queue said at each of the last minutes, so that it can be told what happened since."""
+"""The values of a queue's counters at each of the last minutes, from which follows what has happened since."""
 
 from array import array
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _MARKS = 61
 
 
 class Window:
-    """What happened in a queue within the last minutes."""
+    """How much happened in a queue within the last minutes."""
 
     __slots__ = ("acked", "created", "delivered", "ended", "lost", "offered", "refused", "seconds", "sent")
 
@@ -22,7 +22,7 @@ class Window:
         counters = map(int, counts[:COUNTERS])
         self.sent, self.delivered, self.acked, self.ended, self.lost, self.refused, *offers = counters
         self.offered, self.created = offers  # created: offers that were stored
-        self.seconds = max(seconds, 1.0)  # how long
+        self.seconds = max(seconds, 1.0)  # the length of the window
 
 
 class Marks:
@@ -37,7 +37,7 @@ class Marks:
         self._is_new = is_new
 
     def put(self, minute: int, snapshot: Values) -> bool:
-        """What happens from now on can be told from what happened before; False if this minute has a mark."""
+        """Mark this minute with the counters' values; False if it has a mark already."""
         if minute <= self._ring.last:
             return False
         if self._ring.last == NOTHING:  # the counters of a queue begin with it
@@ -52,13 +52,13 @@ class Marks:
         return Window(snapshot, self._ring.get(minute), now - max(minute * 60, self._started_at))
 
     def before(self, minutes: int) -> tuple[int, int] | None:
-        """How many messages were ready then, and how many there were; None if it was not watched yet."""
+        """How many messages were ready `minutes` ago, and how many there were; None if it was not watched then."""
         if self._marked(minutes) > self._ring.last - minutes:
             return None
         return self.at(minutes)
 
     def at(self, minutes: int) -> tuple[int, int]:
-        """How many messages were ready then, and how many there were; or when it was first watched."""
+        """Like `before`; if the queue was not watched then, the numbers when it was first watched."""
         found = self._ring.get(self._marked(minutes))
         return (0, 0) if found is None else (int(found[COUNTERS]), int(found[COUNTERS + 1]))
 

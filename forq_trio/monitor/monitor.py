@@ -1,8 +1,8 @@
 """The monitor: samples the counters once a second, and gives each queue a verdict.
 
 Rules
-- `sample` runs no query and reads no clock but the one it was given. It does a fixed share of its work each second:
-  a fifth of the queues are sampled, and of these the ones that were judged longest ago, or in which something happened.
+- `sample` runs no query and reads only the clock that it was given. It does a fixed share of its work each second: it
+  samples a fifth of the queues, and judges those among them that were judged longest ago, or that have changed.
 - At most SERIES_QUEUES_MAX queues are watched, first come first served; a queue that is gone leaves its place.
 - The first fifth of a queue's seconds is its slice: each step of 5 s has one sample of each queue. Seconds that were
   missed, because the loop was busy, are sampled later; a gap of more than a step is a gap in the charts.
@@ -32,7 +32,7 @@ NOT_WATCHED = QueueHealth("fine", f"Not watched, there are more than {limits.SER
 
 
 class _Judged:
-    """The verdict on a queue, and what it was like at that moment."""
+    """The verdict on a queue, and the queue's state when it was judged."""
 
     __slots__ = ("at", "health", "holding", "paused", "snapshot")
 
@@ -44,7 +44,7 @@ class _Judged:
         self.paused = False
 
     def is_due(self, watched: Watched, now: float) -> bool:
-        """An empty, idle queue is judged less often; a queue that was paused is judged at once."""
+        """Whether to judge the queue now. An empty, idle queue is judged less often, one that was paused at once."""
         if watched.pause.is_on != self.paused:
             return True
         passed = now - self.at
@@ -61,7 +61,7 @@ class _Slice:
 
     def __init__(self) -> None:
         self.watched: dict[str, Watched] = {}
-        self.oldest_seconds = 0.0  # how long its oldest message has been ready that is no dead letter
+        self.oldest_seconds = 0.0  # how long its oldest message, without dead letters, has been ready
 
 
 class Monitor:
@@ -76,7 +76,7 @@ class Monitor:
         clock: Clock,
         workers: WorkersOf = no_workers,
     ) -> None:
-        """seconds: a clock that only goes forward; clock: the wall's. workers: those of a queue."""
+        """seconds: a clock that only goes forward. clock: the wall clock. workers: returns those of a queue."""
         self._known = known
         self._counters = counters
         self._ages = ages
@@ -87,7 +87,7 @@ class Monitor:
         self._slices = [_Slice() for _ in range(STEP_SECONDS)]
         self._judged: dict[str, _Judged] = {}
         self._levels: dict[str, str] = {}
-        self._watches_all = False  # as of the last look for queues
+        self._watches_all = False  # whether the last search left no queue unwatched
         self._started_at = seconds()
         self._second = int(self._started_at)  # of the last sample
         self._totals = Totals(counters, self._started_at)
@@ -147,7 +147,7 @@ class Monitor:
         return self._ages.age_ms(queue)
 
     async def refresh_ages(self, queues: Sequence[str], max_age_seconds: float) -> None:
-        """Read the ages of those of these queues that were read longer ago than that, 100 at the most.
+        """Read the ages of queues whose last read is older than `max_age_seconds`, of 100 queues at most.
 
         Raises ReadDeadlineExceeded, StorageUnavailable or Stopping. Cancelled, the read is interrupted.
         """
@@ -160,7 +160,7 @@ class Monitor:
     # Sampling
 
     def sample(self) -> int:
-        """Note what happened since the last call; returns how many queues were looked at.
+        """Note what happened since the last call; returns how many queues were sampled.
 
         Call it once a second, soon after the second began.
         """

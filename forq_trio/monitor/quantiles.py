@@ -1,4 +1,4 @@
-"""Quantiles of what was added to histograms lately."""
+"""Quantiles of the values that histograms got recently."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ _MARKS = 5
 
 
 def added(now: Sequence[int], before: Sequence[int]) -> list[int]:
-    """What was added to the counts of a histogram."""
+    """The values that a histogram got between two states of its counts."""
     return list(map(sub, now, before))
 
 
 class Recent:
-    """What a histogram got in the last five minutes or so: it is marked once a minute."""
+    """The values that a histogram got in about the last five minutes: it is marked once a minute."""
 
     def __init__(self, histogram: Histogram) -> None:
         self.histogram = histogram
@@ -30,12 +30,12 @@ class Recent:
         self._marks.append([*self.histogram.counts])
 
     def quantile(self, share: float) -> float | None:
-        """None where nothing was added lately."""
+        """The value below which this share of the recent values lies; None if there are none."""
         return quantile(self.histogram.bounds, added(self.histogram.counts, self._marks[0]), share)
 
 
 class QueueTimes:
-    """How long messages of a queue waited and were handled lately."""
+    """How long messages of a queue have recently waited and been handled."""
 
     __slots__ = ("_durations", "_handled", "_queue", "handling", "waits")
 
@@ -59,7 +59,7 @@ class QueueTimes:
         return None if found is None else Recent(found)
 
     def ack_p90(self) -> float:
-        """Seconds, of the messages that were acknowledged since the last call; NaN where it is not known."""
+        """The 90th percentile, in seconds, of the messages acknowledged since the last call; NaN if it is not known."""
         histogram = self._durations.histogram(HANDLING, self._queue)
         if histogram is None:
             return nan

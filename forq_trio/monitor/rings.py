@@ -1,8 +1,8 @@
 """Rings of samples: several steps of time, from fine to coarse, each of a fixed length.
 
 Rules
-- A ring has `length` steps with a value for each column; the step is time divided by the ring's step length. A step of
-  which nothing is known has NaN in every column.
+- A ring has `length` steps with a value for each column. A step's number is the time divided by the ring's step length.
+  An unknown step has NaN in every column.
 - A coarse step is the mean of the known fine ones in it, made when the first step behind it comes.
 - Time only goes forward: values for a past step are ignored. A gap is NaN.
 """

@@ -1,4 +1,4 @@
-"""What happens now: in one queue, or in all of them together."""
+"""Current rates and times: of one queue, or of all together."""
 
 from array import array
 from collections import deque
@@ -20,10 +20,10 @@ _COUNTED = (PRODUCED, CONSUMED, ACKED, STALE_RECOVERED)
 
 
 class Now(Struct, frozen=True, gc=False):
-    """What happens now. Waits and times to ack are of the last minutes, None where they are not known.
+    """Current rates and times. Waits and times to ack are those of the last minutes; None if not known.
 
-    sent_total: messages sent since the start. Of one queue: offers of messages with a key a second; in the last hour,
-    or since the start, and how many of these were stored as a message.
+    sent_total: messages sent since the start. For one queue also: offers of messages with a key a second, those in the
+    last hour (or since the start), and how many of these were stored as a message.
     """
 
     sent_per_second: float
@@ -54,7 +54,7 @@ class Totals:
         self._minute = int(now // 60)
 
     def sample(self, now: float, known: Known, oldest_seconds: float) -> Values:
-        """The values of the rings' columns. Where nothing was committed nothing happened, and nothing is summed."""
+        """The values of the rings' columns. If nothing was committed since the last sample, nothing is summed."""
         elapsed = max(now - self._at, 0.001)
         commits = self._counters.commits.count
         counts, p90 = self._counts, nan
@@ -77,7 +77,7 @@ class Totals:
         return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90, nan, nan))
 
     def _count_ready(self, now: float, known: Known) -> None:
-        """Count the ready messages that are no dead letters.
+        """Count the ready messages that are not dead letters.
 
         Each second for SERIES_QUEUES_MAX queues, less often for more.
         """

@@ -87,7 +87,7 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_old(self) -> bool:
-        """The oldest ready message has waited for more than a minute."""
+        """Whether the oldest ready message has waited for more than a minute."""
         return self.oldest_ms is not None and self.oldest_ms > OLD_MS
 
     @property
@@ -98,7 +98,7 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def drained_ms(self) -> float:
-        """In how many ms it will be empty at the present rates; infinity for never."""
+        """In how many ms the queue will be empty at the current rates; infinity for never."""
         out = self.acked - self.sent
         return self.ready * self.seconds * limits.SECOND_MS / out if out > 0 else float("inf")
 
@@ -115,7 +115,7 @@ class VerdictRow(Struct, frozen=True, gc=False):
 
 
 def judge(facts: Facts, rows: "Sequence[VerdictRow] | None" = None) -> QueueHealth:
-    """The verdict: of the first row that holds. rows: of the table; all of them if None."""
+    """The verdict of the first row that applies. rows: some rows of the table; None for all."""
     for row in ROWS if rows is None else rows:
         if row.holds(facts):
             return said(row, facts)
@@ -123,7 +123,7 @@ def judge(facts: Facts, rows: "Sequence[VerdictRow] | None" = None) -> QueueHeal
 
 
 def said(row: VerdictRow, facts: Facts) -> QueueHealth:
-    """What a row says of these facts."""
+    """The verdict of a row about these facts."""
     return QueueHealth(row.level, row.says(facts), row.why(facts), row.remedy, row.value(facts))
 
 
@@ -184,9 +184,7 @@ def _has_no_free_slot(f: Facts) -> bool:
 
 
 def _lease_needed(f: Facts) -> int:
-    """Twice the 99th percentile, in whole seconds. More than one in a hundred took longer than the lease, so it is at
-    least that.
-    """
+    """The lease to suggest, in ms and whole seconds: twice the 99th percentile, which is at least the current lease."""
     wanted = 2 * max(f.handling_p99_ms or 0, f.lease_ms)
     return min(ceil(wanted / limits.SECOND_MS) * limits.SECOND_MS, limits.LEASE_MS_MAX)
 
@@ -391,6 +389,6 @@ ROWS: Sequence[VerdictRow] = (
     VerdictRow("fine", lambda f: f.dead_letters, _unchanged_says),
     VerdictRow("fine", lambda _: True, lambda _: "Healthy"),
 )
-"""The verdicts, the first that holds counts."""
+"""The rows of the table; the first that applies is the verdict."""
 
 HEALTHY = QueueHealth("fine", "Healthy")

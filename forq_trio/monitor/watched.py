@@ -14,10 +14,10 @@ from forq_trio.telemetry.counters import Counters
 
 
 class Metric(StrEnum):
-    """What charts draw. Rates are per second, LEASES_ENDED per minute; the age and the time to ack are in seconds.
+    """The metrics of charts. Rates are per second, LEASES_ENDED per minute; the age and the time to ack are in seconds.
 
     HELD_BY_RATE: how many messages wait for the rate of their queue or group. OFFERED: offers of messages with a key.
-    Neither is known of all queues together.
+    These two are not known for all queues together.
     """
 
     SENT = "sent"
@@ -55,7 +55,7 @@ class PauseState:
 
     def __init__(self) -> None:
         self.is_on: bool | None = None  # None before the first sample
-        self.since: float | None = None  # on the monitor's clock; None where it was paused before the start
+        self.since: float | None = None  # on the monitor's clock; None if it was paused before the start
 
     def note(self, *, paused: bool, now: float) -> None:
         if paused is not self.is_on:
@@ -88,7 +88,7 @@ class Watched:
         self, name: str, counters: Counters, started_at: float, slice_: int, *, is_new: bool = False
     ) -> None:
         self.name = name
-        self.is_new = is_new  # it was not there at the monitor's last look: all its messages came since then
+        self.is_new = is_new  # it is newer than the monitor's last search: so are all its messages
         self.slice = slice_
         self.started_at = started_at
         self.rings = Cascade((POINTS, POINTS, POINTS), _RATIOS, len(COLUMNS))
@@ -154,9 +154,9 @@ class Watched:
 
     @property
     def is_empty(self) -> bool:
-        """There was no message at the last sample."""
+        """Whether the queue had no message at the last sample."""
         return self.snapshot[_TOTAL] == 0
 
     def window(self, minutes: int) -> Window:
-        """What happened within the last `minutes`, or since it is watched."""
+        """How much happened within the last `minutes`, or since the queue has been watched."""
         return self.marks.window(minutes, self._sampled_at, self.snapshot)

@@ -1,8 +1,8 @@
-"""What happens in each queue, for the monitor: counts that only grow, and the latest reasons of nacks.
+"""Counts what happens in each queue, for the monitor: counters that only grow, and the latest reasons of nacks.
 
-It costs the writer nothing more than /metrics: an `Activity` has the same counter objects. Reasons are noted for
-batches with nacks only. At most SERIES_QUEUES_MAX queues that are there have an activity, and those with a label in
-/metrics have theirs as long as the label.
+It costs the writer nothing beside /metrics, because an `Activity` has the same counter objects. Reasons are noted only
+for batches with nacks. At most SERIES_QUEUES_MAX existing queues have an activity; a queue with a label in /metrics has
+one as long as it has the label.
 """
 
 from collections import Counter, deque
@@ -48,7 +48,7 @@ class Series:
         return self.count - self.before
 
     def show_as(self, queue: str) -> None:
-        """Its queue got a label: from now on it counts there, and begins at 0."""
+        """Count under the label that the queue has got, from 0."""
         self.queue, self.before, self.text = queue, self.count, ""
 
 
@@ -88,7 +88,7 @@ class Activity:
         return self.created.count + self.updated.count + self.ignored.count
 
     def add(self, series: Series) -> None:
-        """A counter of this queue that is new."""
+        """Add a new counter of this queue."""
         self.all.append((series.kind, series))
         name = _NAMES.get((series.kind, series.reason))
         if name is not None:
@@ -108,13 +108,13 @@ _NAMES = {
 }
 
 NO_ACTIVITY = Activity()
-"""Of a queue in which nothing happened yet."""
+"""The activity of a queue in which nothing has happened yet."""
 
 
 class NackReasons:
     """How many nacks gave which reason, by queue, in buckets of a minute.
 
-    A bucket has at most SERIES_QUEUES_MAX queues with NACK_REASONS_MAX reasons each; what is beyond has the reason "".
+    A bucket has at most SERIES_QUEUES_MAX queues with NACK_REASONS_MAX reasons each; others count under the reason "".
     """
 
     def __init__(self) -> None:

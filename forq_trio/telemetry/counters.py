@@ -75,7 +75,7 @@ class Counters:
         self.checkpoint_pause_seconds = Histogram(DISK_SECONDS)
 
     def record_batch(self, result: BatchResult, at_ms: int) -> None:
-        """Add what one committed batch did, and how it stood to other processes."""
+        """Add what a committed batch did, and its waits for batches of other processes."""
         self.queues.record(result.events)
         self.durations.record(result.durations)
         self.runs.record(result.own_work)
@@ -86,13 +86,13 @@ class Counters:
             self.lag_seconds.add(at_ms, result.lag_seconds)
 
     def record_rejection(self, rejected: Cause | BaseException) -> None:
-        """Count a rejection by its cause or by its error; an error that is no rejection is ignored."""
+        """Count a rejection by its cause or its error. An error that is not a rejection is ignored."""
         cause = rejected if isinstance(rejected, Cause) else cause_of(rejected)
         if cause is not None:
             self.rejections[cause] += 1
 
     def keep(self, queues: Container[str]) -> None:
-        """All queues but these are gone: their places are free for others."""
+        """Free the places of all queues but these, because they are gone."""
         self.queues.keep(queues)
         self.durations.keep(queues)
         self.nack_reasons.keep(queues)

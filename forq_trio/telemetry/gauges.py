@@ -1,4 +1,4 @@
-"""The gauges of /metrics: what is read at each scrape, from whom it is a fact of."""
+"""The gauges of /metrics: where each value is read at a scrape."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field

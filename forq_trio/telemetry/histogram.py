@@ -66,9 +66,9 @@ class Histogram:
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float | None:
-    """The value below which this share of them lies, spread evenly within its bucket; None without any.
+    """The value below which this share of the values lies, if they are spread evenly in each bucket; None without any.
 
-    Above the last bound nothing is known, so it is that bound.
+    For values above the last bound this is the last bound.
     """
     total = sum(counts)
     if total == 0:
@@ -120,7 +120,7 @@ class LastHour:
             minute.greatest, minute.greatest_at = value, at_ms
 
     def counts(self, now_ms: int, minutes: int = MINUTES) -> list[int]:
-        """How many values of the last `minutes`, the present one included, fell into each bucket."""
+        """How many values of the last `minutes`, including the current one, fell into each bucket."""
         sums = [0] * (len(self.bounds) + 1)
         for minute in self._recent(now_ms, minutes):
             sums = [one + other for one, other in zip(sums, minute.counts, strict=True)]

@@ -1,16 +1,18 @@
 """A bounded table of the names of queues that have a label, or a histogram, in /metrics.
 
-The place of a queue that is gone is given to another one, though only when all are taken: until then its counters are
-still read, and go on if it is made again. The one that has been gone for the longest time leaves first.
+The place of a queue that is gone is given to another one, but only when all places are taken. Until then its counters
+are still shown, and continue if the queue is made again. The queue that has been gone for longest loses its place
+first.
 """
 
 from collections.abc import Callable, Container
 
 
 class MetricPlaces:
-    """Names that have a place. count: how much was counted for a name; leave: called with a name that loses its place.
+    """Names that have a place. count: returns how much was counted for a name. leave: called with a name that loses its
+    place.
 
-    A queue for which something was counted since it was found gone was made again, and keeps its place.
+    If something was counted for a queue after it was found gone, it was made again, and keeps its place.
     """
 
     def __init__(self, count: Callable[[str], int], leave: Callable[[str], None]) -> None:
@@ -26,7 +28,7 @@ class MetricPlaces:
         return len(self._names)
 
     def admit(self, name: str, places_max: int) -> bool:
-        """True for a name that has a place, or gets one."""
+        """Whether the name has a place, or gets one now."""
         if name in self._names:
             return True
         if len(self._names) >= places_max and not self._free():
@@ -35,7 +37,7 @@ class MetricPlaces:
         return True
 
     def keep(self, queues: Container[str]) -> None:
-        """All queues but these are gone: their places may be given to others."""
+        """Note that all queues but these are gone, so that their places may be given to others."""
         gone = {name: self._count(name) for name in self._names if name not in queues}
         kept = {name: count for name, count in self._gone.items() if gone.get(name) == count}
         self._gone = kept | gone

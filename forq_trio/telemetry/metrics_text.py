@@ -134,7 +134,7 @@ class Exposition:
                 yield f'{start}{state}"}} {getattr(count, state)}\n'
 
     def _health(self) -> Iterator[str]:
-        """Queues by label and level: one series for a queue, so that only the present level has one."""
+        """Queues by label and level. A queue has one series only, that of its current level."""
         yield _heading(names.HEALTH)
         key = self._counters.queues.key
         counted = Counter((key(queue), level) for queue, level in self._gauges.health().items())

@@ -1,9 +1,9 @@
-"""What happened in each queue since the start: counters of events, under at most METRIC_QUEUES_MAX labels.
+"""Counters of the events in each queue since the start, under at most METRIC_QUEUES_MAX labels.
 
 The writer records after every commit, so recording is cheap: one dict look-up for an event. Labels are given first
-come first served; all other queues are summed under "other". A queue that is gone leaves its place to one that has
-none: its series end, since a sum that they were added to would look as if all had happened at once. What the monitor
-wants to know of each queue is in `activity.py`.
+come, first served; all other queues are summed under "other". A queue that is gone gives its place to one that has
+none. Then its series end: if they were added to a sum, that would look as if all had happened at once. `activity.py`
+has what the monitor needs to know about each queue.
 """
 
 from collections import Counter
@@ -30,9 +30,9 @@ class QueueCounters:
         self._by_kind: dict[str, dict[Series, None]] = {}
         self._others: dict[tuple[str, bool, str], Series] = {}  # of all queues past the bounds
         self._activities: dict[str, Activity] = {}
-        self._gone = 0  # how many activities are of queues that are gone
+        self._gone = 0  # how many activities belong to queues that are gone
         self._labelled = MetricPlaces(self._counted, self._end_series)
-        self._ended: Counter[str] = Counter()  # by kind, what series counted that have ended
+        self._ended: Counter[str] = Counter()  # by kind, the sum of the series that have ended
 
     def record(self, events: Sequence[Event]) -> None:
         """Add the events of one committed batch."""
@@ -47,7 +47,7 @@ class QueueCounters:
             activity.refused += 1
 
     def activity(self, queue: str) -> Activity | None:
-        """What happened in a queue since the start; None past SERIES_QUEUES_MAX queues."""
+        """The activity of a queue since the start; None beyond SERIES_QUEUES_MAX queues."""
         found = self._activities.get(queue)
         if found is None and self._has_place:
             return NO_ACTIVITY
@@ -58,10 +58,10 @@ class QueueCounters:
         return self._ended[kind] + sum([series.shown for series in self._by_kind.get(kind, {})])
 
     def keep(self, queues: Container[str]) -> None:
-        """All queues but these are gone: their places are free for others.
+        """Free the places of all queues but these, because they are gone.
 
-        What happened in them is counted under "other" from then on, unless they have a label in /metrics, which they
-        have until another queue needs it.
+        Their events count under "other" from then on. A queue with a label in /metrics has it until another queue needs
+        the label.
         """
         self._labelled.keep(queues)
         gone = [queue for queue in self._activities if queue not in queues]
@@ -74,7 +74,7 @@ class QueueCounters:
         return queue if self.has_label(queue) else OTHER, is_dead_letter_queue(queue)
 
     def has_label(self, queue: str) -> bool:
-        """True for a queue that is counted under its own name, as it is from now on if there is a place."""
+        """Whether a queue is counted under its own name; if there is a free place, it gets one now."""
         if queue in self._labelled:
             return True
         if not self._labelled.admit(queue, limits.METRIC_QUEUES_MAX):
@@ -108,7 +108,7 @@ class QueueCounters:
         return sum([series.count for _, series in self._activities.get(queue, NO_ACTIVITY).all])
 
     def _end_series(self, queue: str) -> None:
-        """A queue that is gone loses its label. Only totals still count what happened in it."""
+        """Remove the label of a queue that is gone. Only totals still contain its events."""
         self._gone -= queue in self._activities
         for series in self._remove(queue):
             if series.kind in OF_ALL_QUEUES:
@@ -117,7 +117,7 @@ class QueueCounters:
                 self._ended[series.kind] += series.shown
 
     def _admit(self, event: Event) -> Series:
-        """The counter of an event that is new, or of a queue past all bounds."""
+        """Make the counter of a new kind of event; beyond the bounds, find that of "other"."""
         label, is_dlq = self.key(event.queue)
         activity = self._activity(event.queue)
         if activity is None:
@@ -128,7 +128,7 @@ class QueueCounters:
         return series
 
     def _other(self, kind: str, is_dlq: bool, reason: str) -> Series:
-        """The counter of all queues past the bounds."""
+        """The counter of all queues beyond the bounds."""
         series = self._others.get((kind, is_dlq, reason))
         if series is None:
             series = self._others[kind, is_dlq, reason] = self._note(Series(kind, OTHER, is_dlq, reason))
@@ -140,7 +140,7 @@ class QueueCounters:
 
     @property
     def _has_place(self) -> bool:
-        """Fewer than SERIES_QUEUES_MAX queues that are there have an activity."""
+        """Whether fewer than SERIES_QUEUES_MAX existing queues have an activity."""
         return len(self._activities) - self._gone < limits.SERIES_QUEUES_MAX
 
     def _activity(self, queue: str) -> Activity | None:

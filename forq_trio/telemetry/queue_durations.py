@@ -1,7 +1,7 @@
 """How long messages of each queue waited and were handled: histograms since the start.
 
 Recording is cheap: one dict look-up for the durations of a queue. The first HISTOGRAM_QUEUES_MAX queues have histograms
-of their own; all others share those of "other". A queue that is gone leaves its place to one that has none.
+of their own; all others share those of "other". A queue that is gone gives its place to one that has none.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -22,7 +22,7 @@ class QueueDurations:
         self.histograms: dict[tuple[str, QueueKey], Histogram] = {}
         self._by_queue: dict[tuple[str, str], Histogram] = {}  # of those with histograms of their own
         self._timed = MetricPlaces(self._count, self._end)
-        self._ended: dict[str, list[int]] = {}  # by kind, the buckets of histograms that have ended
+        self._ended: dict[str, list[int]] = {}  # by kind, the sums of the buckets of removed histograms
 
     def record(self, durations: Mapping[tuple[str, str], Sequence[int]]) -> None:
         """Add the durations of one committed batch."""
@@ -30,7 +30,7 @@ class QueueDurations:
             (self._by_queue.get(key) or self._admit(*key)).add_all(values)
 
     def histogram(self, kind: str, queue: str) -> Histogram | None:
-        """The durations of a queue that has a histogram of its own and got some."""
+        """The histogram of a queue; None if it has none of its own, or no durations."""
         return self._by_queue.get((kind, queue))
 
     def buckets(self, kind: str) -> list[int]:
@@ -40,14 +40,14 @@ class QueueDurations:
         return [*map(sum, zip(ended, *found, strict=True))]
 
     def keep(self, queues: Container[str]) -> None:
-        """All queues but these are gone: their places are free for others."""
+        """Free the places of all queues but these, because they are gone."""
         self._timed.keep(queues)
 
     def _count(self, queue: str) -> int:
         return sum([each.count for kind in DURATION_KINDS if (each := self.histogram(kind, queue))])
 
     def _end(self, queue: str) -> None:
-        """A queue that is gone loses its histograms, as it does its label."""
+        """Remove the histograms of a queue that is gone."""
         for kind in DURATION_KINDS:
             histogram = self._by_queue.pop((kind, queue), None)
             if histogram is not None:
@@ -56,7 +56,7 @@ class QueueDurations:
                 self._ended[kind] = [*map(add, ended, histogram.counts)]
 
     def _admit(self, kind: str, queue: str) -> Histogram:
-        """The histogram of a queue that is new, or past the bound."""
+        """The histogram of a new queue; beyond the bound, that of "other"."""
         is_known = self._timed.admit(queue, limits.HISTOGRAM_QUEUES_MAX)
         key = kind, (queue if is_known else OTHER, is_dead_letter_queue(queue))
         histogram = self.histograms.get(key)

@@ -82,7 +82,7 @@ class SharedSlots:
         self.members: list[Slots] = []
 
     def free_for(self, slots: Slots) -> int:
-        """How many slots this queue may take now: all, or one if others wait that have no fewer for their weight."""
+        """How many slots this queue may take now: all, or one if others wait, none with fewer for its weight."""
         free = self.most - sum(each.busy for each in self.members)
         waiting = [
             each for each in self.members if each.waits and each is not slots and each.busy < each.most
