@@ -34,7 +34,7 @@ def decode_batch(body: bytes) -> list[Delivered]:
 
 
 class Api:
-    """One server's API. All methods but `exchange` only make bytes. host, key: what every request has."""
+    """One server's API. All methods but `exchange` only make bytes. host, key: for every request."""
 
     def __init__(self, url: str, key: str) -> None:
         parts = urlsplit(url)
@@ -50,7 +50,7 @@ class Api:
 
     @staticmethod
     def encode_body(body: object) -> bytes:
-        """As JSON; None is no body."""
+        """A body as JSON; None for no body."""
         return b"" if body is None else _encode(body)
 
     def _request(self, method: str, path: str, body: object = None, **headers: str) -> bytes:
@@ -60,7 +60,7 @@ class Api:
         return self._request("POST", f"{self._prefix}/{queue}/messages", {"content": content})
 
     def offer(self, queue: str, key: str, content: str, **members: object) -> bytes:
-        """Offer a message by its key, which has only characters that stand in a path as they are."""
+        """Offer a message by its key, which must have only characters that need no escape in a path."""
         return self._request("PUT", f"{self._prefix}/{queue}/keys/{key}", {"content": content, **members})
 
     def offer_batch(
@@ -75,7 +75,7 @@ class Api:
         return self._request("GET", f"{self._prefix}/{queue}/messages")
 
     def ack(self, queue: str, message: Delivered) -> bytes:
-        """Fenced by the receipt where the server gave one."""
+        """Acknowledge a message, fenced by its receipt if the server gave one."""
         return self._ack_request(f"{self._prefix}/{queue}/messages/{message.id}/ack", message.receipt)
 
     def _ack_request(self, path: str, receipt: str) -> bytes:

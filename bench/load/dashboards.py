@@ -2,8 +2,8 @@
 
     python -m bench.load.dashboards URL KEY COUNT
 
-It logs in once for each 100 of them, opens COUNT streams, prints "open" when each has got the whole state, reads
-whatever comes, and ends when its standard input does; then it prints how many events it has read.
+It logs in once for every 100 pages, opens COUNT streams, prints "open" when each has got the whole state, and reads
+what comes until its standard input ends. Then it prints how many events it has read.
 """
 
 import http.cookies
@@ -85,7 +85,7 @@ def main(url: str, key: str, count: int) -> int:
         request = f"GET {VIEW} HTTP/1.1\r\nHost: {address.netloc}\r\nCookie: {cookie}\r\n\r\n".encode()
         stream = socket.create_connection((address.hostname, address.port))
         stream.sendall(request)
-        stream.recv(1)  # so that few connections at once have shown no session yet
+        stream.recv(1)  # so that only few connections at a time have not shown their session yet
         stream.setblocking(False)
         selector.register(stream, selectors.EVENT_READ)
         streams.append(stream)

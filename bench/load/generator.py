@@ -11,8 +11,8 @@ writing. Open loop: requests carry `due_ns`, the moment at which they were meant
 earlier, and their time counts from `due_ns` even if the connection was still busy then: a server that stalls is
 charged for everything that had to wait behind the stall (no coordinated omission).
 
-The loop is epoll, non-blocking sockets and nothing else; what can be measured is measured in the thread that waits.
-Clean answers are counted per `Series`, anything but a 2xx by its status under `errors`.
+The loop is only epoll and non-blocking sockets; times are taken in the thread that waits. Answers of 2xx are counted by
+`Series`, others by their status under `errors`.
 """
 
 import gc
@@ -40,7 +40,7 @@ class Address(NamedTuple):
 
 
 class Series:
-    """What was measured of one kind of request: latencies of the good answers, errors by status."""
+    """The measurements of one kind of request: latencies of the good answers, errors by status."""
 
     __slots__ = ("errors", "latency", "name")
 
@@ -99,7 +99,7 @@ class Load:
         self.close()
 
     def close(self) -> None:
-        """End all conversations and close their connections, whatever they wait for."""
+        """End all conversations and close their connections, even those that wait for something."""
         for connection in list(self._connections.values()):
             self._end(connection)
         self._epoll.close()
@@ -107,7 +107,7 @@ class Load:
     def add(self, conversation: Conversation, address: Address | None = None) -> None:
         """Connect for `conversation`; it starts with the next `run`. Raises OSError if nobody listens.
 
-        address: of another server than the others'.
+        address: if it is to another server than that of the other conversations.
         """
         connection = _Connection(address or self._address, conversation)
         self._connections[connection.socket.fileno()] = connection
@@ -207,7 +207,7 @@ class Load:
             self._send(connection, request)
 
     def _wait_for_due(self, now_ns: int, end_ns: int) -> float:
-        """Send what is due, then wait for an answer or the next due time; return how long epoll may wait still.
+        """Send requests that are due, then wait for an answer or the next due time; returns how long epoll may wait.
 
         epoll counts in whole milliseconds, which would send up to one late; select on the epoll itself does not.
         """

@@ -1,9 +1,9 @@
 """The load generator over HTTP/2: conversations share connections, as the requests of a Go or a browser client do.
 
-The least that it takes: frames are written by hand, and of a header block only the status is read, which every server
-sends first. As real clients do, each connection puts what all its requests have in common (authority, key, content
-type) into the server's table with its first request, and refers to it from then on; paths are literals. Closed loops
-only: a conversation asks for the next thing when the last was answered.
+It does as little as possible: frames are written by hand, and of a header block only the status is read, which every
+server sends first. Like a real client, each connection puts the headers that all its requests share (authority, key,
+content type) into the server's table with its first request, and refers to them from then on; paths are literals. There
+are only closed loops: a conversation sends its next request when the last one was answered.
 """
 
 import gc
@@ -98,7 +98,7 @@ class Http2Api(Api):
 
 
 class _Exchange:
-    """A conversation, its present request, and what of the answer has come."""
+    """A conversation, its current request, and the part of the answer that has come."""
 
     __slots__ = ("body", "conversation", "request", "started_ns", "status")
 
@@ -131,7 +131,7 @@ class _Channel:
         self.unsent += frame(HEADERS, END_HEADERS | END_STREAM, 1, first)
 
     def ask(self, exchange: _Exchange, request: Request) -> None:
-        """Add a request to what is sent next, if the server's window allows."""
+        """Add a request to the output, if the server's window allows."""
         exchange.request, exchange.body, exchange.status = request, b"", 0
         exchange.started_ns = perf_counter_ns()
         stream_id, self.next_stream = self.next_stream, self.next_stream + 2
@@ -141,7 +141,7 @@ class _Channel:
         self.fill()
 
     def fill(self) -> None:
-        """Add what waits for the window."""
+        """Add the requests that wait for the window."""
         while self.waiting and self.waiting[0][0] <= self.window:
             length, payload = self.waiting.popleft()
             self.window -= length
@@ -180,7 +180,7 @@ class Http2Load:
         self._epoll.close()
 
     def add(self, conversation: Conversation) -> None:
-        """It starts with `run`, on one connection after the other."""
+        """Add a conversation, which starts with `run`. They are spread evenly over the connections."""
         channels = list(self._channels.values())
         channels[self._added % len(channels)].idle.append(_Exchange(conversation))
         self._added += 1
@@ -235,7 +235,7 @@ class Http2Load:
 
     def _answer(self, channel: _Channel, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         exchange = channel.exchanges.get(stream_id)
-        if exchange is None:  # the first request, which is nobody's
+        if exchange is None:  # the first request, which belongs to no conversation
             return
         if kind == HEADERS:
             exchange.status = exchange.status or status_of(payload)

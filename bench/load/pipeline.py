@@ -1,7 +1,7 @@
 """A pipeline's client as a process of its own: `python -m bench.load.pipeline publish|drain URL QUEUE BYTES MESSAGES`.
 
-It says `ready`, waits for a line, works, and says in how many seconds each phase was done, as JSON. The key is in
-FORQ_AUTH_SECRET. Lines are made before the work begins, and never looked into: it is the server that is measured.
+It prints `ready`, waits for a line, works, and prints as JSON how many seconds each phase took. The key is in
+FORQ_AUTH_SECRET. Lines are made before the work begins, and never parsed, because the server is to be measured.
 """
 
 import json

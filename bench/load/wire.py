@@ -12,7 +12,7 @@ END = b"\r\n\r\n"
 
 
 class WireError(Exception):
-    """The server's bytes are not an answer this scanner understands"""
+    """The server's bytes are not an answer that this scanner understands"""
 
 
 class Response(NamedTuple):
@@ -41,7 +41,7 @@ _NO_CONTENT = Response(204, b"")
 def scan_response(data: bytes) -> tuple[Response, int] | None:
     """The answer at the start of `data` and its length in bytes; None while it is incomplete.
 
-    Raises WireError for what is no answer.
+    Raises WireError if the data is not an answer.
     """
     head_end = data.find(END)
     if head_end < 0:

@@ -1,4 +1,4 @@
-"""What the figures were measured on: without it they mean nothing."""
+"""Describes the machine of a measurement, without which the figures mean nothing."""
 
 import datetime
 import os
@@ -45,7 +45,7 @@ def describe(data_dir: Path, fsync_probes: int) -> dict[str, Any]:
 
 
 def busy_percent(seconds: float = BUSY_SAMPLE_SECONDS) -> float:
-    """How busy all cores are with other work now, before the run: what it takes away from every figure."""
+    """How busy all cores are with other work before the run, which makes every figure worse."""
     busy_before, all_before = _processor_ticks()
     time.sleep(seconds)
     busy_after, all_after = _processor_ticks()

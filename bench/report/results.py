@@ -1,4 +1,4 @@
-"""A run's results as one JSON file: what was measured, on what, with which promise of durability."""
+"""A run's results as one JSON file: the figures, the machine, and the promised durability."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ Results = dict[str, Any]
 
 
 def file_name(results: Results) -> str:
-    """Named after the moment and the commit, so that runs sort by time."""
+    """A file name made of the time and the commit, so that runs sort by time."""
     moment = results["about"]["date"].replace(":", "").replace("+0000", "Z")
     return f"{moment}-{results['about']['commit'].rstrip('+')}-{results['about']['settings']}.json"
 
 
 def save(results: Results, path: Path) -> None:
-    """Write at once or not at all, with its directory if need be."""
+    """Write a file completely or not at all, and make its directory if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(json.dumps(results, indent=1) + "\n")
@@ -24,7 +24,7 @@ def save(results: Results, path: Path) -> None:
 
 
 def load(path: Path) -> Results:
-    """Read results. Raises OSError, or ValueError for a file that is none."""
+    """Read results. Raises OSError, or ValueError if the file has no results."""
     results = json.loads(path.read_text())
     if not isinstance(results, dict) or not {"about", "scenarios"} <= results.keys():
         raise ValueError(f"{path} is not a file of benchmark results")

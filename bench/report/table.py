@@ -58,7 +58,7 @@ def _table(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
 
 
 def _turned(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
-    """A line for each column: for a terminal that is too narrow for all of them side by side."""
+    """The table with a line for each column, for a terminal that is too narrow for all columns side by side."""
     table = Table(title=escape(title), title_justify="left", show_header=False)
     for column in columns:
         table.add_row(_title(column), *(_cell(row.get(column)) for row in rows))

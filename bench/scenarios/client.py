@@ -16,11 +16,11 @@ WORKERS = 32
 STORE_BATCH = 1_000
 
 Steps = dict[str, tuple[int, float, float]]
-"""What was measured: its name, with the number of calls, the seconds of processor time, and those that passed."""
+"""Measurements by name: the number of calls, the seconds of processor time, and the seconds that passed."""
 
 
 class _Stopwatch:
-    """Measures what its body does `count` times."""
+    """Measures a body that does something `count` times."""
 
     def __init__(self, steps: Steps, name: str, count: int) -> None:
         self._steps, self._name, self._count = steps, name, count
@@ -44,7 +44,7 @@ def client(context: Context) -> list[Row]:
 
 
 def _row(name: str, step: str, rounds: list[tuple[int, float, float]]) -> Row:
-    """The best round: others only add to what a call costs."""
+    """The figures of the best round, because other programs only add to the cost of a call."""
     count, processor, wall = min(rounds, key=lambda each: each[1] / each[0])
     return {
         "client": name,

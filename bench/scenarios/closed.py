@@ -24,7 +24,7 @@ def cycling(
 ) -> Conversation:
     """Send, receive, ack by id (fenced where the server gives receipts), for ever.
 
-    The message received may be another connection's; as each sends before it receives there is always one.
+    It may receive a message of another connection. Each connection sends before it receives, so there is always one.
     """
     send = Request(api.send(queue, content), sent)
     receive = Request(api.receive(queue), received)
@@ -91,7 +91,7 @@ def batch(context: Context) -> list[Row]:
             seconds = drive(context, server, (repeat(request) for _ in range(connections)))
             rows.append(_batch_row(connections, [sent], seconds, size))
             drains = (_draining(server.api, queue, size, received, acked) for _ in range(connections))
-            # No warm-up: it would use up what there is to receive.
+            # No warm-up, because it would use up the messages.
             seconds = drive(context, server, drains, warm_up=False)
             rows.append(_batch_row(connections, [received, acked], seconds, size))
     return rows

@@ -1,4 +1,4 @@
-"""What every scenario is given: how much to do, on which server, and where to say what happens."""
+"""The context of every scenario: how much to do, on which server, and how to report progress."""
 
 import itertools
 import secrets
@@ -74,7 +74,7 @@ def drive(
 
 
 def merged(name: str, series: Sequence[Series]) -> Series:
-    """All that several series have counted, as one."""
+    """The sum of several series."""
     total = Series(name)
     for one in series:
         total.latency.add(one.latency)
@@ -89,7 +89,7 @@ def figures(series: Series, seconds: float) -> Row:
 
 
 def spread(values: Sequence[float]) -> Row:
-    """Median of rounds, with the least and the greatest: how much the machine itself wavered."""
+    """Median of rounds, with the least and the greatest value, which show how much the machine varied."""
     return {
         "median": round(statistics.median(values), 4),
         "min": round(min(values), 4),

@@ -1,7 +1,7 @@
-"""From a producer to a waiting consumer: how long a message is on its way when somebody already long-polls for it.
+"""From a producer to a waiting consumer: how long a message takes when a consumer already long-polls for it.
 
-The content starts with the moment the message was meant to be sent, and the consumer is in the same process, so both
-ends read the same clock.
+The content starts with the time at which the message was meant to be sent. The consumer is in the same process, so both
+use the same clock.
 """
 
 from time import perf_counter_ns
@@ -71,7 +71,7 @@ def _measure(
     rate: float | None,
     receiving: Server | None = None,
 ) -> Row:
-    """receiving: the server of the consumers, if it is another one than the producers'."""
+    """One measurement. receiving: the server of the consumers; None for that of the producers."""
     polled = (receiving or server).api
     settings, queue = context.settings, context.queue("handoff")
     sent, received, acked, underway = (Series(name) for name in ("send", "receive", "ack", "handoff"))

@@ -19,7 +19,7 @@ FILES_BESIDE_CONNECTIONS = 100
 
 
 class Usage(NamedTuple):
-    """A process as /proc shows it."""
+    """The resources of a process, from /proc."""
 
     cpu_seconds: float
     resident_mib: float

@@ -1,8 +1,8 @@
 """How long others wait while one client asks for as much as it may, or one setting is changed on a full queue.
 
-A task sends small messages to a queue of its own, one after the other, and notes how long each took. Beside it the
-heaviest requests there are run one after the other. Everything goes through a Broker in this process, with fsync as in
-`forq serve`; what is alone is the same task with nothing beside it.
+A task sends small messages to a queue of its own, one after the other, and notes how long each took. Beside it run the
+heaviest requests, one after the other. Everything goes through a Broker in this process, with fsync as in `forq serve`;
+"alone" is the same task with nothing beside it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,7 @@
 """Queues on a PostgreSQL database, without HTTP: one and two processes, each with a connection of its own.
 
-A cycle sends so many messages, receives as many and settles them. Processes share the database but no queue. What all
-of them do is divided by the time.
+A cycle sends a number of messages, receives as many and settles them. Processes share the database but no queue. The
+rate is that of all processes together.
 """
 
 import os
@@ -65,7 +65,7 @@ def database_beside(url: str) -> Iterator[str]:
 
 
 def time_statements(engine: Any, taken: Callable[[str, int], None], names: Container[str]) -> None:
-    """From now on `taken` is told how long each statement of these names took, in ns, with the network."""
+    """From now on call `taken` with the time of each statement with one of these names, in ns, network included."""
     query = engine.connection.query
 
     def timed(name: str, *bindings: Any) -> Any:

@@ -52,7 +52,7 @@ def postgres_backlog(context: Context) -> list[Row]:
 
 
 def _fill(context: Context, database: str, queue: str) -> None:
-    """Store the backlog; what the database knows of its tables is up to date then, as autovacuum would have it."""
+    """Store the backlog, and update the database's statistics as autovacuum would."""
     settings, now = context.settings, round(time() * 1_000)
     values = {"queue": queue, "now": now, "content": context.content}
     with psycopg.connect(database, autocommit=True) as connection:
@@ -70,7 +70,7 @@ def _fill(context: Context, database: str, queue: str) -> None:
 
 
 def _claim(engine: Any, queue: str, samples: int) -> Histogram:
-    """How long each claim of so many took."""
+    """How long each of `samples` claims took."""
     taken = Histogram()
     clock = engine.clock()
 

@@ -91,7 +91,7 @@ def postgres_servers(context: Context) -> list[Row]:
 
 
 def _parts(rates: Sequence[float], others: Sequence[float]) -> str:
-    """What rates are of others, round by round: the median, and the least and the greatest."""
+    """The ratios of rates to others, round by round: the median, the least and the greatest."""
     parts = spread([rate / other for rate, other in zip(rates, others, strict=True)])
     return f"{parts['median']:.2f} ({parts['min']:.2f}-{parts['max']:.2f})"
 

@@ -1,8 +1,8 @@
 """The engine on PostgreSQL while another transaction of the database stays open: no row that is gone can be removed.
 
-Each slice is as long as the set says; 3,000 messages a second, of which a tenth comes later and a tenth is nacked.
-What a batch of claims takes must not grow with what is dead: `claim_to_first` is its median beside that of the first
-slice. Its statement that reads goes out with the batch's first message, and so cannot be timed alone.
+The set says how long a slice is. There are 3,000 messages a second, of which a tenth is delayed and a tenth nacked. The
+time of a batch of claims must not grow with the dead rows: `claim_to_first` is its median divided by that of the first
+slice. The statement that reads goes out with the batch's first message, so it cannot be timed alone.
 """
 
 import random

@@ -1,8 +1,8 @@
 """Workers beside raw calls, and beside workers of other libraries: an empty handler.
 
-The raw calls work off as many stored messages, in the same run, one after the other. The raw tasks take a message each,
-as a handler does; "100 in a request" is what calls without handlers can do at most. Of each other library a process of
-its own works off as many tasks; what it stores, and how, stands in its row.
+The raw calls process as many stored messages, in the same run, one after the other. The raw tasks take one message
+each, as a handler does; "100 in a request" is the most that calls without handlers can do. Each other library processes
+as many tasks in a process of its own; its row says what it stores, and how.
 """
 
 import shutil

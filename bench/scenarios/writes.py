@@ -1,4 +1,4 @@
-"""What one operation writes: pages and bytes of the write-ahead log, which no mood of the machine changes.
+"""What one operation writes: pages and bytes of the write-ahead log, which do not depend on the machine's load.
 
 Each commit of the storage engine appends the pages that it changed to the log, 4 KiB and a small header each. That is
 what a commit syncs, and what a checkpoint later moves into the file.

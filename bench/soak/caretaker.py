@@ -1,4 +1,4 @@
-"""Who looks after the dead letters: lists them, edits one, deletes one, and redrives the rest."""
+"""The client that handles the dead letters: it lists them, edits one, deletes one, and redrives the rest."""
 
 import itertools
 from time import perf_counter_ns

@@ -21,7 +21,7 @@ FOOTER_CHARACTERS = 200
 
 
 class Line(NamedTuple):
-    """A series of a panel; shown: by its mean over the seconds of a point, with their least and greatest as a band."""
+    """A series of a panel. A point is the mean over its seconds; a band shows the least and the greatest."""
 
     series: str
     name: str

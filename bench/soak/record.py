@@ -15,10 +15,10 @@ MS = 1e6
 
 
 class Meters:
-    """What the clients count within a second.
+    """The counts of the clients within a second.
 
-    `timed` makes a series whose requests are answered at once: they share one histogram. The latencies of long polls
-    say how long nothing came, and are only counted.
+    `timed` makes a series whose requests are answered at once; all these share one histogram. Long polls are only
+    counted, because their latency says how long no message came.
     """
 
     def __init__(self) -> None:

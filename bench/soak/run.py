@@ -26,7 +26,7 @@ SINGLE_CONSUMERS = 4
 BATCH_CONSUMERS_EACH = 2
 SASQUATCH_SHARE = 0.05
 LOOK_SECONDS = 1.0
-# Together, so that each of the server's readers is opened, and everything it holds, before the second quarter.
+# A crowd of reads at the same time makes the server open all its readers, with their caches, before the second quarter.
 CROWD, CROWD_SECONDS = 16, 5.0
 YARDSTICK_SECONDS = 0.05
 CARE_SECONDS = 0.25
@@ -46,7 +46,7 @@ class Soak:
 
 
 class HangUps:
-    """A consumer that waits on a queue where nothing comes, until it hangs up without an answer."""
+    """A consumer that waits on an empty queue, and disconnects without an answer."""
 
     def __init__(self, address: Address, payload: bytes) -> None:
         self._address = address

@@ -1,7 +1,7 @@
 """Clients of Forq's API: senders on a timetable, consumers that wait, and some that misbehave.
 
-A content starts with the moment at which it was meant to be sent, so a consumer (in the same process) can tell its age.
-A doomed message is refused by its consumer while it is young: it fails, is redriven by the caretaker, and then done.
+A content starts with the time at which it was meant to be sent, so a consumer (in the same process) can tell its age. A
+doomed message is refused by its consumer while it is young: it fails, the caretaker redrives it, and then it succeeds.
 """
 
 import random

@@ -1,8 +1,8 @@
 """Is it flat? The last quarter of a soak against its second one, series by series.
 
-The first quarter is for warming up: caches fill, the log and the file reach their size. What is compared, and what is
-let pass, is said by `RULES`; a difference below `slack` is no difference. Only growth fails (for the rate of requests:
-a fall, because a load that fades would let everything else look flat).
+The first quarter is for warming up: caches fill, the log and the file reach their size. `RULES` says what is compared,
+and which differences are allowed; one below `slack` is ignored. Only growth fails (for the rate of requests: a fall,
+because with a fading load everything else would look flat).
 
 Latency depends on the machine as much as on the server, and a virtual machine changes its pace by far more than 5 %
 from one minute to the next. So a yardstick runs all the time beside the load: the same kind of request to a loop that
@@ -56,7 +56,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a rule. second, last: the figures of the two quarters.
+    """The result of a rule. second, last: the figures of the two quarters.
 
     growth: from one to the other, 0.05 = 5 %; None from nothing to something. per_hour: the slope of a line through the
     second half. why: in words, what fails or what excuses.

@@ -1,4 +1,4 @@
-"""The server seen from outside: its process in /proc, its files on the disk, its queues as the API lists them."""
+"""Observes the server from outside: its process in /proc, its files on the disk, its queues in the API's list."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ class Watch:
         self._cpu_seconds = usage(pid).cpu_seconds
 
     def look(self, seconds: float) -> dict[str, float | None]:
-        """How it stands; `seconds` since the last look. Raises OSError when the process has ended."""
+        """The current figures. seconds: since the last call. Raises OSError when the process has ended."""
         now = usage(self._pid)
         cpu_seconds, self._cpu_seconds = now.cpu_seconds - self._cpu_seconds, now.cpu_seconds
         return {

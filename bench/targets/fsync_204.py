@@ -1,6 +1,6 @@
 """The yardstick of the soak: the least that a durable server can do. Overwrites 4 KiB, fdatasync, then answers 204.
 
-How long that takes tells how fast the machine and its disk are at the moment, whatever a queue does.
+How long that takes shows how fast the machine and its disk are at the moment, independent of any queue.
 Usage: python bench/fsync_204.py DIRECTORY [HOST] [PORT]; prints the port it listens on.
 """
 

@@ -1,7 +1,8 @@
-"""What a cycle is on PostgreSQL, for us and for others: send so many messages, receive as many, settle them.
+"""A cycle on PostgreSQL, for us and for other queues: send a number of messages, receive as many, settle them.
 
-Each function here is a context that gives the function of one cycle. `apart`: each call is a transaction of its own, as
-its users have it; otherwise a cycle is one transaction, as a batch of ours is. All of them use one connection.
+Each function here is a context manager that yields the function of one cycle. `apart`: each call is a transaction of
+its own, as its users have it; otherwise a cycle is one transaction, like a batch of ours. All of them use one
+connection.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ Cycle = Callable[[], None]
 
 @dataclass(frozen=True)
 class Work:
-    """What a process does: in its own queue of a database, so many messages of this content a cycle."""
+    """The work of a process: in its own queue of a database, a number of messages with this content in each cycle."""
 
     url: str
     queue: str
@@ -159,7 +160,7 @@ def pgqueuer(work: Work) -> Iterator[Cycle]:
 
 
 def _whole(received: Sequence[object], work: Work) -> None:
-    """A cycle that receives less than it sent measures something else."""
+    """Raise an error if a cycle has received fewer messages than it sent, because it would measure something else."""
     if len(received) != work.messages:
         raise AssertionError(f"received {len(received)} of {work.messages} messages")
 

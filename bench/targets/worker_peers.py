@@ -1,7 +1,7 @@
 """Workers of other libraries with an empty handler, each in a process of its own: `python -m` this module's name.
 
-Its arguments are the library, a directory and a number of messages. It stores so many, works them off, and prints how
-many a second that were.
+Its arguments are the library, a directory and a number of messages. It stores that many messages, processes them, and
+prints how many it has processed a second.
 """
 
 import itertools
@@ -30,7 +30,7 @@ REDIS = (
 
 
 class Handled:
-    """An empty handler that says when it was called so often, from any thread."""
+    """An empty handler that signals when it was called `count` times, from any thread."""
 
     def __init__(self, count: int) -> None:
         self.all = threading.Event()

@@ -69,7 +69,7 @@ async def pay(order: Order) -> None:
 
 @app.on("shipping", concurrency=2, retry=[5, 60, 600], dead=(ValueError,))
 def ship(order: Order) -> None:
-    """Runs in a thread, because it is no `async def`. An error of `dead` is final at once."""
+    """Ship an order. It runs in a thread, because it is not an `async def`. An error of `dead` is final at once."""
     if order.item == "nothing":
         raise ValueError("there is nothing to ship")
     once(f"ship {order.number}", "shipped", order.number, order.amount)

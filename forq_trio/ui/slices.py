@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import trio
 
 AT_ONCE = 250
-"""How many queues are looked at in a slice, about a millisecond."""
+"""How many queues a slice processes, in about a millisecond."""
 
 _SAMPLE_MAX = 2_000
 _SAMPLED = 8
@@ -35,10 +35,10 @@ class Slices:
         return found
 
     async def in_order(self, items: Sequence[Any], start: int = 0, stop: int | None = None) -> list[Any]:
-        """What `sorted(items)[start:stop]` is; no two items are equal.
+        """Return what `sorted(items)[start:stop]` would; no two items are equal.
 
-        A sort holds up all threads. So the items are spread over buckets, between bounds that a sample of them gives,
-        and those that are wanted are sorted one by one.
+        A sort blocks all threads. So the items are spread over buckets, whose bounds come from a sample, and only the
+        needed buckets are sorted, one by one.
         """
         stop = len(items) if stop is None else stop
         async with self.lock:

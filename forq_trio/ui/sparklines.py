@@ -1,4 +1,4 @@
-"""The small lines in the list of queues: drawn anew every half minute, for they show an hour in steps of a minute."""
+"""The small lines in the list of queues. They show an hour in steps of a minute, so each is drawn every half minute."""
 
 import trio
 from markupsafe import Markup
@@ -12,7 +12,7 @@ _LABEL = "ready messages in the last hour"
 
 
 class Sparklines:
-    """Draws the line of a queue, and keeps it for a while."""
+    """Draws the lines of queues, and caches them."""
 
     def __init__(self, history: MetricHistory) -> None:
         self._history = history

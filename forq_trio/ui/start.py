@@ -26,7 +26,7 @@ from forq_trio.ui.worker_directory import WorkerDirectory
 
 
 class RunningUi:
-    """A running UI. port: where it listens. server: what serves it."""
+    """A running UI. port: where it listens. server: its HTTP server."""
 
     def __init__(self, server: UiServer, hub: LiveHub, purges: Sequence[Purges]) -> None:
         self.server = server
@@ -38,7 +38,7 @@ class RunningUi:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until `stop` or cancelled.
 
-        Running requests are cancelled then; what they sent to the writer is done all the same.
+        Running requests are cancelled then; the commands that they gave to the writer are carried out nevertheless.
         """
         with self._scope:
             async with trio.open_nursery() as nursery:
@@ -64,7 +64,7 @@ def build_ui(
     version: str,
     connections_max: int,
 ) -> RunningUi | None:
-    """The UI on these listeners, for so many connections; None without any. api_connections: how many the API has."""
+    """The UI on these listeners; None if there are none. api_connections: returns how many the API has."""
     if not listeners:
         return None
     clock = SystemClock()

@@ -49,7 +49,7 @@ class SystemVerdict(NamedTuple):
 
 
 class Summaries:
-    """Counts for each kind of viewer once for all that is known of the queues."""
+    """Makes the totals, once for all viewers with the same rights and each state of the known queues."""
 
     def __init__(self, system: System, directory: Directory, now_ms: Callable[[], int]) -> None:
         self._system = system

@@ -1,8 +1,8 @@
-"""What happened to a message, from what is stored of it: a list of entries, newest first.
+"""The timeline of a message, made from its stored members: a list of entries, newest first.
 
-Stored are the latest failures, the latest delivery, when it was sent, falls due, and was dead-lettered. Attempts are
-counted anew after a redrive: such a round begins where the number of the attempt does not grow. Of a round with more
-than ATTEMPTS_SHOWN_MAX failed attempts the older ones are folded.
+A message has its latest failures, its latest delivery, and the times when it was sent, is due, and was dead-lettered.
+After a redrive attempts are counted from 1 again: a new series begins where the number of the attempt does not grow. If
+a series has more than ATTEMPTS_SHOWN_MAX failed attempts, the older ones are folded.
 """
 
 from msgspec import Struct
@@ -29,13 +29,13 @@ _REASONS = {
 
 
 class Entry(Struct, frozen=True):
-    """One thing that happened at a moment (epoch ms)."""
+    """An event in the life of a message, and when it happened (epoch ms)."""
 
     at: int
     shape: str  # its symbol
     what: str
     detail: str = ""
-    reason: str | None = None  # as somebody else gave it
+    reason: str | None = None  # the words of a consumer
 
 
 class TimelineStep(Struct, frozen=True):
@@ -53,7 +53,7 @@ def reason_words(reason: str | None) -> str:
 
 
 def timeline(message: MessageInfo, now_ms: int, once_more: OnceMore | None = None) -> list[TimelineStep]:
-    """The steps of a message, newest first. once_more: what waits behind it."""
+    """The steps of a message, newest first. once_more: the offer that waits behind it."""
     failures = _failures(message)
     others = [*_offers(message), *waiting_offers(once_more), *_others(message, now_ms)]
     entries = sorted([*failures, *others], key=lambda entry: entry.at)
@@ -77,7 +77,7 @@ def timeline(message: MessageInfo, now_ms: int, once_more: OnceMore | None = Non
 
 
 def forgotten(message: MessageInfo) -> bool:
-    """True if it may have failed more often than is stored."""
+    """Whether the message may have failed more often than is stored."""
     return len(message.failures) >= FAILURES_PER_MESSAGE_MAX
 
 
@@ -92,7 +92,7 @@ def _failures(message: MessageInfo) -> list[Entry]:
 
 
 def _folded(failures: tuple[Failure, ...], entries: list[Entry]) -> dict[int, str]:
-    """Entries that are folded, by id; the oldest of a fold has its words, the others ""."""
+    """The words for folded entries, by id: the oldest of a fold has them, the others have ""."""
     folded: dict[int, str] = {}
     start = 0
     for place in range(1, len(failures) + 1):

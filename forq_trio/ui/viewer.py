@@ -21,7 +21,7 @@ class Viewer:
 
     @property
     def holder(self) -> Holder:
-        """Whose share of the server the viewer uses."""
+        """The client whose share of the server the viewer uses."""
         return OWNER if self.token is None else Holder(HolderKind.TOKEN, self.token.name)
 
     @property

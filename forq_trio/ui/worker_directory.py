@@ -13,7 +13,7 @@ from forq_trio.ui.worker_views import QueueLine, Verdict, WorkerRow, WorkerTotal
 
 
 class SeenWorkers(Struct):
-    """As of one moment (at, epoch ms)."""
+    """The workers that a viewer may see, at one moment (`at`, epoch ms)."""
 
     at: int
     rows: Mapping[str, WorkerRow]  # in no order, by id
@@ -23,7 +23,7 @@ class SeenWorkers(Struct):
 
 
 class WorkerDirectory:
-    """slices: for all that takes long."""
+    """Finds the workers for pages. slices: lets other tasks run during long work."""
 
     def __init__(self, broker: Broker, slices: Slices, now_ms: Callable[[], int]) -> None:
         self._broker = broker
@@ -32,7 +32,7 @@ class WorkerDirectory:
         self._answers = Answers(SECONDS)
 
     async def seen(self, viewer: Viewer) -> SeenWorkers:
-        """At most a second old; with few workers always of now."""
+        """The workers that the viewer may see; at most a second old, and with few workers always current."""
         if self._broker.known_workers.count <= FEW:
             return await self._find(viewer)
         return await self._answers.once(viewer.sees, lambda: self._find(viewer))
@@ -60,5 +60,5 @@ class WorkerDirectory:
 
 
 def within(info: WorkerInfo, viewer: Viewer) -> WorkerInfo | None:
-    """What the viewer may see of a worker; None if that is nothing."""
+    """The part of a worker that the viewer may see; None if there is none."""
     return info if viewer.token is None else info.within(viewer.may_see)

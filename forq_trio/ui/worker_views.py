@@ -1,6 +1,6 @@
-"""What the pages say about workers: the rows by worker and by queue, and their verdict in words.
+"""How pages show workers: the rows by worker and by queue, and the verdict in words.
 
-A viewer who may see only some of the queues that a worker serves sees its part in those.
+If a viewer may see only some of a worker's queues, the rows are about those queues.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ GROUP_NOTES = {
     "All slots busy": "for more than 5 min",
 }
 BUSY_MS = 5 * limits.MINUTE_MS
-"""For so long all slots are busy before that needs attention."""
+"""How long all slots have to be busy before that needs attention."""
 
 
 class WorkerRow(Struct, frozen=True):
@@ -34,10 +34,10 @@ class WorkerRow(Struct, frozen=True):
     busy: int
     slots: int
     handled: int
-    oldest_at: int | None  # since when it holds the oldest message, None without one
+    oldest_at: int | None  # since when it has had its oldest message in process; None without one
     heard_at: int
     group: str
-    leases_until: int = 0  # when the last of its leases ends, 0 without one; known of silent ones only
+    leases_until: int = 0  # when its last lease ends; 0 without one. Known only of silent workers
 
     @property
     def silent(self) -> bool:
@@ -54,7 +54,10 @@ class WorkerRow(Struct, frozen=True):
 
 
 class QueueLine(Struct):
-    """A queue with the workers that serve it. busy_since: since when all slots of all that answer are busy, or None."""
+    """A queue with the workers that serve it.
+
+    busy_since: since when all slots of all workers that answer have been busy; None if one is free.
+    """
 
     queue: str
     workers: int = 0
@@ -89,7 +92,10 @@ class QueueLine(Struct):
 
 
 class WorkerTotals(Struct):
-    """Of all workers that a viewer may see. held: messages that silent ones hold, until leases_until (epoch ms)."""
+    """Totals of all workers that a viewer may see.
+
+    held: how many messages silent workers have in process, until `leases_until` (epoch ms).
+    """
 
     workers: int = 0
     silent: int = 0
@@ -115,14 +121,14 @@ class WorkerTotals(Struct):
 
 
 class Verdict(Struct, frozen=True):
-    """The first line of the page, and whether that needs attention."""
+    """The first line of the page, and whether it needs attention."""
 
     level: str
     text: str
 
 
 def row_of(info: WorkerInfo, now_ms: int) -> WorkerRow:
-    """A worker in the queues that it is said to serve."""
+    """The row of a worker."""
     report = info.report
     busy = sum(part.busy for part in report.queues)
     oldest: int | None = None
@@ -181,7 +187,7 @@ def busiest(lines: Iterable[QueueLine], now_ms: int) -> list[QueueLine]:
 
 
 def held_words(totals: WorkerTotals, now_ms: int) -> str:
-    """What silent workers hold; "" without one."""
+    """A sentence about the messages that silent workers have in process; "" if there are none."""
     if not totals.silent:
         return ""
     pronoun, verb = ("It", "holds") if totals.silent == 1 else ("They", "hold")

@@ -1,1 +1,1 @@
-"""What the workbench of a dead-letter queue is made of: its filter, its search, groups of errors, tasks in words."""
+"""The parts of a dead-letter queue's workbench: its filter, its search, groups of errors, tasks in words."""

@@ -1,4 +1,4 @@
-"""The filter of the workbench, which is all in the URL: as a filter of the broker, as chips, and in words."""
+"""The filter of the workbench, which the URL contains: as a filter of the broker, as chips, and in words."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -50,15 +50,15 @@ class Chip(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """Which dead letters are shown."""
+    """The dead letters to show."""
 
     # nothing that became a dead letter later (epoch ms), so that lists and counts hold still while more
     # arrive
     as_of: int
     q: str = ""  # text of the content
     reason: str | None = None
-    error: str | None = None  # the last error, "" for none; None: any
-    error_like: str | None = None  # what the last error has in common with others
+    error: str | None = None  # the last error; "": no error; None: any
+    error_like: str | None = None  # a last error; its fingerprint has to match
     attributes: dict[str, str] = {}
     age: str = ""  # one of AGES, "" for any
 
@@ -69,7 +69,7 @@ class Filter(Struct, frozen=True):
         )
 
     def query(self) -> dict[str, object]:
-        """The parameters of the URL. What is "" is left out of a URL, so that no error has a parameter of its own."""
+        """The parameters of the URL. "" is left out of a URL, so "no error" has a parameter of its own."""
         return {
             "q": self.q,
             "reason": self.reason,
@@ -81,18 +81,18 @@ class Filter(Struct, frozen=True):
         }
 
     def fields_query(self) -> dict[str, object]:
-        """The parameters of the URL of a part of the page: with the moment."""
+        """The parameters of the URL of a part of the page: those of `query`, and `as_of`."""
         return {**self.query(), "as_of": self.as_of}
 
     def fields(self) -> list[tuple[str, object]]:
-        """The same with the moment, as hidden fields of a form."""
+        """The filter with `as_of`, as hidden fields of a form."""
         pairs: list[tuple[str, object]] = [("as_of", self.as_of)]
         for name, value in self.query().items():
             pairs += [(name, each) for each in value] if isinstance(value, list) else [(name, value)]
         return [(name, value) for name, value in pairs if value not in (None, "")]
 
     def chips(self) -> list[Chip]:
-        """What is set besides the text."""
+        """The parts of the filter that are set, except the text."""
         chips = []
         if self.reason is not None:
             chips.append(Chip("Reason", reason_words(self.reason), replace(self, reason=None).query()))
@@ -108,7 +108,7 @@ class Filter(Struct, frozen=True):
         return chips
 
     def of_group(self, reason: str | None, error: str | None, *, several: bool) -> "Filter":
-        """The same, of one group only; it has no reason where its messages were sent here directly.
+        """The same filter, for one group only. reason: None if its messages were sent to this queue directly.
 
         several: the group has several errors like this one.
         """
@@ -117,14 +117,14 @@ class Filter(Struct, frozen=True):
         return replace(self, reason=reason, error=error or "", error_like=None)
 
     def of_error(self, error: str) -> "Filter":
-        """The same, of this error only."""
+        """The same filter, for this error only."""
         return replace(self, error=error, error_like=None)
 
     def without_group(self) -> "Filter":
         return replace(self, reason=None, error=None, error_like=None)
 
     def question(self, above_sequence: int | None = None) -> MessageFilter:
-        """As the broker's lists, counts and tasks take it."""
+        """The filter in the form that the broker's lists, counts and tasks take."""
         return MessageFilter(
             reason=self.reason,
             since=self.as_of - AGES[self.age][0] if self.age else None,
@@ -138,7 +138,7 @@ class Filter(Struct, frozen=True):
 
 
 def read_filter(given: Parameters, now_ms: int) -> Filter:
-    """The filter that a request has; what is not valid is left out."""
+    """The filter in a request; invalid parts are ignored."""
     age = given.get("age", "")
     reason, error = given.get("reason", ""), given.get("error", "")
     return Filter(
@@ -153,7 +153,7 @@ def read_filter(given: Parameters, now_ms: int) -> Filter:
 
 
 def read_number(given: Named, name: str, high: int) -> int:
-    """A whole number of a request between 0 and `high`; 0 for what is none."""
+    """A whole number of a request, between 0 and `high`; 0 if it is not a number."""
     text = given.get(name, "")
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
     return number if number <= high else 0
@@ -190,7 +190,7 @@ def error_words(error: str | None) -> str:
 
 
 def quoted(text: str) -> str:
-    """In the marks of what comes from outside, cut where it is long."""
+    """A text from outside in quotation marks, cut if it is long."""
     cut = text if len(text) <= _QUOTED_LENGTH_MAX else text[: _QUOTED_LENGTH_MAX - 1] + "…"
     return f"“{visible(cut)}”"
 
@@ -214,7 +214,7 @@ def task_words(wanted: AppliedFilter) -> str:
 
 
 def splits(text: str, wanted: str) -> list[tuple[str, bool]]:
-    """The parts of a text, and which of them are what was searched for."""
+    """The parts of a text, each with whether it is the text of the search."""
     if not wanted:
         return [(text, False)]
     parts: list[tuple[str, bool]] = []

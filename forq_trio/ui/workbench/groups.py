@@ -1,11 +1,12 @@
-"""Dead letters by reason and what their errors have in common, in the newest of a queue: counted step by step.
+"""Counts the newest dead letters of a queue by reason and by what their errors have in common, step by step.
 
 Rules
-- A step looks at 10,000 messages, and each is a request of its own, so that none takes long. Two readers of a queue
-  share a count.
-- A count that is complete holds for GROUPS_SECONDS; then the next reader begins another one. So does one that nobody
-  continued.
-- At most GROUPS_QUEUES_MAX counts are kept, of at most ERROR_GROUPS_MAX groups; what is beyond is summed by reason.
+- A step reads 10,000 messages, and is a request of its own, so that no request takes long. Two readers of a queue share
+  a count.
+- A complete count is used for GROUPS_SECONDS; then the next reader begins a new one. The same holds for a count that
+  nobody has continued.
+- At most GROUPS_QUEUES_MAX counts are stored, with at most ERROR_GROUPS_MAX groups; further groups are summed by
+  reason.
 """
 
 from collections import OrderedDict
@@ -31,13 +32,13 @@ KeyT = TypeVar("KeyT")
 
 
 class Group(Struct):
-    """A row of the list: messages with errors of the same fingerprint, or of none."""
+    """A row of the list: messages whose errors have the same fingerprint, or that have no error."""
 
-    error: str | None  # one of them
+    error: str | None  # one of the errors; None for messages without one
     count: int
     last_at: int
-    errors: int = 1  # how many different ones there are, at least
-    is_exact: bool = True  # there are no more
+    errors: int = 1  # how many different errors there are at least
+    is_exact: bool = True  # there are not more than `errors`
     link: bool = True  # False for a row that sums several groups, whose number `errors` then is
 
     @property
@@ -46,11 +47,11 @@ class Group(Struct):
 
     @property
     def title(self) -> str | None:
-        """What the errors have in common; the error itself where there is one."""
+        """What the errors have in common; the error itself if there is only one."""
         return fingerprint(self.error) if self.several and self.error else self.error
 
     def add(self, found: ErrorGroup) -> None:
-        """Further messages. What is only in one of two steps cannot be told from what is in both."""
+        """Add further messages. Errors that are in one step only cannot be told from those in both."""
         self.count += found.count
         self.last_at = max(self.last_at, found.last_at)
         if (self.error, 1, 1) != (found.error, self.errors, found.errors) and found.errors:
@@ -67,7 +68,7 @@ class ReasonGroups(Struct):
 
 
 class Count:
-    """The groups of one queue, as far as they are counted."""
+    """The groups of one queue that are counted so far."""
 
     def __init__(self, started: float) -> None:
         self.started = started
@@ -80,7 +81,7 @@ class Count:
         self._others: dict[str | None, tuple[int, int]] = {}
 
     async def step(self, broker: Broker, queue: str) -> None:
-        """Look at the next messages."""
+        """Count the next messages."""
         found = await broker.lists.error_groups(queue, before_sequence=self.next_before)
         self.searched += found.searched
         self.total = found.total
@@ -102,7 +103,7 @@ class Count:
         return sorted(self._groups.items(), key=lambda item: (-item[1].count, item[0][1] or ""))
 
     def reasons(self, chosen: Key | None = None) -> list[ReasonGroups]:
-        """The groups by reason, the largest first; small ones are summed, but not the one that is chosen."""
+        """The groups by reason, the largest first. Small groups are summed, except the chosen one."""
         by_reason: dict[str | None, list[Group]] = {}
         for (reason, _), group in self._largest():
             by_reason.setdefault(reason, []).append(group)
@@ -124,7 +125,7 @@ class Count:
 
 
 def key_of(reason: str | None, error: str | None) -> Key:
-    """What a group is known by: the reason, and the fingerprint of its errors."""
+    """The key of a group: the reason, and the fingerprint of its errors."""
     return reason, fingerprint(error) if error else None
 
 
@@ -139,7 +140,7 @@ def largest(reasons: Iterable[ReasonGroups]) -> int:
 
 
 class Groups:
-    """The counts of the queues that were looked at last."""
+    """The counts of the queues that were shown last."""
 
     def __init__(self, broker: Broker, now: Callable[[], float] = trio.current_time) -> None:
         self._broker = broker
@@ -147,7 +148,7 @@ class Groups:
         self._counts: OrderedDict[str, Count] = OrderedDict()
 
     async def next(self, queue: str) -> Count:
-        """The count of a queue, one step further unless it is complete and holds."""
+        """The count of a queue, continued by a step unless it is complete and recent."""
         count = self._counts.get(queue)
         if count is None or self._now() - count.started > GROUPS_SECONDS:
             count = self._counts[queue] = Count(self._now())
@@ -161,5 +162,5 @@ class Groups:
         return count
 
     def forget(self, queue: str) -> None:
-        """Messages of a queue were moved or deleted: count anew."""
+        """Drop the count of a queue, because messages were moved or deleted."""
         self._counts.pop(queue, None)

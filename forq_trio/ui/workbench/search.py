@@ -1,7 +1,7 @@
-"""The search of the workbench: counts what matches in the newest messages, step by step, so that no request takes long.
+"""The search of the workbench: counts matching messages among the newest, step by step, so that no request takes long.
 
-The browser chains the steps: each answer has the state in its link, and the next request goes on there. Rows come with
-requests of their own, never below what the count has reached, so that both say the same.
+The browser chains the steps: each answer has the state in its link, and the next request continues from there. Rows
+come with requests of their own, and never from below the part that was counted, so that both agree.
 """
 
 from msgspec import Struct
@@ -17,10 +17,10 @@ RECOUNT_STEPS_MAX = 10
 
 
 class Search(Struct, frozen=True):
-    """How far a search got. found: how many match, held: how many of them a consumer holds.
+    """How far a search has come. found: how many match. held: how many of these a consumer has in process.
 
-    depth: how many messages it is to look at; down: the sequence below which it goes on, None at the end of the queue.
-    oldest_at: when the oldest one that was looked at became a dead letter. begun: False before the first step.
+    depth: how many messages to read. down: the sequence number below which it continues, None at the end of the queue.
+    oldest_at: when the oldest message that was read became a dead letter. begun: False before the first step.
     """
 
     depth: int = SPAN
@@ -46,7 +46,7 @@ class Search(Struct, frozen=True):
 
     @property
     def above(self) -> int | None:
-        """The sequence above which all was looked at; None where that is the whole queue."""
+        """The sequence number above which all messages were read; None if the whole queue was."""
         return None if self.down is None else self.down - 1
 
     def query(self) -> dict[str, object]:
@@ -55,7 +55,7 @@ class Search(Struct, frozen=True):
 
 
 def read_search(given: Parameters) -> Search:
-    """The state that a request has."""
+    """The state in a request."""
 
     def number(name: str) -> int:
         return read_number(given, name, limits.SEQUENCE_MAX)
@@ -93,9 +93,10 @@ async def step(broker: Broker, queue: str, wanted: Filter, search: Search) -> Se
 
 
 async def recount(broker: Broker, queue: str, wanted: Filter, search: Search) -> Search:
-    """What matches now where the search looked, to compare it with what was confirmed.
+    """Count again in the part that was searched, to compare the result with the confirmed number.
 
-    Counts at most the newest 100,000 again; where the search went deeper, as many are gone as the queue has shrunk by.
+    At most the newest 100,000 messages are counted. If the search went deeper, this assumes that as many matches are
+    gone as the queue has shrunk by.
     """
     counts = broker.known.counts_of(queue)
     if wanted.is_empty and search.at_end:
@@ -116,5 +117,5 @@ async def recount(broker: Broker, queue: str, wanted: Filter, search: Search) ->
 
 
 def is_near(count: int, shown: int) -> bool:
-    """True if a count is at most 1 % off the one that was shown."""
+    """Whether a count differs by at most 1 % from the one that was shown."""
     return abs(count - shown) * 100 <= shown

@@ -101,6 +101,6 @@ def to_go_ms(task: RedriveInfo, now_ms: int) -> float | None:
 
 
 def remaining(task: RedriveInfo) -> str:
-    """The line that a confirmation has about a task that it cancels."""
+    """The line about a task in the dialog that confirms its cancellation."""
     verb = "Deletion" if task.action == "delete" else "Redrive"
     return f"{verb} of {task_words(task.filter)}, {format.whole(task.moved)} done so far"
