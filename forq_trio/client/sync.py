@@ -69,12 +69,12 @@ class ForqClient(
 
         Options: the members of `NewMessage`. Raises what `check_message` raises, InvalidQueueName,
         ProduceToDeadLetterQueue, QueueFull, Overloaded, Stopping, StorageUnavailable (nothing stored) or
-        OutcomeUnknown; TypeError for an option that is none, and for content that is not a str.
+        OutcomeUnknown; TypeError for an unknown option, and for content that is not a str.
         """
         return self._produce(queue, NewMessage(content, **options))
 
     def produce_json(self, queue: str, value: Any, **options: Unpack[MessageOptions]) -> Produced:
-        """`produce`, with `value` as JSON; raises what `NewMessage.of_json` raises, too."""
+        """Like `produce`, with `value` as JSON; also raises what `NewMessage.of_json` raises."""
         return self._produce(queue, NewMessage.of_json(value, **options))
 
     def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
@@ -110,7 +110,7 @@ class ForqClient(
         Waits up to `wait_ms` (0-30,000) for the first one; returns [] when none came. Among waiting receivers the one
         that waits longest is served first. A message whose lease ends before it is settled is delivered again. where:
         take only messages whose attributes have these values, e.g. {"region": "eu", "tier": {"not": "free"}}. Raises
-        InvalidRequest for a `where` that is none, or one with `shuffle`; InvalidQueueName, OutOfRange, Overloaded,
+        InvalidRequest for an invalid `where`, or one with `shuffle`; InvalidQueueName, OutOfRange, Overloaded,
         Stopping, StorageUnavailable or OutcomeUnknown.
         """
         order: Literal["fifo", "shuffle"] = "shuffle" if shuffle else "fifo"
@@ -172,9 +172,9 @@ class ForqClient(
     ) -> CreatedToken:
         """Create a token with `scopes` on the queues that the glob matches; only this result has its text.
 
-        name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at: epoch ms, None for never. Past TOKENS_MAX the one that
-        expired longest ago is removed for it. Raises InvalidToken, TokenExists, TooManyTokens. A client needs the
-        secret, or a token with the scope admin for all queues; so it does for `tokens` and `revoke_token`.
+        name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at: epoch ms, None for never. If there are TOKENS_MAX
+        tokens, the one that expired longest ago is removed. Raises InvalidToken, TokenExists, TooManyTokens. For this
+        method, `tokens` and `revoke_token` a client needs the secret, or a token with the scope admin for all queues.
         """
         check_is_list("scopes", scopes)
         wanted = NewToken(name, list(scopes), queues, expires_at)
@@ -199,8 +199,8 @@ class ForqClient(
     def start_compaction(self) -> CompactionInfo:
         """Begin to give all free pages of the file back to the disk, or resume a paused compaction.
 
-        It works in small steps between other calls, and continues after this call; one that somebody asked for is
-        unchanged. Raises CompactionImpossible, Stopping.
+        It works in small steps between other calls, and continues after this call. A requested compaction that runs
+        already is unchanged. Raises CompactionImpossible, Stopping.
         """
         return self._call(compaction_api.START_COMPACTION)
 

@@ -48,7 +48,7 @@ class DeadLetterClient(Connection):
         return self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
 
     def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
-        """One dead letter, with where it came from and how it failed. Raises like `message`, and DeadLettersOnly."""
+        """One dead letter, with its origin and its failures. Raises like `message`, and DeadLettersOnly."""
         return self._call(letter_api.SHOW_DEAD_LETTER, queue=queue, messageId=message_id)
 
     def redrive(

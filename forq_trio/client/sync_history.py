@@ -39,11 +39,12 @@ class History(Connection):
     def requeue_finished(self, queue: str, message_ids: Sequence[str]) -> list[Produced | ForqError]:
         """Send up to 1,000 messages of the history again, each as a new message, and keep them in the history.
 
-        Content, attributes, priority and group are those that it had; key, due time, time to live and deduplication id
-        are not. It goes to its queue; a former dead letter to the queue that it came from. Results in the order of the
-        ids: what was stored, or the error why not. Repeated, it sends them once more. Done in steps of up to 1 MiB;
-        cancelled, it may have stored those of some. Raises InvalidQueueName, OutOfRange, and what `receive` raises if
-        that is so for the first step; later it is the result of each message that is left.
+        A new message has the content, attributes, priority and group of the old one, but not its key, due time, time to
+        live and deduplication id. It goes to the same queue; a former dead letter goes to the queue that it came from.
+        Results in the order of the ids: the stored message, or the error. A repeated call sends them once more. Done in
+        steps of up to 1 MiB; cancelled, it may have stored those of some steps. Raises InvalidQueueName, OutOfRange,
+        and what `receive` raises if the first step fails; the error of a later step is the result of all messages that
+        are left.
         """
         check_is_list("message_ids", message_ids)
         wanted = RequeueFinished(list(message_ids))

@@ -19,13 +19,13 @@ class Outboxes(Connection):
     def relay_outbox(self, outbox: str, after: int, messages: Sequence[RelayedMessage]) -> OutboxPosition:
         """Store the next messages of an outbox with its position; returns once they are durable.
 
-        They are one commit; beside other calls several, each of a quarter page and its position. After a ServiceError
-        the first ones may be stored: the same call is then answered with the position. A repeated call stores nothing
-        twice.
+        They are one commit; if other calls wait, several, each with a quarter of the page and its position. After a
+        ServiceError the first messages may be stored: then a repeated call returns the position. A repeated call stores
+        nothing twice.
 
-        outbox: its id, 1 to 128 characters. after: the position that the caller believes is stored, 0 for a new one. If
-        another one is stored, nothing is done, and the answer is that one. messages: at most 1,000, by growing ids, the
-        first above `after`. They are stored in this order up to the first that cannot be stored, which the answer
+        outbox: its id, 1 to 128 characters. after: the position that the caller believes is stored; 0 for a new outbox.
+        If the stored position differs, nothing is done, and it is returned. messages: at most 1,000, by growing ids,
+        the first above `after`. They are stored in this order up to the first that cannot be stored, which the answer
         names: with the code of a CallerError it will never be, with that of a ServiceError perhaps later. One that the
         caller's key may not send is refused with Forbidden.
 

@@ -101,9 +101,10 @@ class Pipelines(Connection):
         return Publication(first.published, first.messages)
 
     def publication(self, app: str) -> PublishedVersion:
-        """The last version that an app published: of several of the name your own one, else the one that is furthest.
+        """The last version that an app published.
 
-        A key sees only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
+        If several apps have this name: that of your own one, or else the highest. A key sees only apps all of whose
+        queues it covers. Raises InvalidName or PublicationNotFound.
         """
         return self._call(publishing_api.SHOW_PUBLICATION, app=app)
 

@@ -21,9 +21,9 @@ class Settlements(ABC):
     def ack(self, queue: str, receipts: OneReceipt | ManyReceipts) -> ReceiptResult | list[ReceiptResult]:
         """Remove a received message, or up to 1,000 of them.
 
-        One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it is
-        none. Several: a result for each, in their order, also for those that are refused. Raises OutOfRange for too
-        many, TypeError for anything but a receipt, and what `receive` raises.
+        One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it has
+        not the form of one. Several: returns a result for each, in their order, also for refused ones. Raises
+        OutOfRange for too many, TypeError for anything but a receipt, and what `receive` raises.
         """
         return outcome_of(receipts, self._ack_all(queue, receipts))
 

@@ -1,4 +1,4 @@
-"""What consumers of messages need of a broker or a client: the methods that both have, alike."""
+"""The methods of a broker and a client that consumers of messages use; both have them in the same form."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from forq_trio.wire.receipts import ReceiptResult
 
 
 class Consuming(Protocol):
-    """A `Broker`, an `AsyncForqClient`, or the `Tables` of `forq_trio.pgq`. What each method does is said there."""
+    """A `Broker`, an `AsyncForqClient`, or the `Tables` of `forq_trio.pgq`, which document the methods."""
 
     async def receive(
         self,

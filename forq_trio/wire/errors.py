@@ -1,4 +1,4 @@
-"""What is wrong with a request, as the API answers it; and the headers of Forq's own routes that are ours."""
+"""The API's answer to a wrong request, and our own headers on Forq's routes."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from forq_trio.model.values import LEFT_OUT
 
 ANSWER_HEADER = "X-Forq-Answer"
-"""A request with FULL in this header is answered by Forq's own routes like by ours: with all members there are."""
+"""If a request has FULL in this header, Forq's own routes answer like ours: with all members."""
 
 FULL = "full"
 
@@ -16,7 +16,9 @@ RECEIPT_HEADER = "X-Forq-Receipt"
 
 FIELD_HEADER = "X-Forq-Error-Field"
 MESSAGE_HEADER = "X-Forq-Error-Message"
-"""How Forq's own routes answer `field` and `message` of an error: in ASCII, the rest as Python's escapes."""
+"""Forq's own routes answer `field` and `message` of an error in headers, in ASCII, other characters as Python's
+escapes.
+"""
 
 Field = Annotated[
     str | None,

@@ -1,7 +1,7 @@
-"""What a query is declared as: a Struct, as a body is. The server reads it, clients write it, the document lists it.
+"""A query is declared as a Struct, like a body. The server reads it, clients write it, the document lists it.
 
-A member is a parameter, by its name in JSON. Its default is what a query without the parameter means; None: that there
-is none. A number and a text are written as they are, a truth value as `true` or `false`, and a dict as `key:value`,
+A member is a parameter, by its name in JSON. Its default applies to a query without the parameter; None: there is no
+value then. Numbers and texts are written as they are, truth values as `true` or `false`, and a dict as `key:value`,
 repeated.
 """
 
@@ -18,11 +18,11 @@ class Query(Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of all queries; without members for an endpoint that takes no parameters."""
 
     def arguments(self) -> dict[str, Any]:
-        """What the method that an endpoint calls takes of the query, by name."""
+        """The query as arguments, by name, of the method that the endpoint calls."""
         return asdict(self)
 
     def given(self) -> dict[str, object]:
-        """The parameters that say something else than their absence, by name, as `urlencode` takes them."""
+        """The parameters that differ from their defaults, by name, in the form for `urlencode`."""
         absent = _without_parameters(type(self))
         found: dict[str, object] = {}
         for member, name in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):

@@ -29,13 +29,13 @@ Reason = Annotated[
 
 
 OneReceipt = str | Delivery
-"""A receipt, or the delivery that has it: a settlement of one raises where it is refused."""
+"""A receipt, or the delivery that has it. A settlement of one raises an error if it is refused."""
 
 
 class ManyReceipts(Protocol):
-    """A list, or the like, of receipts or deliveries: a settlement has a result for each, also where there is one.
+    """A list, or the like, of receipts or deliveries: a settlement returns a list of results, even for a single one.
 
-    Type checkers know by these two methods that a str is none, though it is a sequence of texts.
+    These two methods tell type checkers that a str is not one, although it is a sequence of texts.
     """
 
     def __contains__(self, value: object, /) -> bool: ...
@@ -129,7 +129,7 @@ def refused(receipt: str, error: ForqError) -> ReceiptResult:
 def outcome_of(
     given: OneReceipt | ManyReceipts, results: list[ReceiptResult]
 ) -> ReceiptResult | list[ReceiptResult]:
-    """What a settlement returns: the results of several receipts, or that of one; raises if the one was refused."""
+    """What a settlement returns: the results of several receipts, or a single one; raises if that is refused."""
     if not isinstance(given, OneReceipt):
         return results
     (result,) = results

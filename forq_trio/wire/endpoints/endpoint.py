@@ -1,4 +1,4 @@
-"""What is declared of an endpoint: method, path and scope, what it takes and answers, its errors, and its words."""
+"""The declaration of an endpoint: method, path and scope, its query, body and answers, its errors, and its texts."""
 
 import re
 from typing import Any, Generic, TypeVar
@@ -22,9 +22,9 @@ class Answer(Struct, Generic[AnswerT_co], frozen=True):
 
     status: int
     meaning: str
-    body: type[AnswerT_co]  # the type of its JSON; of lines of JSON, that of one; NoneType for an empty body
+    body: type[AnswerT_co]  # the type of its JSON, or of one line of NDJSON; NoneType for an empty body
     content_type: str = JSON
-    full: type[Any] | None = None  # what else it may be, where the request asks for all members
+    full: type[Any] | None = None  # the type if the request asks for all members; None: the same
 
 
 class Header(Struct, frozen=True):
@@ -42,14 +42,14 @@ class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
     tag: str
     summary: str
     answers: tuple[Answer[AnswerT_co], ...]
-    # those of the operation. What the path, query, body and gate are refused for follows (`possible_errors`).
+    # those of the operation; the errors of path, query, body and gate follow from them (`possible_errors`)
     errors: tuple[AnyReason, ...] = ()
     description: str = ""
-    # the type of the query, as `body` is that of the body; None for one without parameters
+    # the type of the query; None if it has no parameters
     query: type[Query] | None = None
     headers: tuple[Header, ...] = ()
     body: Any = None
-    body_type: str = JSON  # the content type of the body; of lines of JSON, `body` is the type of one
+    body_type: str = JSON  # the content type of the body; for NDJSON, `body` is the type of one line
 
     @property
     def query_names(self) -> frozenset[str]:
@@ -64,7 +64,7 @@ class Endpoint(Operation[AnswerT_co], frozen=True):
     path: str  # below PREFIX, with names in braces
     scope: Scope  # what a token needs
     checks_scope: bool = True  # False if the endpoint checks the scope itself
-    head: bool = True  # False where HEAD is not answered like GET, which has effects
+    head: bool = True  # False if GET has effects, so that HEAD is not answered like it
     takes_nothing: bool = False  # a body is refused unless it is empty, or an object without members
 
     @property
@@ -83,8 +83,8 @@ READ_ERRORS: tuple[AnyReason, ...] = (
     errors.ReadDeadlineExceeded,
     errors.Stopping,
 )
-"""What every read of the database may answer; one of leased messages needs space. What every endpoint may answer is
-`InternalError`, and those that change something `OutcomeUnknown`."""
+"""The errors that every read of the database may answer; a read of leased messages needs space. Every endpoint may also
+answer `InternalError`, and one that changes something `OutcomeUnknown`."""
 
 SETTLE_ERRORS: tuple[AnyReason, ...] = (
     errors.StorageUnavailable,
@@ -92,13 +92,13 @@ SETTLE_ERRORS: tuple[AnyReason, ...] = (
     errors.Overloaded,
     errors.Stopping,
 )
-"""What every settlement may answer. One that names a message which a pipeline has leased needs space."""
+"""The errors that every settlement may answer. One that names a message leased by a pipeline needs space."""
 
 WRITE_ERRORS: tuple[AnyReason, ...] = (*SETTLE_ERRORS, errors.StorageLost)
-"""What every other change may answer."""
+"""The errors that every other change may answer."""
 
 STORE_ERRORS: tuple[AnyReason, ...] = (*WRITE_ERRORS, errors.QueueBound)
-"""What every change may answer that makes or fills queues."""
+"""The errors that every change that makes or fills queues may answer."""
 
 TABLE_ERRORS: tuple[AnyReason, ...] = (
     errors.QueueBound,
@@ -108,4 +108,4 @@ TABLE_ERRORS: tuple[AnyReason, ...] = (
     errors.StorageUnavailable,
     errors.Overloaded,
 )
-"""What every call about messages may answer where the queue is bound to a table."""
+"""The errors that every call about messages may answer if the queue is bound to a table."""

@@ -12,7 +12,7 @@ from forq_trio.model.forq_error import ForqError
 
 
 class PathParameter(Struct, frozen=True):
-    """meaning, schema: for the document, in JSON Schema. error: for a value that is none; its field is the name."""
+    """A value in the paths. meaning, schema (JSON Schema): for the document. error: for an invalid value."""
 
     meaning: str
     schema: dict[str, Any]
@@ -37,10 +37,10 @@ PATH_PARAMETERS = {
         "The message's id.", {"type": "string", "format": "uuid"}, errors.MalformedMessageId
     ),
 }
-"""All of them by name."""
+"""All values in paths, by name."""
 
 
 def declare_path(**parameters: PathParameter) -> None:
-    """Add values of the paths below."""
+    """Declare values for the paths of the endpoints below the call."""
     assert not parameters.keys() & PATH_PARAMETERS.keys(), parameters
     PATH_PARAMETERS.update(parameters)

@@ -29,7 +29,7 @@ class DeadLetterMethods(ABC):
 
     @abstractmethod
     async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
-        """One dead letter, with where it came from and how it failed. Raises like `message`, and DeadLettersOnly."""
+        """One dead letter, with its origin and its failures. Raises like `message`, and DeadLettersOnly."""
 
     @abstractmethod
     async def redrive(

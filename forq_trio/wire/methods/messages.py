@@ -11,7 +11,7 @@ from forq_trio.wire.limits import WAIT_MS_MAX
 
 
 class MessageMethods(ABC):
-    """What was received is settled by `SettlementMethods`."""
+    """Received messages are settled by `SettlementMethods`."""
 
     @abstractmethod
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
@@ -19,12 +19,12 @@ class MessageMethods(ABC):
 
         Options: the members of `NewMessage`. Raises what `check_message` raises, InvalidQueueName,
         ProduceToDeadLetterQueue, QueueFull, Overloaded, Stopping, StorageUnavailable (nothing stored) or
-        OutcomeUnknown; TypeError for an option that is none, and for content that is not a str.
+        OutcomeUnknown; TypeError for an unknown option, and for content that is not a str.
         """
 
     @abstractmethod
     async def produce_json(self, queue: str, value: Any, **options: Unpack[MessageOptions]) -> Produced:
-        """`produce`, with `value` as JSON; raises what `NewMessage.of_json` raises, too."""
+        """Like `produce`, with `value` as JSON; also raises what `NewMessage.of_json` raises."""
 
     @abstractmethod
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
@@ -59,7 +59,7 @@ class MessageMethods(ABC):
         Waits up to `wait_ms` (0-30,000) for the first one; returns [] when none came. Among waiting receivers the one
         that waits longest is served first. A message whose lease ends before it is settled is delivered again. where:
         take only messages whose attributes have these values, e.g. {"region": "eu", "tier": {"not": "free"}}. Raises
-        InvalidRequest for a `where` that is none, or one with `shuffle`; InvalidQueueName, OutOfRange, Overloaded,
+        InvalidRequest for an invalid `where`, or one with `shuffle`; InvalidQueueName, OutOfRange, Overloaded,
         Stopping, StorageUnavailable or OutcomeUnknown.
         """
 

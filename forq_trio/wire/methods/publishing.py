@@ -56,9 +56,10 @@ class PublishingMethods(ABC):
 
     @abstractmethod
     async def publication(self, app: str) -> PublishedVersion:
-        """The last version that an app published: of several of the name your own one, else the one that is furthest.
+        """The last version that an app published.
 
-        A key sees only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
+        If several apps have this name: that of your own one, or else the highest. A key sees only apps all of whose
+        queues it covers. Raises InvalidName or PublicationNotFound.
         """
 
     @abstractmethod

@@ -23,8 +23,8 @@ class ServerMethods(ABC):
     async def start_compaction(self) -> CompactionInfo:
         """Begin to give all free pages of the file back to the disk, or resume a paused compaction.
 
-        It works in small steps between other calls, and continues after this call; one that somebody asked for is
-        unchanged. Raises CompactionImpossible, Stopping.
+        It works in small steps between other calls, and continues after this call. A requested compaction that runs
+        already is unchanged. Raises CompactionImpossible, Stopping.
         """
 
     @abstractmethod

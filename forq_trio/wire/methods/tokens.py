@@ -16,9 +16,9 @@ class TokenMethods(ABC):
     ) -> CreatedToken:
         """Create a token with `scopes` on the queues that the glob matches; only this result has its text.
 
-        name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at: epoch ms, None for never. Past TOKENS_MAX the one that
-        expired longest ago is removed for it. Raises InvalidToken, TokenExists, TooManyTokens. A client needs the
-        secret, or a token with the scope admin for all queues; so it does for `tokens` and `revoke_token`.
+        name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at: epoch ms, None for never. If there are TOKENS_MAX
+        tokens, the one that expired longest ago is removed. Raises InvalidToken, TokenExists, TooManyTokens. For this
+        method, `tokens` and `revoke_token` a client needs the secret, or a token with the scope admin for all queues.
         """
 
     @abstractmethod

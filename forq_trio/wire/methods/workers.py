@@ -11,7 +11,7 @@ class WorkerMethods(ABC):
 
     @abstractmethod
     async def report_worker(self, report: WorkerReport) -> None:
-        """Take what a worker says of itself: at its start, and then every 5 seconds.
+        """Take the report of a worker, which sends one at its start and then every 5 seconds.
 
         Raises InvalidRequest, OutOfRange, InvalidContent, InvalidQueueName, MalformedMessageId, TooManyWorkers, and
         Forbidden if the key does not cover one of the queues, or if another key reported this id.
@@ -19,9 +19,9 @@ class WorkerMethods(ABC):
 
     @abstractmethod
     async def forget_worker(self, worker_id: str) -> None:
-        """A worker ends: forget it at once. Without an effect if it is not known.
+        """Forget a worker at once, because it ends. Does nothing if it is not known.
 
-        Raises InvalidRequest for an id that is no UUID, and Forbidden if another key reported it, unless this one is
+        Raises InvalidRequest for an id that is not a UUID, and Forbidden if another key reported it, unless this one is
         the server's secret.
         """
 
@@ -34,7 +34,7 @@ class WorkerMethods(ABC):
 
     @abstractmethod
     async def processes(self) -> list[ProcessInfo]:
-        """The server processes on this database, silent ones too, those that were started first first.
+        """The server processes on this database, also silent ones, in the order of their starts.
 
-        Of the others it is known what they said within the last 5 seconds. On a SQLite file it is one process alone.
+        What is known of other processes is up to 5 seconds old. On a SQLite file there is only one process.
         """
