@@ -1,8 +1,8 @@
 """The relay: sends what an application committed into its outbox, in the order of commit, each message exactly once.
 
 It reads a page behind the position that the server stores, has the server store page and position in one commit, and
-removes the page here. A relay may be killed at any point, and several may run at once: the server refuses a page that
-does not continue from the stored position. While nothing is written a relay runs no query.
+removes the page here. A relay may be killed at any point, and several may run at once: of a page that does not continue
+from the stored position the server stores nothing. While nothing is written a relay runs no query.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-// The readout of a chart: with the pointer over it, or ← and → on it, the title and the legend show that moment.
+// The readout of a chart: the title and the legend show the moment under the pointer, or the one reached by ← and →.
 import { clock, duration } from "./times.js";
 
 const units = {

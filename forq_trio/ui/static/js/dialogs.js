@@ -1,4 +1,4 @@
-// Dialogs: native ones, that keep the focus and give it back; what is loaded into #dialog opens it.
+// Native dialogs, which keep the focus and return it. Loading something into #dialog opens it.
 const DOUBLE_CLICK_MS = 600;
 let opener = null;
 
@@ -9,7 +9,7 @@ export function startDialogs() {
       event.target.toggleAttribute("data-refused", event.detail.xhr?.status >= 400);
       open(event.target);
     }
-    // A form that was refused: on to the first field that is wrong.
+    // After a refused form, focus its first invalid field.
     if (event.detail.xhr?.status >= 400) event.target.querySelector?.("[aria-invalid=true]")?.focus();
   });
   document.addEventListener("cancel", (event) => {
@@ -39,7 +39,7 @@ function open(dialog) {
   dialog.addEventListener("close", () => giveBack(dialog), { once: true });
 }
 
-// The browser tells that a dialog was closed some time later: who has moved on by then keeps the focus.
+// The browser's close event comes some time later: if the reader has focused something else by then, it stays so.
 function giveBack(dialog) {
   const now = document.activeElement;
   if (opener?.isConnected && (now === document.body || dialog.contains(now))) opener.focus();
@@ -49,13 +49,13 @@ export function closeDialog() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
 }
 
-// What Escape does: the first says that something typed would be lost, the second closes.
+// The first Escape warns that typed text would be lost, the second one closes.
 export function leaveDialog() {
   const dialog = document.querySelector("dialog[open]");
   if (dialog && mayLeave(dialog)) dialog.close();
 }
 
-// Whether nothing would be lost, or that was said.
+// Whether nothing would be lost, or the reader was warned.
 function mayLeave(dialog) {
   if (dialog.id !== "dialog" || !isTyped(dialog) || dialog.querySelector("[data-warning]")) return true;
   const line = document.createElement("p");
@@ -73,7 +73,7 @@ function forgetWarning(dialog) {
   dialog.querySelector("[data-warning]")?.remove();
 }
 
-// A form that came back refused has what was typed as its values.
+// A refused form comes back with the typed texts as its values.
 const isTyped = (dialog) =>
   dialog.hasAttribute("data-refused") ||
   [...dialog.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
@@ -94,14 +94,14 @@ function outside(dialog, event) {
   if (!inside && !isTyped(dialog)) dialog.close();
 }
 
-// The button of what cannot be undone stays off until the name was typed.
+// The button of an action that cannot be undone is disabled until the name is typed.
 function confirmTyped(field) {
   const button = field.form.querySelector("[data-confirm]");
   if (button) button.disabled = field.value !== field.dataset.mustEqual;
 }
 
-// A button with data-ask asks in its own place, and does it at the second click within four seconds; not at one that
-// comes so soon that it is of a double click.
+// A button with data-ask turns into a question, and acts at a second click within four seconds, unless that comes so
+// soon that it belongs to a double click.
 function askFirst(event) {
   const button = event.target.closest("[data-ask]");
   if (!button || event.timeStamp - Number(button.dataset.asked) >= DOUBLE_CLICK_MS) return;

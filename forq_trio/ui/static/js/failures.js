@@ -1,4 +1,4 @@
-// An action that was not done says so right where it was asked for, until the next try.
+// A failed action shows its error beside its button or form, until the next try.
 const PLACES = ".head, .selbar, .task, .tools, .tbl, .open, h2";
 
 export function startFailures() {
@@ -13,7 +13,7 @@ export function startFailures() {
   });
 }
 
-// True for what somebody clicked or sent; a page asks for parts by itself, too.
+// Whether the reader has clicked or sent something; a page also loads parts by itself.
 const isAsked = (event) => ["click", "submit"].includes(event.detail.requestConfig?.triggeringEvent?.type);
 
 const clear = () => document.querySelectorAll("[data-failure]").forEach((each) => each.remove());

@@ -50,8 +50,8 @@ function press(event) {
   if (act() !== false) event.preventDefault();
 }
 
-// Ends one thing: a dialog, else the typing in a field, else the open row, else the search that goes on, else the
-// selection. What was typed stays: browsers would empty a search field.
+// Ends one thing: a dialog, else the typing in a field, else the open row, else the running search, else the selection.
+// Typed text stays, although browsers would empty a search field.
 function escape(event) {
   if (document.querySelector("dialog[open]")) {
     event.preventDefault();

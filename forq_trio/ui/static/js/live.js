@@ -29,7 +29,7 @@ export function startLive() {
   resume();
 }
 
-// Asks instead where events do not get through: a proxy may hold them back without ending the stream.
+// Polls if events do not arrive, because a proxy may hold them back without ending the stream.
 function watch() {
   if (source && Date.now() - heardAt > SILENCE_MS) {
     stop();
@@ -39,7 +39,7 @@ function watch() {
   show();
 }
 
-// Pauses, or goes on; also polling.
+// Pauses or resumes the updates, polling included.
 export function pauseLive() {
   if (!path()) return;
   if (paused()) sessionStorage.removeItem(PAUSED_KEY);
@@ -69,7 +69,7 @@ function resume() {
   source.onerror = () => {
     failures += 1;
     if (!lostAt) lostAt = lastAt;
-    // A server that answers with an error is asked again by polling; EventSource itself reconnects after lost ones.
+    // After an error answer of the server, poll. EventSource reconnects by itself only after a lost connection.
     if (source && (source.readyState === EventSource.CLOSED || failures >= 3)) {
       stop();
       failures = 0;
@@ -102,7 +102,7 @@ async function poll() {
     away = true;
     if (!lostAt) lostAt = lastAt;
   }
-  // A server that is back is followed again: that events failed was not for want of a way.
+  // The server is back: use events again, because they failed for its absence and not for a proxy.
   if (wasAway && !away) {
     failures = 0;
     return resume();
@@ -143,7 +143,7 @@ function patch(old, html) {
   if (old.innerHTML !== fresh.innerHTML) old.replaceChildren(...fresh.childNodes);
 }
 
-// The same, where something inside has the focus: only texts and attributes of the same elements change.
+// The same if something inside has the focus: only texts and attributes of the same elements change.
 function patchFocused(old, fresh) {
   if (old.childNodes.length !== fresh.childNodes.length) return;
   [...old.childNodes].forEach((node, place) => {
@@ -157,7 +157,7 @@ function patchFocused(old, fresh) {
   });
 }
 
-// What stands in the bar: Live, since when it is paused, or since when it is not live any more.
+// The text in the bar: Live, or since when it is paused or no longer live.
 function show() {
   const state = document.getElementById("live-state");
   const button = document.getElementById("live-pause");

@@ -30,7 +30,7 @@ document.addEventListener("click", (event) => {
   if (act) act(button, event);
 });
 
-// Copies the text of data-copy-text, what data-copy-url answers, or the text of the element that data-copy names.
+// Copies the text of data-copy-text, the answer of data-copy-url, or the text of the element that data-copy names.
 async function copyText(button) {
   const source = button.dataset.copy ? document.querySelector(button.dataset.copy) : null;
   let text = button.dataset.copyText ?? source?.textContent ?? "";
@@ -49,7 +49,7 @@ async function copyText(button) {
   }
 }
 
-// The way of pages that have no https: through the selection of a field.
+// How pages without https copy: through the selection of a field.
 function copySelected(button, text) {
   const field = document.createElement("textarea");
   field.value = text;
@@ -72,7 +72,7 @@ function chooseTab(tab) {
   }
 }
 
-// A select of places goes to the one that is chosen.
+// A select of pages goes to the chosen one.
 document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-goto]") && event.target.value.startsWith("/")) location.assign(event.target.value);
 });

@@ -8,7 +8,7 @@ let timer = 0;
 export function startQueue() {
   document.addEventListener("forq:live", () => {
     countNew();
-    // What live updates brought in has buttons that htmx does not know yet.
+    // Live updates may have added buttons that htmx does not know yet.
     for (const cell of document.querySelectorAll("[data-live]:has([hx-get], [hx-post])")) htmx.process(cell);
   });
   document.addEventListener("input", (event) => {
@@ -38,7 +38,7 @@ function later() {
   if (document.querySelector("[data-present]") && !document.hidden) timer = setTimeout(askPresent, PRESENT_MS);
 }
 
-// Rows in the window and near it, those first whose turn to be asked has not come for longest.
+// Rows in the window and near it, at most PRESENT_MAX of them.
 function rowsToAsk() {
   const near = innerHeight;
   return [...document.querySelectorAll("[data-present] > [data-seq]:not(.gone)")]
@@ -85,7 +85,7 @@ function countNew() {
   if (place.textContent !== text) place.textContent = text;
 }
 
-// Content that looks like JSON is parsed, to say whether it is; it is sent as it is in any case.
+// Content that looks like JSON is parsed to say whether it is valid; it is sent unchanged in any case.
 function hintJson(field) {
   const hint = field.closest(".fld").querySelector("[data-json-hint]");
   hint.dataset.text ??= hint.textContent;
@@ -101,7 +101,7 @@ function hintJson(field) {
   if (hint.textContent !== text) hint.textContent = text;
 }
 
-// The fields of the back-off that was chosen.
+// The fields of the chosen back-off.
 function showBackOff() {
   const chosen = document.querySelector("[name=back_off]")?.value;
   for (const part of document.querySelectorAll("[data-when]")) part.hidden = part.dataset.when !== chosen;

@@ -29,7 +29,7 @@ function range(from, to) {
   show();
 }
 
-// all: not only those that are shown, but all that match.
+// all: all rows that match, not only those on the page.
 function everything(all) {
   const field = document.querySelector("[data-selection] [name=all]");
   if (field) field.value = all ? "1" : "";
@@ -66,7 +66,7 @@ function show() {
   const text = all ? bar.querySelector("[data-all-text]")?.dataset.allText : `${chosen.length.toLocaleString("en-US")} selected`;
   if (count && count.textContent !== text) count.textContent = text;
   for (const button of bar.querySelectorAll("[data-one]")) button.disabled = all || chosen.length !== 1;
-  // A few are deleted by a button that asks itself, more by one that opens a dialog.
+  // For a few rows the delete button itself asks; for more it opens a dialog.
   for (const button of bar.querySelectorAll("[data-few]")) {
     button.hidden = all || chosen.length > Number(button.dataset.few);
     button.dataset.ask = chosen.length === 1 ? "Delete 1 message?" : `Delete ${chosen.length} messages?`;

@@ -1,4 +1,4 @@
-// Light or dark: at first what the system has, then what was chosen, kept in a cookie by the server.
+// Light or dark: at first the system's setting, then the reader's choice, which the server stores in a cookie.
 export function chooseTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

@@ -1,11 +1,11 @@
-// Moments in the reader's zone, ages that count on, and leases that run out.
+// Shows times in the reader's zone, and keeps ages and the ends of leases up to date.
 const formats = {
   clock: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
   minute: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
   day: { day: "numeric", month: "short" },
 };
 
-// What the server's clock shows less what ours shows, unless it is so little that the way here explains it.
+// The server's clock minus ours; 0 if the difference is so small that the network delay explains it.
 const difference = Number(document.body.dataset.now ?? Date.now()) - performance.timeOrigin - performance.now();
 const skew = Math.abs(difference) > 5000 ? difference : 0;
 export const now = () => Date.now() + skew;
@@ -74,7 +74,7 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// As the server says it: 12 ms, 1.4 s, 31 s, 8 min 12 s, 26 min, 1 h 12 min, 6 d 23 h.
+// A duration as the server writes it: 12 ms, 1.4 s, 31 s, 8 min 12 s, 26 min, 1 h 12 min, 6 d 23 h.
 export function duration(ms) {
   if (ms < 1000) return `${Math.floor(ms)} ms`;
   const seconds = ms / 1000;
@@ -86,7 +86,7 @@ export function duration(ms) {
   return two(all, 86400, "d", 3600, "h");
 }
 
-// The second unit only below ten of the first.
+// A second unit is shown only below ten of the first.
 function two(all, size, unit, smaller, smallerUnit) {
   const whole = Math.floor(all / size);
   const rest = Math.floor((all % size) / smaller);

@@ -1,4 +1,4 @@
-// What was done is said for six seconds, or as long as the pointer or the focus is on it.
+// A toast about a finished action stays for six seconds, or as long as the pointer or the focus is on it.
 const KEY = "forq.toast";
 let timer = 0;
 
@@ -18,7 +18,7 @@ export function startToasts() {
   }
 }
 
-// Another part of the same page would not be loaded by going there.
+// The browser does not load a page again for another fragment of its URL.
 function show(target) {
   if (target.pathname === location.pathname && target.search === location.search) {
     history.replaceState(null, "", target);
