@@ -65,6 +65,8 @@ def test_a_scenario_measures_something_and_meets_no_errors(name, tmp_path, reque
         monkeypatch.setenv("FORQ_BENCH_DB_URL", request.getfixturevalue("empty_tables"))
     if name == "checkouts":
         monkeypatch.setenv("FORQ_BENCH_CHECKOUT", str(ROOT))
+    if name == "spark":
+        monkeypatch.setenv("SPARK_CONF_DIR", str(ROOT / "tests" / "spark" / "conf"))
     said = []
     rows = SCENARIOS[name].run(Context(TINY, tmp_path, say=said.append))
     assert ROWS[name] in (None, len(rows))

@@ -16,6 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from pyspark_forq import server, session
+from spark.processes import ARCHIVE, submit_arguments
 from spark.support import Server, running
 from support.needs import lacks
 from support.real_server import SECRET
@@ -60,6 +61,18 @@ def _closed_clients() -> Iterator[None]:
         server._clients.popitem()[1].close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _spark_defaults() -> Iterator[None]:
+    """Starts every Spark with conf/spark-defaults.conf, and with classes from the archive, where there is one."""
+    archive = os.environ.get(ARCHIVE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(
+            "PYSPARK_SUBMIT_ARGS",
+            submit_arguments(*([f"-XX:SharedArchiveFile={archive}"] if archive else [])),
+        )
+        yield
+
+
 @pytest.fixture(scope="session")
 def java() -> str:
     """The program."""
@@ -73,19 +86,9 @@ def spark(java, tmp_path_factory) -> Iterator[SparkSession]:
     """This worker's Spark, with two cores; a task is tried twice."""
     settings = {
         "spark.master": "local[2,2]",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        # Little work, much of it once: compilers of all kinds would cost more than they bring.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false",
         "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        # A test that asks a server that has ended would reach whatever has its port now: none of Spark's, to which a
-        # request is a length of 1.2 GB.
-        "spark.python.unix.domain.socket.enabled": "true",
-        "spark.ui.enabled": "false",
     }
     python = tmp_path_factory.mktemp("python") / "python"
     python.write_text(PYTHON)

@@ -18,6 +18,23 @@ from support.real_server import SECRET
 
 BIN = Path(pyspark.__file__).parent / "bin"
 ROOT = Path(__file__).parents[2]
+CONF = Path(__file__).with_name("conf")
+ARCHIVE = "FORQ_TEST_SPARK_ARCHIVE"
+"""The variable that names an archive of classes, which archive.py has made."""
+
+
+def submit_arguments(*options: str) -> str:
+    """Of `spark-submit`: what conf/spark-defaults.conf has. options: more ones of the driver's Java.
+
+    A Spark that reads the file has its directory among its classes, and then takes none from an archive.
+    """
+    settings = dict(
+        line.split(maxsplit=1)
+        for line in (CONF / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    )
+    settings["spark.driver.extraJavaOptions"] += "".join(f" {option}" for option in options)
+    return " ".join(f"--conf '{name}={value.strip()}'" for name, value in settings.items()) + " pyspark-shell"
 
 
 @contextmanager
@@ -56,7 +73,7 @@ def environment() -> dict[str, str]:
         if not name.startswith(("FORQ_", "PYSPARK_", "SPARK_"))
     }
     own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(ROOT)}
-    return kept | own
+    return kept | own | {"SPARK_CONF_DIR": str(CONF)}
 
 
 def everything(

@@ -60,15 +60,8 @@ def main(url: str, folder: str) -> None:
 
     settings = {
         "spark.master": "local[2,2]",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "512m",
-        # Half of the time to the first batch: it does not live long enough for better code, as in spark/conftest.py.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        "spark.ui.enabled": "false",
     }
     spark = session("driver", **settings)
     take_round(spark, {"url": url, "token": SECRET}, Path(folder))
