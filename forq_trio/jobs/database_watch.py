@@ -15,7 +15,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.telemetry.log import LogEvent, log
 
 _Key = tuple[str, str, int | None, str]
-"""Identifies a snapshot of a holder: all its members except its state and `idle_ms`."""
+"""Identifies who keeps a snapshot: all members of SnapshotKeeper except its state and `idle_ms`."""
 
 
 class DatabaseWatch:

@@ -1,6 +1,6 @@
-"""Makes an archive of the classes that every Spark of the tests loads: `python -m spark.archive FILE`.
+"""Makes an archive of the classes that a Spark loads: `python -m spark.archive FILE`.
 
-Java then reads them as they are in memory (class data sharing): a Spark starts with 8 s of processor time instead of 15.
+Java then reads them as they are in memory (class data sharing): a Spark starts with 8 s of processor time, not 15.
 """
 
 import os

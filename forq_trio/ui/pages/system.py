@@ -71,7 +71,7 @@ class CompactionView(Struct, frozen=True):
 
 
 def compaction_view(task: CompactionInfo, now_ms: int) -> CompactionView:
-    """Offer the button if enough of the file is free; show the band until some time after the end."""
+    """Show the button if enough of the file is free, and the band until some time after the end."""
     is_active = task.state in ("running", "paused")
     much = max(OFFERED_BYTES_MIN, OFFERED_SHARE_MIN * task.file_bytes)
     ended_lately = task.finished_at is not None and now_ms - task.finished_at < COMPACTION_SHOWN_MS
