@@ -50,12 +50,13 @@ def encrypted(tmp_path_factory) -> Iterator[Server]:
 
 def submitted(address: str, folder: Path, *arguments: str, **told: str) -> str:
     """What Spark and the program said. told: of the environment of the driver."""
-    event_log = {
+    settings = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": str(folder),
         "spark.eventLog.compress": "false",
+        "spark.ui.enabled": "true",  # the program asks it what it shows
     }
-    confs = [word for name, value in event_log.items() for word in ("--conf", f"{name}={value}")]
+    confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     done = subprocess.run(
         [BIN / "spark-submit", "--master", address, *confs, *arguments, folder],
         cwd=folder,
