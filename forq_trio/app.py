@@ -11,9 +11,8 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from threading import Timer
 
 import trio
@@ -50,8 +49,10 @@ from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
 from forq_trio.store import CommitFailed
 from forq_trio.system import System, open_system
 from forq_trio.telemetry import log
-from forq_trio.telemetry.gauges import Gauges
+from forq_trio.telemetry.budgets import budget_families
+from forq_trio.telemetry.families import Family, ReadFamilies
 from forq_trio.telemetry.log import LogEvent
+from forq_trio.ui.server import ui_families
 from forq_trio.ui.start import RunningUi, build_ui
 
 FORCED_EXIT_CODE = 70
@@ -107,13 +108,12 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
         ) as system:
             fit = allow_connections(with_ui=bool(ui_listeners))
             ui: RunningUi | None = None
-            gauges = replace(
-                system.gauges,
-                budgets=lambda: server.budgets | system.writer.budgets,
-                ui_connections=lambda: 0 if ui is None else ui.server.connections,
-                ui_loop_seconds=lambda: {} if ui is None else ui.server.loop_seconds(),
-            )
-            server: Server = _build_server(config, system, gauges, listeners, fit.api)
+
+            def families() -> Iterator[Family]:
+                yield from ui_families(None if ui is None else ui.server)
+                yield from budget_families(server.budgets | system.writer.budgets)
+
+            server: Server = _build_server(config, system, families, listeners, fit.api)
             system.broker.known_processes.connections = lambda: server.connections
             api_url = _url(config, config.api_addr, server.ports[0])
             ui_tls = _tls_context(config, http2=False)
@@ -258,9 +258,14 @@ async def _serving(server: Server, ui: RunningUi | None, system: System) -> Asyn
 
 
 def _build_server(
-    config: Config, system: System, gauges: Gauges, listeners: list[socket.socket], connections_max: int
+    config: Config,
+    system: System,
+    families: ReadFamilies,
+    listeners: list[socket.socket],
+    connections_max: int,
 ) -> Server:
-    admit, handler = _build_handler(config, system, gauges)
+    """families: of what is served."""
+    admit, handler = _build_handler(config, system, families)
     refuse = counting_refusals(transport_answer, system.counters)
     if config.log_level == "debug":
         admit, handler = logging_refused_heads(admit), logging_requests(handler)
@@ -281,7 +286,7 @@ def _build_server(
     )
 
 
-def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admit, Handler]:
+def _build_handler(config: Config, system: System, families: ReadFamilies) -> tuple[Admit, Handler]:
     throttle = Throttle()
     access = Access(
         config.auth_secret, system.broker.keys, throttle, trust_proxy_headers=config.trust_proxy_headers
@@ -307,7 +312,7 @@ def _build_handler(config: Config, system: System, gauges: Gauges) -> tuple[Admi
         metrics_gate = ApiKeyGate(
             config.metrics_auth_secret, throttle, trust_proxy_headers=config.trust_proxy_headers
         )
-        routes += MetricsPage(system.counters, gauges).routes(metrics_gate)
+        routes += MetricsPage(system.owners(families)).routes(metrics_gate)
     routes += openapi_routes(routes, _version())
     if config.sasquatch_enabled:
         routes += sasquatch_routes(

@@ -18,13 +18,14 @@ import trio
 from forq_trio.broker.backends import Backends
 from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.broker import Broker
-from forq_trio.broker.quotas import quotas
+from forq_trio.broker.publishing import staged_families
+from forq_trio.broker.quotas import quota_families
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.embedded.guest import in_asyncio
 from forq_trio.jobs.backup import BackupJob
 from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.board import REDRIVES, JobBoard, RunNow, of_all, own_runs
-from forq_trio.jobs.checkpointer import Checkpointer
+from forq_trio.jobs.checkpointer import Checkpointer, checkpoint_families
 from forq_trio.jobs.cleanup import (
     INTERVAL_SECONDS,
     NUDGED_KINDS,
@@ -60,9 +61,10 @@ from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import store_of
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.gauges import Gauges
+from forq_trio.telemetry.families import ReadFamilies
 from forq_trio.telemetry.histogram import milliseconds_p99
 from forq_trio.writer_actor import WriterActor
+from forq_trio.writer_families import call_families, log_families, parked_families
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class System:
     housekeeping: Housekeeping  # the jobs that the writer tells of its progress
     compaction: Compaction
     database: DatabaseWatch
+    monitor: Monitor
+    queue_gauges: QueueGauges
 
     def reports(self) -> list[JobReport]:
         """The latest run of each job, in any process."""
@@ -105,12 +109,36 @@ class System:
             space=None if guard is None else guard.facts(),
             processes=self.broker.known_processes.all() if engine.shared else (),
             database=self.database.state,
-            set_aside=self.gauges.set_aside(),
+            set_aside=self.queue_gauges.set_aside,
             gate_counts=tuple(self.counters.gate_seconds.hour.counts(now_ms)),
         )
 
-    monitor: Monitor
-    gauges: Gauges
+    def owners(self, served: ReadFamilies) -> list[ReadFamilies]:
+        """Whose families /metrics shows, in its order. served: what the server tells of itself."""
+        broker, counters, writer = self.broker, self.counters, self.writer
+        return [
+            counters.queues.families,
+            counters.count_families,
+            self.queue_gauges.families,
+            partial(parked_families, writer, counters),
+            self.monitor.families,
+            partial(broker.known_workers.families, counters.queues.key),
+            broker.known_processes.families,
+            self.database.families,
+            broker.leases.families,
+            partial(call_families, writer),
+            partial(checkpoint_families, self.housekeeping.checkpointer),
+            self.compaction.families,
+            partial(staged_families, writer),
+            partial(quota_families, writer, broker.redrive_tasks),
+            counters.send_families,
+            self.queue_gauges.set_aside_families,
+            counters.runs.families,
+            served,
+            counters.families,
+            self.backups.families,
+            partial(log_families, writer),
+        ]
 
 
 @asynccontextmanager
@@ -179,7 +207,7 @@ async def open_system(
         compaction=compaction,
         database=database,
         monitor=monitor,
-        gauges=gauges_of(writer, broker, monitor, queue_gauges, compaction, backups, checkpointer, database),
+        queue_gauges=queue_gauges,
     )
     sampler = [Sampler(monitor)] if monitored else []
     async with _running(system, readers, backends, [*guards, backups, compaction, *sampler], periodic):
@@ -316,43 +344,6 @@ def _guards(
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters, guard.checkpointed)
     guard.checkpoint_soon = checkpointer.hurry
     return [guard, FileWatch(engine.log.files_problem, writer, checkpointer), checkpointer]
-
-
-def gauges_of(
-    writer: WriterActor,
-    broker: Broker,
-    monitor: Monitor,
-    queue_gauges: QueueGauges,
-    compaction: Compaction,
-    backups: BackupJob,
-    checkpointer: Checkpointer | None,
-    database: DatabaseWatch,
-) -> Gauges:
-    """The gauges for /metrics; the server adds those of what it serves."""
-    return Gauges(
-        parked=writer.parked,
-        inbox_calls=lambda: writer.inbox_calls,
-        sends_refused=lambda: writer.storage.refusal,
-        log_bytes=lambda: 0 if checkpointer is None else checkpointer.log_bytes,
-        checkpoint_failed=lambda: checkpointer is not None and checkpointer.failed,
-        file_space=compaction.space,
-        staged_bytes=lambda: writer.snapshot().staging.bytes,
-        event_log=lambda: writer.snapshot().logs["events"],
-        history=lambda: writer.snapshot().history_of(None),
-        dead_letters=lambda: queue_gauges.dead_letters,
-        oldest_seconds=lambda: queue_gauges.oldest_seconds,
-        set_aside=lambda: queue_gauges.set_aside,
-        health=monitor.levels,
-        consumers=broker.leases.gauges,
-        workers=broker.known_workers.gauges,
-        processes=broker.known_processes.states,
-        process=broker.known_processes.own,
-        database=lambda: database.state,
-        quotas=lambda: quotas(writer.snapshot(), broker.redrive_tasks.running_by_key()),
-        last_backup_at=lambda: backups.last_made_at,
-        backup_failed=lambda: backups.failed,
-        budgets=lambda: writer.budgets,
-    )
 
 
 def _hurry(checkpointer: Checkpointer | None) -> Callable[[], None]:

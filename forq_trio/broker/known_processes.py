@@ -6,7 +6,7 @@ silent.
 
 import os
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from secrets import token_hex
 
@@ -17,6 +17,7 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.processes import HeardProcess, JobRun, ProcessInfo, ProcessReport
 from forq_trio.model.values import seen
 from forq_trio.model.version import installed_version
+from forq_trio.telemetry.families import Family, by_label, by_labels, gauge
 
 
 class KnownProcesses:
@@ -88,6 +89,20 @@ class KnownProcesses:
         every = self.all()
         silent = sum(each.silent for each in every)
         return {"running": len(every) - silent, "silent": silent}
+
+    def families(self) -> Iterator[Family]:
+        """The metrics of all, and which one answers."""
+        yield gauge(
+            "forq_processes",
+            "Server processes on the database, by state: running or silent, now.",
+            by_label("state", self.states()),
+        )
+        own = self._own
+        yield gauge(
+            "forq_process_info",
+            "1 for the process that answers: its host, its number and version.",
+            by_labels(("name", "process", "version"), {(own.name, str(own.process), own.version): 1}),
+        )
 
 
 def _shortened(run: JobRun) -> JobRun:

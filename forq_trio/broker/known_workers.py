@@ -7,7 +7,7 @@ workers that have been silent for longest are dropped first: nobody waits twelve
 
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,13 +18,13 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Forbidden, TooManyWorkers
 from forq_trio.model.workers import (
     QueueWorkers,
-    WorkerGauges,
     WorkerInfo,
     WorkerQueue,
     WorkerReport,
     check_report,
     check_worker_id,
 )
+from forq_trio.telemetry.families import Family, QueueKey, by_label, by_queue, gauge
 
 # Estimates of the bytes in memory, apart from texts.
 _WORKER_BYTES = 2_000
@@ -133,19 +133,31 @@ class KnownWorkers:
             busy_since=max(full) if full and len(full) == len(since) else None,
         )
 
-    def gauges(self) -> WorkerGauges:
-        """The metrics of all workers together."""
+    def families(self, key: Callable[[str], QueueKey]) -> Iterator[Family]:
+        """The metrics of all. key: the label of a queue."""
         states = {"busy": 0, "idle": 0, "silent": 0}
-        slots: dict[str, tuple[int, int]] = {}
+        slots: Counter[QueueKey] = Counter()
+        slots_busy: Counter[QueueKey] = Counter()
         for info in self.all():
             if info.silent:
                 states["silent"] += 1
                 continue
             states["busy" if any(part.busy for part in info.report.queues) else "idle"] += 1
             for part in info.report.queues:
-                of_queue, busy = slots.get(part.queue, (0, 0))
-                slots[part.queue] = of_queue + part.slots, busy + min(part.busy, part.slots)
-        return WorkerGauges(states, slots)
+                queue = key(part.queue)
+                slots[queue] += part.slots
+                slots_busy[queue] += min(part.busy, part.slots)
+        yield gauge(
+            "forq_workers",
+            "Workers that are known, by state: busy, idle or silent, now.",
+            by_label("state", states),
+        )
+        yield gauge(
+            "forq_worker_slots", "Slots of the workers of a queue, without silent ones, now.", by_queue(slots)
+        )
+        yield gauge(
+            "forq_worker_slots_busy", "Slots of them that handle a message, now.", by_queue(slots_busy)
+        )
 
     def queues(self) -> list[str]:
         """The queues that any worker serves."""

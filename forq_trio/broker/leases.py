@@ -6,7 +6,7 @@ where it stopped. A job finishes what was begun but never repeated (jobs/cleanup
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 
 import msgspec
@@ -15,17 +15,12 @@ import trio
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
-from forq_trio.model.consumers import (
-    ConsumerGauges,
-    PipelineConsumer,
-    Settling,
-    check_consumer_name,
-    consumer_key,
-)
+from forq_trio.model.consumers import PipelineConsumer, Settling, check_consumer_name, consumer_key
 from forq_trio.model.errors import ConsumerNotFound, ServiceError, Stopping
-from forq_trio.model.messages import check_queue_name
+from forq_trio.model.messages import QueueCounts, check_queue_name
 from forq_trio.model.values import seen
 from forq_trio.storage.engine import Snapshot
+from forq_trio.telemetry.families import Family, by_labels, gauge
 from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeaseTime
 from forq_trio.writer_actor import WriterActor
 
@@ -251,17 +246,36 @@ class Leases:
             known = await self._writer.execute(commands.DropPages(known.queue, known.name))
         return ended
 
-    def gauges(self) -> list[ConsumerGauges]:
-        """The metrics of the first METRIC_CONSUMERS_MAX consumers, from memory."""
+    def families(self) -> Iterator[Family]:
+        """What the metrics say of the first METRIC_CONSUMERS_MAX consumers, from the cache."""
         snapshot, now_ms = self._writer.snapshot(), self._clock.now_ms()
-        gauges = []
-        for _, each in sorted(snapshot.consumers.items())[: limits.METRIC_CONSUMERS_MAX]:
-            counts = snapshot.counts.get(each.queue)
-            open_messages = sum([lease.messages for lease in each.unsettled])
-            unused_seconds = max(now_ms - each.used_at, 0) / limits.SECOND_MS
-            lag = 0 if counts is None else counts.ready
-            gauges.append(ConsumerGauges(each.queue, each.name, lag, open_messages, unused_seconds))
-        return gauges
+        labels = "queue_name", "consumer"
+        first = [each for _, each in sorted(snapshot.consumers.items())[: limits.METRIC_CONSUMERS_MAX]]
+        counts = {each.queue: snapshot.counts.get(each.queue) or QueueCounts() for each in first}
+        yield gauge(
+            "forq_consumer_lag_messages",
+            "Messages that a consumer of a pipeline could lease, now; of the first 100 consumers.",
+            by_labels(labels, {(each.queue, each.name): counts[each.queue].ready for each in first}),
+        )
+        yield gauge(
+            "forq_consumer_open_messages",
+            "Messages of the lease of a consumer that is not settled, now.",
+            by_labels(
+                labels,
+                {
+                    (each.queue, each.name): sum([lease.messages for lease in each.unsettled])
+                    for each in first
+                },
+            ),
+        )
+        yield gauge(
+            "forq_consumer_seconds_since_use",
+            "How long a consumer was not used, now.",
+            by_labels(
+                labels,
+                {(each.queue, each.name): max(now_ms - each.used_at, 0) / limits.SECOND_MS for each in first},
+            ),
+        )
 
 
 def find_consumer(snapshot: Snapshot, queue: str, name: str) -> PipelineConsumer:

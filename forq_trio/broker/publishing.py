@@ -1,6 +1,6 @@
 """Stages, publications, and exports of a queue. A part of `Broker`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NoReturn
 
@@ -15,9 +15,11 @@ from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, PublicationNotFound, PublicationUnfinished, Stopping
 from forq_trio.model.messages import NewMessage, check_queue_name
 from forq_trio.model.publishing import PublishedVersion, Stage, Staged, StagedPart, check_pipeline_name
+from forq_trio.telemetry.families import Family, gauge
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.methods.publishing import PublishingMethods
 from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
+from forq_trio.writer_actor import WriterActor
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -152,3 +154,12 @@ def _refuse_line(index: int, error: CallerError) -> NoReturn:
     """Raise the error of a message as an error of its page. index: of the message."""
     field = f"lines[{index}]" if error.field is None else f"lines[{index}].{error.field}"
     raise type(error)(error.message, field=field, code=error.code) from None
+
+
+def staged_families(writer: WriterActor) -> Iterator[Family]:
+    """What is staged."""
+    yield gauge(
+        "forq_staged_bytes",
+        "Bytes that are staged and not yet in their queues, as they are stored, now.",
+        writer.snapshot().staging.bytes,
+    )

@@ -1,10 +1,39 @@
 """How much of each bound is used by all keys together, and by the key that uses most."""
 
 from collections import Counter
+from collections.abc import Iterator
 
+from forq_trio.broker.redrives import Redrives
 from forq_trio.model import limits
 from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import Snapshot
+from forq_trio.telemetry.families import Family, by_label, gauge
+from forq_trio.writer_actor import WriterActor
+
+
+def quota_families(writer: WriterActor, redrives: Redrives) -> Iterator[Family]:
+    """The quotas of which each key has a share."""
+    found = quotas(writer.snapshot(), redrives.running_by_key())
+    yield gauge(
+        "forq_quota_used",
+        "How much of a bound that all keys share is used, now.",
+        by_label("quota", {each.name: each.used for each in found}),
+    )
+    yield gauge(
+        "forq_quota_limit",
+        "The most that all together may use.",
+        by_label("quota", {each.name: each.limit for each in found}),
+    )
+    yield gauge(
+        "forq_quota_key_used",
+        "How much of it the key with the most uses, a token or the secret, now.",
+        by_label("quota", {each.name: each.key_used for each in found}),
+    )
+    yield gauge(
+        "forq_quota_key_limit",
+        "The most that one key may use.",
+        by_label("quota", {each.name: each.key_limit for each in found}),
+    )
 
 
 def quotas(snapshot: Snapshot, running: Counter[str | None]) -> list[Quota]:

@@ -11,7 +11,7 @@ Rules
 - The interval counts from the latest file, so restarts do not move it. After a failure it is tried again soon.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,6 +33,7 @@ from forq_trio.model.errors import (
 )
 from forq_trio.storage.engine import Engine
 from forq_trio.telemetry import words
+from forq_trio.telemetry.families import Family, gauge
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.backups import BackupInfo
 from forq_trio.wire.backups import Backups as BackupsView
@@ -81,6 +82,15 @@ class BackupJob:
     def directory(self) -> Path | None:
         """The directory of the backups; None if no backup can be made."""
         return None if self._files is None else self._files.directory
+
+    def families(self) -> Iterator[Family]:
+        """When the latest one was made that is there, and how the latest one ended."""
+        yield gauge(
+            "forq_backup_last_success_timestamp_seconds",
+            "When the latest backup that the server made was begun, in Unix time; absent without one.",
+            None if self.last_made_at is None else self.last_made_at / limits.SECOND_MS,
+        )
+        yield gauge("forq_backup_failed", "1 while the latest backup failed, else 0.", int(self.failed))
 
     async def state(self) -> BackupsView:
         """The latest backup, and the files in the directory.

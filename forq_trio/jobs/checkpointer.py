@@ -12,7 +12,7 @@ for a while, the log is emptied in the same way. While disk space is short, the 
 grown a little, but the file stays as long as it is: other programs would take the space, and acks need it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 
 import trio
@@ -22,6 +22,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.storage.write_ahead_log import CheckpointResult, WriteAheadLog
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.families import Family, gauge
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor
 
@@ -191,3 +192,11 @@ class Checkpointer:
 def _next_when() -> str:
     grown_mib = limits.CHECKPOINT_PAGES * limits.LOG_PAGE_BYTES / limits.MIB
     return f"when {grown_mib:.0f} MiB were added, or {limits.CHECKPOINT_IDLE_SECONDS:.0f} s after the last commit"
+
+
+def checkpoint_families(checkpointer: Checkpointer | None) -> Iterator[Family]:
+    """The metrics of the write-ahead log; zeros where the engine has none."""
+    log_bytes = 0 if checkpointer is None else checkpointer.log_bytes
+    yield gauge("forq_log_bytes", "Bytes of the write-ahead log, now.", log_bytes)
+    failed = checkpointer is not None and checkpointer.failed
+    yield gauge("forq_checkpoint_failed", "1 while the latest checkpoint failed, else 0.", int(failed))

@@ -12,7 +12,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import trio
@@ -24,7 +24,7 @@ from forq_trio.model.commands import Compact, Compacted
 from forq_trio.model.engine_facts import EngineFacts
 from forq_trio.model.errors import CompactionImpossible, FeatureUnavailable, ServiceError, Stopping
 from forq_trio.telemetry import words
-from forq_trio.telemetry.gauges import FileSpace
+from forq_trio.telemetry.families import Family, counter, gauge
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.compaction import CompactionInfo
 from forq_trio.writer_actor import WriterActor
@@ -73,10 +73,24 @@ class Compaction:
             possible=facts.gives_pages_back,
         )
 
-    def space(self) -> FileSpace:
+    def families(self) -> Iterator[Family]:
         """How long the file is, how much of it is free, and what was given back since the start."""
         facts = self._facts()
-        return FileSpace(facts.file_bytes, facts.free_page_bytes, self._given_back_bytes)
+        yield gauge(
+            "forq_file_bytes",
+            "Bytes of the database file without its log, as of the last checkpoint.",
+            facts.file_bytes,
+        )
+        yield gauge(
+            "forq_file_free_bytes",
+            "Bytes of its free pages, as of the last checkpoint.",
+            facts.free_page_bytes,
+        )
+        yield counter(
+            "forq_file_given_back_bytes_total",
+            "Bytes that compactions gave back to the disk.",
+            self._given_back_bytes,
+        )
 
     def start(self, started_by: str | None = None) -> CompactionInfo:
         """Begin to give all free pages back, or resume a paused compaction; a requested one that runs is unchanged.

@@ -4,7 +4,7 @@ The admin UI, metrics and health show the result of the latest check. The server
 snapshot has been held: then it counts from the first check that found it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import trio
 
@@ -12,6 +12,7 @@ from forq_trio.jobs.periodic import Periodic
 from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseState, HeldSnapshot, SnapshotKeeper
 from forq_trio.readers.pool import ReaderPool
+from forq_trio.telemetry.families import Family, by_label, gauge
 from forq_trio.telemetry.log import LogEvent, log
 
 _Key = tuple[str, str, int | None, str]
@@ -48,6 +49,40 @@ class DatabaseWatch:
         self.state = DatabaseState(reading, snapshot)
         self._tell(self.state.old_snapshot)
         return "no old snapshot" if self._told is None else f"an old snapshot: {self._told.words}"
+
+    def families(self) -> Iterator[Family]:
+        """The latest look; no series before the first one, after one that failed, and with other databases."""
+        state = self.state
+        reading = snapshot = None
+        if state is not None:
+            reading, snapshot = state.reading, state.snapshot
+        held_ms = 0 if snapshot is None else snapshot.held_ms
+        yield gauge(
+            "forq_database_oldest_snapshot_seconds",
+            "How long the oldest snapshot keeps vacuum from removing dead rows, refreshed every 30 seconds;"
+            " PostgreSQL only.",
+            None if state is None else held_ms / limits.SECOND_MS,
+        )
+        yield gauge(
+            "forq_database_dead_rows",
+            "Dead rows of messages, as PostgreSQL estimates them, every 30 seconds.",
+            None if reading is None else reading.dead_rows,
+        )
+        connections = {}
+        if reading is not None:
+            connections["ours"] = reading.connections_ours
+            connections["all"] = reading.connections
+            connections["limit"] = reading.connections_max
+        yield gauge(
+            "forq_database_connections",
+            "Connections to PostgreSQL, every 30 seconds: ours, all, and the limit.",
+            by_label("whose", connections),
+        )
+        yield gauge(
+            "forq_database_bytes",
+            "Bytes of the PostgreSQL database, every 30 seconds.",
+            None if reading is None else reading.bytes,
+        )
 
     def _tell(self, snapshot: HeldSnapshot | None) -> None:
         """Log an old snapshot once, and log its end."""

@@ -5,7 +5,7 @@ ready messages, a few queues at a time, and only after a commit. An idle server 
 which counts what was set aside.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from math import floor
 
 import trio
@@ -17,7 +17,7 @@ from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.queue_counters import QueueKey
+from forq_trio.telemetry.families import Family, QueueKey, by_queue, gauge
 
 GAUGES_INTERVAL_SECONDS = 30.0
 
@@ -25,8 +25,7 @@ GAUGES_INTERVAL_SECONDS = 30.0
 class QueueGauges:
     """Refreshes the counts of `counters`, and the ages that the monitor and the UI read.
 
-    dead_letters, oldest_seconds, set_aside: see `Gauges`; as of the last refresh. count_set_aside: counts messages that
-    were set aside; None for an engine that has none.
+    count_set_aside: counts the messages of forq.send that were refused; None where there are none.
     """
 
     def __init__(
@@ -40,9 +39,11 @@ class QueueGauges:
         self._ages = ages
         self._counters = counters
         self._commits_seen = -1
+        # As of the last refresh, as the next two: messages in each queue's dead-letter queue.
         self.dead_letters: dict[QueueKey, int] = {}
+        # For how long the oldest ready message could have been claimed; queues without one are left out.
         self.oldest_seconds: dict[QueueKey, float] = {}
-        self.set_aside = 0
+        self.set_aside = 0  # messages of forq.send
         self._count_set_aside = count_set_aside
 
     async def refresh(self) -> str:
@@ -69,6 +70,27 @@ class QueueGauges:
         if self._count_set_aside is not None:
             self.set_aside, _ = await self._count_set_aside()
         return counted(len(counts), "queue", "queues")
+
+    def families(self) -> Iterator[Family]:
+        """What is refreshed of each queue."""
+        yield gauge(
+            "forq_queue_dead_letters",
+            "Messages in the dead-letter queue of a queue, refreshed every 30 seconds.",
+            by_queue(self.dead_letters),
+        )
+        yield gauge(
+            "forq_queue_oldest_claimable_age_seconds",
+            "How long the oldest ready message of a queue could have been claimed, refreshed every 30 seconds.",
+            by_queue(self.oldest_seconds),
+        )
+
+    def set_aside_families(self) -> Iterator[Family]:
+        """What is refreshed of forq.send."""
+        yield gauge(
+            "forq_sent_set_aside",
+            "Messages of forq.send that were refused and wait for somebody to decide, refreshed every 30 seconds.",
+            self.set_aside,
+        )
 
 
 def gauges_job(gauges: QueueGauges) -> Periodic:

@@ -2,7 +2,6 @@
 
 import re
 from enum import Enum
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -133,16 +132,6 @@ class ConsumerTotals(Struct, frozen=True, gc=False):
     # one begin above it
     forgotten_number: int = 0
     leased_bytes: int = 0  # only of the pages of unsettled leases
-
-
-class ConsumerGauges(NamedTuple):
-    """The metrics of a consumer. lag: how many messages of its queue it could lease."""
-
-    queue: str
-    name: str
-    lag: int
-    open_messages: int
-    seconds_since_use: float
 
 
 def consumer_key(queue: str, name: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from heapq import nsmallest
 from operator import attrgetter
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from forq_trio.model import limits
@@ -87,14 +87,6 @@ class WorkerInfo(Struct, frozen=True, rename="camel"):
             queue_per_minute=per_minute,
             queue_busy_since=busy_since,
         )
-
-
-class WorkerGauges(Struct, frozen=True):
-    """The metrics of workers."""
-
-    # how many workers are in each state
-    states: dict[str, int] = field(default_factory=lambda: {"busy": 0, "idle": 0, "silent": 0})
-    slots: dict[str, tuple[int, int]] = {}  # of those that answer, in all and busy, by queue
 
 
 class QueueWorkers(Struct, frozen=True):

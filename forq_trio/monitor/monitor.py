@@ -8,7 +8,8 @@ Rules
   missed, because the loop was busy, are sampled later; a gap of more than a step is a gap in the charts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from forq_trio.broker.known import Known
 from forq_trio.model import limits
@@ -22,6 +23,7 @@ from forq_trio.monitor.totals import Now, Totals
 from forq_trio.monitor.verdicts import HEALTHY
 from forq_trio.monitor.watched import STEP_SECONDS, Watched
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.families import QUEUE_LABELS, QUEUE_TEXTS, Family, Labelled, gauge
 from forq_trio.wire.queues import QueueHealth
 
 JUDGED_SECONDS = 15.0
@@ -153,9 +155,18 @@ class Monitor:
         """
         await self._ages.refresh(queues, max_age_seconds)
 
-    def levels(self) -> Mapping[str, str]:
-        """The level of each queue that is watched."""
-        return self._levels
+    def families(self) -> Iterator[Family]:
+        """Queues by label and level: one series for a queue, so that only the present level has one."""
+        label = self._counters.queues.key
+        counted = Counter((label(queue), level) for queue, level in self._levels.items())
+        yield gauge(
+            "forq_queue_health",
+            "1 for the level of a queue's health; among other queues, how many have it.",
+            Labelled(
+                (*QUEUE_LABELS, "level"),
+                [(f'{QUEUE_TEXTS[key]},level="{level}"', count) for (key, level), count in counted.items()],
+            ),
+        )
 
     # Sampling
 

@@ -1,23 +1,38 @@
 """The values of /metrics: counters, gauges and histograms, fed by the writer and by the job that refreshes the gauges.
 
 The writer records after every commit. What is counted for each queue is in `queue_counters.py` and
-`queue_durations.py`. Facts that are read when asked for are in `Gauges`.
+`queue_durations.py`.
 """
 
-from collections.abc import Container, Mapping, Sequence, Sized
-from operator import add
+from collections.abc import Container, Iterator, Mapping, Sequence, Sized
+from operator import add, attrgetter
 
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.schedules import DUE_RESULTS, RunResult, SavedRun
-from forq_trio.storage.engine import BatchResult
+from forq_trio.storage.engine import OFFERED, BatchResult
 from forq_trio.telemetry.activity import NackReasons
+from forq_trio.telemetry.families import (
+    Family,
+    QueueKey,
+    by_label,
+    by_queue,
+    by_queue_and,
+    counter,
+    gauge,
+    histogram,
+)
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram, Measurements
-from forq_trio.telemetry.queue_counters import QueueCounters, QueueKey
+from forq_trio.telemetry.queue_counters import QueueCounters
 from forq_trio.telemetry.queue_durations import QueueDurations
 from forq_trio.telemetry.rejections import Cause, cause_of
+
+STATES = ("ready", "delayed", "processing", "held", "failed")
+"""The values of the label `state`. A message is counted in one of them."""
+_by_state = attrgetter(*STATES)
 
 
 class Commits:
@@ -54,6 +69,14 @@ class RunCounters:
                 self.by_result[run.result] += run.runs
                 if run.result == "sent":
                     self.late_ms.add(run.late_ms)
+
+    def families(self) -> Iterator[Family]:
+        """How many there were."""
+        yield counter(
+            "forq_schedule_runs_total",
+            "Runs of schedules whose time came, by what became of them.",
+            by_label("result", self.by_result),
+        )
 
 
 class Counters:
@@ -104,6 +127,74 @@ class Counters:
             key = self.queues.key(queue)
             fresh[key] = _sum(fresh[key], count) if key in fresh else count
         self.counts = fresh
+
+    def count_families(self) -> Iterator[Family]:
+        """What the queues held at the last refresh."""
+        yield gauge(
+            "forq_queue_depth",
+            "Messages a queue holds, in whatever state, refreshed every 30 seconds.",
+            by_queue(self.depths),
+        )
+        counts = self.counts.items()
+        yield gauge(
+            "forq_queue_messages",
+            "Messages a queue holds, by state, refreshed every 30 seconds.",
+            by_queue_and("state", STATES, ((key, _by_state(count)) for key, count in counts)),
+        )
+        yield gauge(
+            "forq_queue_bytes",
+            "Bytes of content and attributes a queue holds, refreshed every 30 seconds.",
+            by_queue({key: count.bytes for key, count in counts}),
+        )
+
+    def send_families(self) -> Iterator[Family]:
+        """What was sent in other ways than one by one."""
+        yield self.queues.family(OFFERED)
+        yield counter("forq_publications_total", "Publications of stages.", self.publications)
+        yield counter(
+            "forq_sent_set_aside_total",
+            "Messages of forq.send that were refused for good and set aside.",
+            self.sent_set_aside,
+        )
+
+    def families(self) -> Iterator[Family]:
+        """What was refused, and how long everything took."""
+        yield counter(
+            "forq_rejections_total",
+            "Calls and requests that were refused.",
+            by_label("cause", self.rejections),
+        )
+        yield from self.durations.families()
+        yield histogram("forq_commit_batch_calls", "Calls that shared a commit.", self.commits.calls.all)
+        yield histogram(
+            "forq_commit_duration_seconds", "How long a commit waited for the disk.", self.commits.seconds.all
+        )
+        yield histogram(
+            "forq_gate_wait_seconds",
+            "How long a batch waited until no other process ran one; PostgreSQL only.",
+            self.gate_seconds.all,
+        )
+        yield histogram(
+            "forq_process_lag_seconds",
+            "How old the batches of other processes were when they were taken over.",
+            self.lag_seconds.all,
+        )
+        yield histogram(
+            "forq_checkpoint_duration_seconds",
+            "How long a checkpoint of the write-ahead log took.",
+            self.checkpoint_seconds,
+        )
+        yield histogram(
+            "forq_checkpoint_pause_seconds",
+            "How long no commit could begin because of a checkpoint.",
+            self.checkpoint_pause_seconds,
+        )
+        yield histogram(
+            "forq_schedule_lateness_seconds",
+            "How much later than its time, with jitter, a run sent its message.",
+            self.runs.late_ms,
+            limits.SECOND_MS,
+        )
 
     @property
     def depths(self) -> dict[QueueKey, int]:

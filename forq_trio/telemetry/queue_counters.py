@@ -7,19 +7,82 @@ has what the monitor needs to know about each queue.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.storage.engine import Event
+from forq_trio.storage.engine import (
+    ACKED,
+    CLEANED_UP,
+    CONSUMED,
+    MOVED_TO_DLQ,
+    NACKED,
+    OFFERED,
+    PRODUCED,
+    RELEASED,
+    REQUEUED,
+    STALE_RECOVERED,
+    Event,
+)
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, Series
-from forq_trio.telemetry.metric_names import OF_ALL_QUEUES
+from forq_trio.telemetry.families import (
+    QUEUE_LABELS,
+    QUEUE_TEXTS,
+    Family,
+    Labelled,
+    QueueKey,
+    counter,
+    label_text,
+)
 from forq_trio.telemetry.metric_places import MetricPlaces
 
 OTHER = "other"
 
-QueueKey = tuple[str, bool]
-"""A queue's name, or "other" past the bound, and whether it is a dead-letter queue."""
+
+class _Counted(NamedTuple):
+    """How a kind of event is counted in /metrics."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...]
+
+
+COUNTED = {
+    PRODUCED: _Counted("forq_messages_produced_total", "Messages stored for producers.", QUEUE_LABELS),
+    CONSUMED: _Counted("forq_messages_consumed_total", "Messages handed to consumers.", QUEUE_LABELS),
+    ACKED: _Counted("forq_messages_acked_total", "Messages acknowledged by consumers.", QUEUE_LABELS),
+    NACKED: _Counted(
+        "forq_messages_nacked_total", "Messages given back after a failed attempt.", QUEUE_LABELS
+    ),
+    REQUEUED: _Counted(
+        "forq_messages_requeued_total",
+        "Messages moved from a dead-letter queue back to its queue by an administrator.",
+        ("queue_name",),
+    ),
+    MOVED_TO_DLQ: _Counted(
+        "forq_messages_moved_to_dlq_total", "Messages moved to a dead-letter queue.", ("queue_name", "reason")
+    ),
+    STALE_RECOVERED: _Counted(
+        "forq_messages_stale_recovered_total",
+        "Messages whose consumer let the lease run out, made ready again.",
+        ("queue_name",),
+    ),
+    CLEANED_UP: _Counted(
+        "forq_messages_cleanup_total", "Messages deleted from dead-letter queues.", ("reason",)
+    ),
+    OFFERED: _Counted(
+        "forq_messages_offered_total",
+        "Offers of messages with a key; reason: created, updated or ignored.",
+        ("queue_name", "reason"),
+    ),
+}
+"""By kind of event. All but the offers are Forq's (contract F11) and do not change, nor do their help texts."""
+
+NOT_COUNTED = frozenset({RELEASED})
+
+OF_ALL_QUEUES = frozenset(kind for kind, each in COUNTED.items() if "queue_name" not in each.labels)
+"""Kinds of events whose series do not name a queue: they sum queues that are gone, too."""
 
 
 class QueueCounters:
@@ -89,6 +152,25 @@ class QueueCounters:
         yield from self._by_event.values()
         yield from self._others.values()
 
+    def families(self) -> Iterator[Family]:
+        """The counters that Forq has, too."""
+        return (self.family(kind) for kind in COUNTED if kind != OFFERED)
+
+    def family(self, kind: str) -> Family:
+        """The counter of one kind of event."""
+        name, meaning, labels = COUNTED[kind]
+        found: Iterable[Series] = self._by_kind.get(kind, {})
+        others = dict.fromkeys([each for each in self._others.values() if each.kind == kind])
+        if others:  # they come last
+            found = [*(each for each in found if each not in others), *others]
+        sums: dict[str, int] = {}
+        for series in found:
+            text = series.text
+            if not text:
+                text = series.text = _text(labels, series)
+            sums[text] = sums.get(text, 0) + series.count - series.before
+        return counter(name, meaning, Labelled(labels, sums.items()))
+
     def _forget(self, queue: str) -> None:
         if queue in self._labelled:
             self._activities[queue].refused = 0
@@ -149,3 +231,10 @@ class QueueCounters:
         if found is None and (self.has_label(queue) or self._has_place):
             found = self._activities[queue] = Activity()
         return found
+
+
+def _text(labels: tuple[str, ...], series: Series) -> str:
+    if labels == QUEUE_LABELS:
+        return QUEUE_TEXTS[series.queue, series.is_dlq]
+    values = {"queue_name": series.queue, "reason": series.reason}
+    return label_text(labels, [values[label] for label in labels])

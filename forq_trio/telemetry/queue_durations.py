@@ -4,15 +4,29 @@ Recording is cheap: one dict look-up for the durations of a queue. The first HIS
 of their own; all others share those of "other". A queue that is gone gives its place to one that has none.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from operator import add
 
 from forq_trio.model import limits
 from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.storage.engine import DURATION_KINDS
+from forq_trio.storage.engine import DURATION_KINDS, END_TO_END, HANDLING, WAIT
+from forq_trio.telemetry.families import QUEUE_LABELS, QUEUE_TEXTS, Family, QueueKey
 from forq_trio.telemetry.histogram import MESSAGE_MS, Histogram
 from forq_trio.telemetry.metric_places import MetricPlaces
-from forq_trio.telemetry.queue_counters import OTHER, QueueKey
+from forq_trio.telemetry.queue_counters import OTHER
+
+_NAMES = {
+    WAIT: ("forq_message_wait_seconds", "From when a message could be claimed until it was."),
+    END_TO_END: (
+        "forq_message_end_to_end_seconds",
+        "From when a message was sent until it was acknowledged.",
+    ),
+    HANDLING: (
+        "forq_message_handling_seconds",
+        "From when a message was claimed until it was acknowledged within its lease.",
+    ),
+}
+"""The name and the meaning of each kind in /metrics."""
 
 
 class QueueDurations:
@@ -38,6 +52,16 @@ class QueueDurations:
         found = [each.counts for (each_kind, _), each in self.histograms.items() if each_kind == kind]
         ended = self._ended.get(kind, [0] * (len(MESSAGE_MS) + 1))
         return [*map(sum, zip(ended, *found, strict=True))]
+
+    def families(self) -> Iterator[Family]:
+        """The histograms of each queue."""
+        for kind, (name, meaning) in _NAMES.items():
+            found = [
+                (QUEUE_TEXTS[key], each)
+                for (each_kind, key), each in self.histograms.items()
+                if each_kind == kind
+            ]
+            yield Family("histogram", name, meaning, QUEUE_LABELS, (), found, limits.SECOND_MS)
 
     def keep(self, queues: Container[str]) -> None:
         """Free the places of all queues but these, because they are gone."""

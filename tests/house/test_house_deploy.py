@@ -16,8 +16,8 @@ from forq_trio.app import FORCED_EXIT_SECONDS
 from forq_trio.config.load import load
 from forq_trio.config.settings import SETTINGS
 from forq_trio.model import limits
-from forq_trio.telemetry.metric_names import FAMILIES
 from forq_trio.telemetry.rejections import Cause
+from support.exposition import all_families
 from support.old_files import forq_rows, make_forq_file
 from support.real_server import SECRET, RealServer, environment, real_server
 
@@ -189,7 +189,7 @@ def test_the_alerts_name_series_and_causes_that_are_there(pages: dict[str, str])
     expressions = " ".join(rule["expr"] for rule in yaml.safe_load(text)["groups"][0]["rules"])
     named = set(re.findall(r"\bforq_\w+", expressions))
     assert named
-    assert named <= {family.name for family in FAMILIES}
+    assert named <= {family.name for family in all_families()}
     (causes,) = re.findall(r'cause=~"(.*?)"', expressions)
     assert {cause for cause in Cause if re.fullmatch(causes, cause)} == {
         Cause.STORAGE_FULL,

@@ -22,6 +22,7 @@ GROUPS = {
     "oracle": {"oracle"},
     "actors": {
         "writer_actor",
+        "writer_families",
         "announcements",
         "due_timer",
         "step_scheduler",

@@ -21,18 +21,17 @@ from forq_trio.jobs.backup import BackupJob
 from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.database_watch import DatabaseWatch
-from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.store import Store
-from forq_trio.system import gauges_of
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from oracle.engine import MemoryEngine
 from support.actors import on_the_loop
+from support.exposition import of_counters
 
 SECRET = "s" * 32
 ASKING_FOR_MORE = {b"x-api-key": SECRET.encode(), b"x-forq-answer": b"full"}
@@ -133,18 +132,7 @@ class Api:
         self.throttle = Throttle(self.seconds)
         ages = Ages(self.broker.known, readers, counters, clock)
         self.monitor = Monitor(self.broker.known, counters, ages, self.seconds, clock)
-        queue_gauges = QueueGauges(self.broker.known, ages, counters)
         self.database = DatabaseWatch(readers)
-        self.gauges = gauges_of(
-            writer,
-            self.broker,
-            self.monitor,
-            queue_gauges,
-            self.compaction,
-            self.backups,
-            None,
-            self.database,
-        )
         self.routes: list[Route] = []
         self.handler = self.serve()
 
@@ -157,7 +145,7 @@ class Api:
                 self.broker, access, self.monitor, backups=self.backups, require_receipt=require_receipt
             ),
             *HealthCheck(self.broker, ABOUT, self.seconds, database=lambda: self.database.state).routes(),
-            *MetricsPage(self.counters, self.gauges).routes(metrics_gate),
+            *MetricsPage(of_counters(self.counters)).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
         self.handler = only_documented(Router(self.routes, answer_error))

@@ -16,6 +16,7 @@ from forq_trio.model.errors import (
     TooManyWorkers,
 )
 from forq_trio.model.workers import HeldMessage, QueueWorkers, WorkerReport
+from forq_trio.telemetry.families import QUEUE_TEXTS
 from forq_trio.wire.workers import WorkerList
 from support.forq_api import SetClock
 from support.workers import held, part, report, worker_id
@@ -260,9 +261,10 @@ def test_gauges_and_the_numbers_of_a_queue(known: KnownWorkers, clock: SetClock)
     clock.ms += limits.WORKER_SILENT_MS
     known.report(report(2, part("a", busy=6)))
     known.report(report(3, part("b")))
-    gauges = known.gauges()
-    assert gauges.states == {"busy": 1, "idle": 1, "silent": 1}
-    assert gauges.slots == {"a": (4, 4), "b": (4, 0)}
+    states, slots, busy = (dict(family.series) for family in known.families(lambda queue: (queue, False)))
+    assert states == {'state="busy"': 1, 'state="idle"': 1, 'state="silent"': 1}
+    assert slots == {QUEUE_TEXTS["a", False]: 4, QUEUE_TEXTS["b", False]: 4}
+    assert busy == {QUEUE_TEXTS["a", False]: 4, QUEUE_TEXTS["b", False]: 0}
     assert known.in_queue("a") == QueueWorkers(2, silent=1, held=1, slots=4, busy_since=clock.ms)
     assert known.in_queue("b") == QueueWorkers(2, silent=1, slots=4)
     known.report(report(3, part("a")))

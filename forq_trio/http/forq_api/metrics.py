@@ -3,14 +3,15 @@
 `metrics_text` writes our own; prometheus_client writes those about the process.
 """
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Gate, Route
-from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.gauges import Gauges
+from forq_trio.telemetry.families import ReadFamilies
 from forq_trio.telemetry.metrics_text import Exposition
 from forq_trio.wire.endpoints.endpoint import Answer, Operation
 
@@ -18,10 +19,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class MetricsPage:
-    """Renders our counters and the process's own series; counts nothing itself."""
+    """Renders the families of these owners and the process's own series; counts nothing itself."""
 
-    def __init__(self, counters: Counters, gauges: Gauges) -> None:
-        self._exposition = Exposition(counters, gauges)
+    def __init__(self, owners: Sequence[ReadFamilies]) -> None:
+        self._exposition = Exposition(owners)
         self._process = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._process)

@@ -21,6 +21,7 @@ from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage_state import StorageState
 from forq_trio.system import System, open_system
 from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop, until
+from support.exposition import Samples, samples_shown
 
 GIB = 1024 * limits.MIB
 
@@ -44,6 +45,10 @@ async def purged(path: str) -> AsyncIterator[tuple[System, ObservedEngine]]:
             yield system, engine
 
 
+def shown(system: System) -> Samples:
+    return samples_shown([system.compaction.families])
+
+
 async def test_free_pages_go_back_to_the_disk_and_every_message_stays(path) -> None:
     async with purged(path) as (system, engine):
         before = system.compaction.state()
@@ -58,7 +63,7 @@ async def test_free_pages_go_back_to_the_disk_and_every_message_stays(path) -> N
         await until(lambda: system.compaction.state().state == "done")
         ended = system.compaction.state()
         assert ended.given_back_bytes >= before.free_bytes
-        assert system.gauges.file_space().given_back_bytes == ended.given_back_bytes
+        assert shown(system)["forq_file_given_back_bytes_total", ()] == ended.given_back_bytes
         steps = [each for batch in engine.batches for each in batch.commands if isinstance(each, Compact)]
         assert len(steps) >= before.free_bytes // limits.LOG_PAGE_BYTES // STEP_PAGES
         await system.jobs.run_now("checkpoint")
@@ -67,8 +72,9 @@ async def test_free_pages_go_back_to_the_disk_and_every_message_stays(path) -> N
         assert [each.content for each in await system.broker.receive("stays", max_messages=50)] == [
             "y" * 4_000
         ] * 20
-        space = system.gauges.file_space()
-        assert (space.file_bytes < 2 * limits.MIB, space.free_bytes) == (True, 0)
+        space = shown(system)
+        assert space["forq_file_bytes", ()] < 2 * limits.MIB
+        assert space["forq_file_free_bytes", ()] == 0
     assert (await trio.Path(path).stat()).st_size < 2 * limits.MIB
 
 
@@ -84,7 +90,7 @@ async def test_what_became_free_since_the_last_checkpoint_is_given_back_too(path
         system.compaction.start()
         await until(lambda: system.compaction.state().state == "done")
         ended = system.compaction.state()
-        assert system.gauges.file_space().given_back_bytes > ended.given_back_bytes
+        assert shown(system)["forq_file_given_back_bytes_total", ()] > ended.given_back_bytes
         assert ended.given_back_bytes == ended.goal_bytes > known + 3 * limits.MIB
 
 

@@ -4,14 +4,13 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
-from forq_trio.storage.engine import Event
+from forq_trio.storage.engine import OFFERED, Event
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.metric_names import COUNTERS, DEPTH
-from forq_trio.telemetry.queue_counters import OTHER
+from forq_trio.telemetry.queue_counters import COUNTED, OTHER
 from support.exposition import Samples, own_samples, samples_of
 from support.forq_api import METRICS_SECRET, SECRET, Api, make_request
 
-FORQ = {*(counter.name for counter in COUNTERS), DEPTH.name}
+FORQ = {*(each.name for kind, each in COUNTED.items() if kind != OFFERED), "forq_queue_depth"}
 
 
 def forq_samples(counters: Counters) -> Samples:

@@ -7,19 +7,23 @@ from itertools import pairwise
 import pytest
 
 from forq_trio.http.forq_api.metrics import MetricsPage
+from forq_trio.jobs.database_watch import DatabaseWatch
 from forq_trio.model import limits
 from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotKeeper
 from forq_trio.model.messages import QueueCounts
-from forq_trio.storage.engine import DURATION_KINDS, Event
-from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.gauges import Gauges
-from forq_trio.telemetry.metric_names import COUNTERS, DATABASE, STATES
-from forq_trio.telemetry.queue_counters import OTHER
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.engine import DURATION_KINDS, EngineSettings, Event
+from forq_trio.telemetry.counters import STATES, Counters
+from forq_trio.telemetry.families import by_queue, gauge
+from forq_trio.telemetry.queue_counters import COUNTED, OTHER
 from forq_trio.telemetry.rejections import Cause
-from support.exposition import buckets, of_queue, own_samples, samples_of
+from oracle.engine import MemoryEngine
+from support.exposition import buckets, of_counters, of_queue, own_samples, samples_of, samples_shown
 
 WAIT = "forq_message_wait_seconds"
 END_TO_END = "forq_message_end_to_end_seconds"
+WAITING = "forq_queue_waiting_consumers"
+AGE = "forq_queue_oldest_claimable_age_seconds"
 
 
 def test_every_kind_of_duration_is_exposed() -> None:
@@ -64,7 +68,7 @@ def test_commits_have_their_histograms_without_labels() -> None:
 
 def test_a_histogram_that_moves_is_written_anew() -> None:
     counters = Counters()
-    metrics = MetricsPage(counters, Gauges())
+    metrics = MetricsPage(of_counters(counters))
     for expected in (1, 2):
         counters.durations.record({("wait", "q"): [5]})
         for _ in range(2):
@@ -96,7 +100,12 @@ def test_waiting_consumers_and_calls_are_asked_for_at_the_scrape() -> None:
     counters = Counters()
     parked: dict[str, list[str]] = {}
     waiting_calls = 0
-    metrics = MetricsPage(counters, Gauges(parked=parked, inbox_calls=lambda: waiting_calls))
+    metrics = MetricsPage(
+        [
+            lambda: [gauge(WAITING, "", by_queue(counters.waiting(parked)))],
+            lambda: [gauge("forq_inbox_calls", "", waiting_calls)],
+        ]
+    )
     counters.refresh_counts({"known": QueueCounts()})
     before = samples_of(metrics.render())
     parked["new"] = ["one", "two"]
@@ -146,7 +155,7 @@ def test_gauges_past_the_bound_are_summed() -> None:
     counts = QueueCounts(1, 2, 3, 4, 5, 6)
     counters.refresh_counts({f"q{number}": counts for number in range(limits.METRIC_QUEUES_MAX + extra)})
     parked = {f"parked{number}": ["x"] for number in range(extra)}
-    samples = own_samples(counters, Gauges(parked=parked))
+    samples = own_samples(counters, lambda: [gauge(WAITING, "", by_queue(counters.waiting(parked)))])
     queues = {dict(labels)["queue_name"] for _, labels in samples if "queue_name" in dict(labels)}
     assert len(queues) == limits.METRIC_QUEUES_MAX + 1
     for state, each in zip(("ready", "processing", "failed", "delayed", "held"), range(1, 6), strict=True):
@@ -155,26 +164,26 @@ def test_gauges_past_the_bound_are_summed() -> None:
     assert samples["forq_queue_waiting_consumers", of_queue(OTHER)] == extra
 
 
-def busy_tally() -> tuple[Counters, Gauges]:
+def busy_tally() -> tuple[Counters, MetricsPage]:
     """As many queues as have names, with something of everything."""
     counters = Counters()
     queues = [f"a-rather-long-queue-name-{number}" for number in range(limits.METRIC_QUEUES_MAX)]
-    for counter in COUNTERS:
-        counters.queues.record([Event(counter.kind, queue, 1, "failed") for queue in queues])
+    for kind in COUNTED:
+        counters.queues.record([Event(kind, queue, 1, "failed") for queue in queues])
     counters.refresh_counts(dict.fromkeys(queues, QueueCounts(1, 2, 3, 4, 5, 6)))
-    gauges = Gauges(
-        parked=dict.fromkeys(queues, "x"),
-        dead_letters=lambda: {counters.queues.key(queue): 1 for queue in queues},
-        oldest_seconds=lambda: {counters.queues.key(queue): 12.345 for queue in queues},
-    )
+    parked = dict.fromkeys(queues, "x")
+    gauges = [
+        lambda: [gauge("forq_queue_dead_letters", "", by_queue({(queue, False): 1 for queue in queues}))],
+        lambda: [gauge(AGE, "", by_queue({(queue, False): 12.345 for queue in queues}))],
+        lambda: [gauge(WAITING, "", by_queue(counters.waiting(parked)))],
+    ]
     for queue in queues:
         counters.durations.record({(kind, queue): [1] for kind in DURATION_KINDS})
-    return counters, gauges
+    return counters, MetricsPage([*of_counters(counters), *gauges])
 
 
 def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor_time() -> None:
-    counters, gauges = busy_tally()
-    metrics = MetricsPage(counters, gauges)
+    counters, metrics = busy_tally()
     seconds = []
     for _ in range(5):
         counters.durations.record({(kind, queue): [1] for kind, (queue, _) in counters.durations.histograms})
@@ -187,12 +196,13 @@ def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor
 
 
 def test_the_database_has_series_once_it_was_looked_at() -> None:
-    names = [family.name for family in DATABASE]
-    assert not any(name in names for name, _ in own_samples(Counters()))
+    watch = DatabaseWatch(ReaderPool(MemoryEngine(EngineSettings()).open_reader, size=1))
+    assert len([*watch.families()]) == 4
+    assert samples_shown([watch.families]) == {}
     dump = SnapshotKeeper("session", "pg_dump", 4711, "active", "7", 0)
     reading = DatabaseReading(44, 12, 100, 0, 709_882, None, 2_400, (dump,))
-    seen = {"": DatabaseState(reading, HeldSnapshot(dump, 252_500)), "free": DatabaseState(reading, None)}
-    samples = own_samples(Counters(), Gauges(database=lambda: seen[""]))
+    watch.state = DatabaseState(reading, HeldSnapshot(dump, 252_500))
+    samples = samples_shown([watch.families])
     assert samples["forq_database_oldest_snapshot_seconds", ()] == 252.5
     assert samples["forq_database_dead_rows", ()] == 709_882
     assert samples["forq_database_bytes", ()] == 2_400
@@ -200,5 +210,5 @@ def test_the_database_has_series_once_it_was_looked_at() -> None:
     assert {
         whose: samples["forq_database_connections", (("whose", whose),)] for whose in connections
     } == connections
-    samples = own_samples(Counters(), Gauges(database=lambda: seen["free"]))
-    assert samples["forq_database_oldest_snapshot_seconds", ()] == 0
+    watch.state = DatabaseState(reading, None)
+    assert samples_shown([watch.families])["forq_database_oldest_snapshot_seconds", ()] == 0

@@ -22,7 +22,6 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.reader import Reader
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.gauges import Gauges
 from forq_trio.writer_actor import WriterActor
 from support.actors import T0, on_the_loop
 from support.exposition import of_queue, own_samples
@@ -62,7 +61,6 @@ class Queues:
     counters: Counters
     clock: SetClock
     gauges: QueueGauges
-    sources: Gauges
 
     async def refreshed(self, name: str) -> dict[str, float]:
         """The values of one gauge by queue, after a refresh."""
@@ -73,7 +71,7 @@ class Queues:
         """The values of one gauge by queue, as of the last refresh."""
         return {
             dict(labels)["queue_name"]: value
-            for (sample, labels), value in own_samples(self.counters, self.sources).items()
+            for (sample, labels), value in own_samples(self.counters, self.gauges.families).items()
             if sample == name
         }
 
@@ -93,12 +91,7 @@ async def open_queues(engine) -> AsyncIterator[Queues]:
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         gauges = QueueGauges(broker.known, Ages(broker.known, readers, counters, clock), counters)
-        sources = Gauges(
-            parked=writer.parked,
-            dead_letters=lambda: gauges.dead_letters,
-            oldest_seconds=lambda: gauges.oldest_seconds,
-        )
-        yield Queues(broker, readers, counters, clock, gauges, sources)
+        yield Queues(broker, readers, counters, clock, gauges)
         readers.close()
         writer.stop()
 
@@ -212,7 +205,7 @@ async def test_dead_letters_are_those_of_the_queue_that_the_settings_name(queues
         "without": None,
         "plain-dlq": None,
     }
-    states = own_samples(queues.counters, queues.sources)
+    states = own_samples(queues.counters)
     assert states["forq_queue_messages", of_queue("plain-dlq", state="ready")] == 1
 
 
@@ -226,7 +219,7 @@ async def test_every_state_has_its_gauge(queues: Queues) -> None:
     await broker.receive("q", max_messages=1, wait_ms=0)
     await broker.produce("q", "y")
     await queues.gauges.refresh()
-    samples = own_samples(queues.counters, queues.sources)
+    samples = own_samples(queues.counters)
     states = {
         state: samples["forq_queue_messages", of_queue("q", state=state)]
         for state in ("ready", "delayed", "processing", "held", "failed")

@@ -1,5 +1,7 @@
 """What the writer records: histories whose times are known, on simulated time, read back from the exposition."""
 
+from functools import partial
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -7,18 +9,18 @@ from trio.testing import wait_all_tasks_blocked
 from forq_trio.model.commands import Claim, ProduceMany, RedrivePolicy
 from forq_trio.model.messages import NewMessage
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.gauges import Gauges
 from forq_trio.writer_actor import WriterActor
+from forq_trio.writer_families import call_families, parked_families
 from support.actors import SlowCommit, elapse, in_a_thread, recorded
-from support.exposition import buckets, of_queue, own_samples
+from support.exposition import Samples, buckets, of_queue, own_samples
 from support.words import LEASE_MS, Pending, ack, claim, nack, send
 
 WAIT = "forq_message_wait_seconds"
 END_TO_END = "forq_message_end_to_end_seconds"
 
 
-def of_writer(writer: WriterActor) -> Gauges:
-    return Gauges(parked=writer.parked, inbox_calls=lambda: writer.inbox_calls)
+def with_writer(writer: WriterActor, counters: Counters) -> Samples:
+    return own_samples(counters, partial(parked_families, writer, counters), partial(call_families, writer))
 
 
 def only_bucket(counters: Counters, name: str, queue: str = "q") -> tuple[float, float, float]:
@@ -80,11 +82,11 @@ async def test_who_waited_for_a_message_got_it_at_once(engine, autojump_clock) -
     async with recorded(engine) as (writer, counters), trio.open_nursery() as nursery:
         receiver = Pending(nursery, writer, claim(wait_ms=30_000))
         await elapse(20)
-        assert own_samples(counters, of_writer(writer))["forq_queue_waiting_consumers", of_queue("q")] == 1
+        assert with_writer(writer, counters)["forq_queue_waiting_consumers", of_queue("q")] == 1
         await writer.execute(send())
         assert await receiver.finished()
         assert only_bucket(counters, WAIT) == (0, 0.001, 0)
-        assert ("forq_queue_waiting_consumers", of_queue("q")) not in own_samples(counters, of_writer(writer))
+        assert ("forq_queue_waiting_consumers", of_queue("q")) not in with_writer(writer, counters)
 
 
 async def test_messages_of_one_batch_are_each_measured(engine, autojump_clock) -> None:
@@ -107,11 +109,11 @@ async def test_commits_are_counted_with_the_calls_that_shared_them(engine, mock_
         await slow.reached()
         calls += [Pending(nursery, writer, send(f"together {number}")) for number in range(3)]
         await wait_all_tasks_blocked()
-        assert own_samples(counters, of_writer(writer))["forq_inbox_calls", ()] == 3
+        assert with_writer(writer, counters)["forq_inbox_calls", ()] == 3
         slow.go_on()
         for call in calls:
             await call.finished()
-        samples = own_samples(counters, of_writer(writer))
+        samples = with_writer(writer, counters)
         assert samples["forq_inbox_calls", ()] == 0
         assert samples["forq_commit_batch_calls_count", ()] == commits + 2
         assert samples["forq_commit_batch_calls_sum", ()] == calls_before + 4
@@ -133,7 +135,7 @@ async def test_posts_that_found_no_room_are_in_the_inbox_too(engine, mock_clock)
         await slow.reached()
         for _ in range(5):
             writer.post(send())
-        assert own_samples(counters, of_writer(writer))["forq_inbox_calls", ()] == 5
+        assert with_writer(writer, counters)["forq_inbox_calls", ()] == 5
         slow.go_on()
 
 

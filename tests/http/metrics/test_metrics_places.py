@@ -6,10 +6,10 @@ from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, HANDLING, Event
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.gauges import Gauges
+from forq_trio.telemetry.families import QUEUE_TEXTS
 from forq_trio.telemetry.metrics_text import Exposition
 from forq_trio.telemetry.queue_counters import OTHER
-from support.exposition import of_queue, own_samples
+from support.exposition import of_counters, of_queue, own_samples
 
 PRODUCED = "forq_messages_produced_total"
 CLEANED = "forq_messages_cleanup_total"
@@ -120,14 +120,16 @@ def test_histograms_leave_their_places_too(counters: Counters) -> None:
 
 
 def test_a_scrape_forgets_what_was_written_of_queues_that_are_gone(counters: Counters) -> None:
-    exposition = Exposition(counters, Gauges())
+    QUEUE_TEXTS.clear()
+    exposition = Exposition(of_counters(counters))
     for number in range(20 * LABELS_MAX):
         counters.durations.record({(HANDLING, f"q{number}"): [1]})
         counters.refresh_counts({f"q{number}": QueueCounts(1)})
         assert f'forq_queue_depth{{queue_name="q{number}",' in exposition.text()
         counters.keep(())
-    assert len(exposition._queue_labels) <= 2 * LABELS_MAX + 1
-    assert len(exposition._message_histograms) <= HISTOGRAMS_MAX
+    assert len(QUEUE_TEXTS) <= 2 * LABELS_MAX
+    messages = [name for name, _ in exposition._histograms if name.startswith("forq_message_")]
+    assert len(messages) <= HISTOGRAMS_MAX
     counters.durations.record(
         {(HANDLING, "q0"): [1, 1]}
     )  # made again: a histogram of its own, not the written one

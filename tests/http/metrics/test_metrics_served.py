@@ -1,11 +1,13 @@
 """The metrics of a real server: that the parts which count are put together."""
 
+import re
+
 import httpx
 import pytest
 import trio
 
 from forq_trio.model import limits
-from support.exposition import Samples, of_queue, samples_of
+from support.exposition import all_families, of_queue, samples_of
 from support.real_server import SECRET, real_server
 
 pytestmark = pytest.mark.process
@@ -17,13 +19,13 @@ def key(secret: str) -> dict[str, str]:
     return {"X-API-Key": secret}
 
 
-async def scrape(client: httpx.AsyncClient) -> Samples:
+async def scrape(client: httpx.AsyncClient) -> bytes:
     response = await client.get("/metrics", headers=key(METRICS_SECRET))
     assert response.status_code == 200
-    return samples_of(response.content)
+    return response.content
 
 
-async def one_message_and_some_rejections(url: str) -> Samples:
+async def one_message_and_some_rejections(url: str) -> bytes:
     """Send, receive and acknowledge one message; a wrong key, a content, headers that are too large; then scrape."""
     messages = "/api/v1/queues/q/messages"
     async with httpx.AsyncClient(base_url=url, timeout=120) as client:
@@ -44,8 +46,13 @@ async def one_message_and_some_rejections(url: str) -> Samples:
 def test_f11_a_real_server_counts_times_and_refusals(tmp_path) -> None:
     settings = {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": METRICS_SECRET}
     with real_server(tmp_path / "forq.db", **settings) as server:
-        samples = trio.run(one_message_and_some_rejections, server.url)
+        exposition = trio.run(one_message_and_some_rejections, server.url)
         assert server.stop() == 0
+    shown = re.findall(r"^# TYPE (forq_\w+) ", exposition.decode(), re.MULTILINE)
+    assert shown == [family.name for family in all_families()]
+    samples = samples_of(exposition)
+    assert ("forq_budget_used", (("budget", "bodies"),)) in samples
+    assert ("forq_ui_loop_seconds_total", (("share", "arrivals"),)) in samples
     for name in ("forq_message_wait_seconds_count", "forq_message_end_to_end_seconds_count"):
         assert samples[name, of_queue("q")] == 1
     assert samples["forq_messages_acked_total", of_queue("q")] == 1
