@@ -148,7 +148,7 @@ def test_no_public_class_name_has_two_meanings(root) -> None:
     """The two clients, async and blocking, have the same classes by design."""
     places = defaultdict(set)
     for path in (root / "forq_trio").rglob("*.py"):
-        for node in ast.walk(parsed(path)):
+        for node in statements(parsed(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].add(re.sub(r"/(aio|sync)(?=[_.])", "/", str(path.relative_to(root))))
     assert {name: sorted(found) for name, found in places.items() if len(found) > 1} == {}

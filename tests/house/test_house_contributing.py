@@ -147,7 +147,7 @@ def names_all_members(text: str) -> bool:
 
 def names_cancel(path: Path) -> bool:
     """Whether the code of a file, not only its prose, names the command."""
-    return any(
+    return "Cancel" in path.read_text(encoding="utf-8") and any(
         "Cancel" in (getattr(node, "id", ""), getattr(node, "attr", ""), getattr(node, "name", ""))
         for node in ast.walk(parsed(path))
     )

@@ -18,6 +18,7 @@ from forq_trio.cli.commands import _COMMANDS
 from forq_trio.model.extras import OF_COMMANDS
 from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET, environment, real_server
+from support.source import inside
 
 PACKAGES_MAX = 8
 OWN = "forq-trio"
@@ -83,16 +84,18 @@ def imports(modules) -> dict[str, set[str]]:
 
 
 def run_time_imports(tree: ast.AST, modules: dict[str, ast.Module]) -> Iterator[str]:
-    if isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING":
-        return
-    if isinstance(tree, ast.Import):
-        yield from (ours(alias.name) for alias in tree.names)
-    elif isinstance(tree, ast.ImportFrom):
-        source = tree.module or ""
-        children = [ours(f"{source}.{alias.name}") for alias in tree.names]
-        yield from (child if child in modules else ours(source) for child in children)
-    for child in ast.iter_child_nodes(tree):
-        yield from run_time_imports(child, modules)
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (ours(alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            children = [ours(f"{source}.{alias.name}") for alias in node.names]
+            yield from (child if child in modules else ours(source) for child in children)
+        pending += inside(node)
 
 
 def ours(module: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from forq_trio.http.forq_api.refusals import TRANSPORT_CODES
 from forq_trio.http.sasquatch_api.errors import CODES as SASQUATCH_CODES
 from forq_trio.model.forq_error import REASONS
+from support.source import nodes, statements
 
 DIALECTS = ("forq_api", "sasquatch_api", "sqs_api")
 WORDS = re.compile(r"\bforq\.|x-forq|/api/v\d|bad_request|not_found\.|contract [FS]\d", re.IGNORECASE)
@@ -18,8 +19,8 @@ TRANSPORT_TEXTS = {code for code, _ in TRANSPORT_CODES.values()}
 
 def texts(tree: ast.Module):
     """The string and bytes constants of a module, docstrings included."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+    for node in nodes(tree, ast.Constant):
+        if isinstance(node.value, str | bytes):
             yield node.value if isinstance(node.value, str) else node.value.decode("latin-1")
 
 
@@ -52,7 +53,7 @@ def test_no_neutral_module_imports_a_dialect(neutral) -> None:
     found = [
         f"{name} imports {target}"
         for name, tree in neutral.items()
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for target in (
             [f"{node.module}.{alias.name}" for alias in node.names]

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from forq_trio.storage.relational import statements as sql
+from support.source import nodes, statements
 
 STATEMENT = re.compile(
     r"\s*(?:--.*\n\s*)*"
@@ -19,11 +20,11 @@ def texts(tree: ast.Module):
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in (tree, *statements(tree))
         if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+    for node in nodes(tree, ast.Constant):
+        if isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
 
 

@@ -9,9 +9,12 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from itertools import islice, product
 from typing import Any, NamedTuple
+
+from support.source import nodes
 
 METHODS = {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 TEXT_LENGTH = 8_192
@@ -63,46 +66,45 @@ def patterns(
 
     values: of the names in its patterns that only exist while it runs.
     """
-    here = _methods_by_name([tree])
+    here = _methods_by_name(tree)
     scope = {**vars(import_module(module)), **values}
     targets = {
         id(node.value): ast.unparse(node.targets[0]).rpartition(".")[2]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for node in nodes(tree, ast.Assign)
+        if isinstance(node.value, ast.Call)
     }
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Call):
         if not _makes_pattern(node):
             continue
         method = node.func.attr
         methods = {method}
         if method == "compile":
             target = targets.get(id(node), "")
-            used = here if target.startswith("_") or not target else _methods_by_name(trees)
-            methods = used.get(target, METHODS)
+            used = [here] if target.startswith("_") or not target else map(_methods_by_name, trees)
+            methods = set().union(*(each.get(target, ()) for each in used)) or METHODS
         flags = node.args[1:2] if method == "compile" else node.args[2:3] if method in _FLAGS_THIRD else []
         flags += [each.value for each in node.keywords if each.arg == "flags"]
         pattern = re.compile(_value(node.args[0], scope), *(_value(each, scope) for each in flags))
         yield Found(f"{module}:{node.lineno}", pattern, frozenset(methods))
 
 
-def _methods_by_name(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
-    """The methods of patterns that are called, by the last name of what they are called on."""
+@cache
+def _methods_by_name(tree: ast.Module) -> dict[str, set[str]]:
+    """The methods of patterns that a module calls, by the last name of what they are called on."""
     used: dict[str, set[str]] = {}
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in METHODS:
-                of = node.value
-                for each in (of.body, of.orelse) if isinstance(of, ast.IfExp) else (of,):
-                    used.setdefault(ast.unparse(each).rpartition(".")[2], set()).add(node.attr)
+    for node in nodes(tree, ast.Attribute):
+        if node.attr in METHODS:
+            of = node.value
+            for each in (of.body, of.orelse) if isinstance(of, ast.IfExp) else (of,):
+                used.setdefault(ast.unparse(each).rpartition(".")[2], set()).add(node.attr)
     return used
 
 
 def _makes_pattern(node: Any) -> bool:
     return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and ast.unparse(node.func.value) == "re"
+        isinstance(node.func, ast.Attribute)
         and node.func.attr in METHODS | {"compile"}
+        and ast.unparse(node.func.value) == "re"
     )
 
 
