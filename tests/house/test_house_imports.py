@@ -8,6 +8,8 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
+from support.source import parsed, statements
+
 GROUPS = {
     "model": {"model"},
     "telemetry": {"telemetry"},
@@ -164,6 +166,8 @@ AT_HOME = {
     "pyspark": ("pyspark_forq",),
     "pyarrow": ("pyspark_forq",),
 }
+FOR_FEW_TESTS = {"sqlalchemy", "django", "flask", "fastapi"}
+"""Of other libraries' tests: SQLAlchemy and Django take a second of processor time to import."""
 DIALECTS = ("http.forq_api", "http.sasquatch_api", "http.sqs_api")
 
 
@@ -198,7 +202,7 @@ def imports(modules) -> dict[str, set[str]]:
     graph = {}
     for name, tree in modules.items():
         found: set[str] = set()
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{name} imports relatively"
                 if is_ours(node.module or ""):
@@ -244,7 +248,7 @@ def test_dialects_do_not_know_each_other(imports) -> None:
 def test_libraries_stay_where_they_are_used(modules) -> None:
     wrong = []
     for name, tree in modules.items():
-        for node in ast.walk(tree):
+        for node in statements(tree):
             named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 named = [node.module or ""]
@@ -253,6 +257,23 @@ def test_libraries_stay_where_they_are_used(modules) -> None:
                 for library in (dotted.partition(".")[0] for dotted in named)
                 if library in AT_HOME and not any(within(name, home) for home in AT_HOME[library])
             ]
+    assert wrong == []
+
+
+def test_what_few_tests_need_is_imported_by_them(python_files, root) -> None:
+    """Not with their file: each process of a run imports the files of all tests."""
+    wrong = [
+        f"{path.relative_to(root)}: {ast.unparse(node)}"
+        for path in python_files
+        if path.is_relative_to(root / "tests")
+        and any(name in path.read_text(encoding="utf-8") for name in FOR_FEW_TESTS)
+        for node in parsed(path).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        )
+        if name.partition(".")[0] in FOR_FEW_TESTS
+    ]
     assert wrong == []
 
 

@@ -9,9 +9,6 @@ from typing import Any
 import anyio
 import psycopg
 import pytest
-import sqlalchemy
-import sqlalchemy.orm
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from forq_trio import (
     ContentTooLarge,
@@ -55,6 +52,8 @@ def application(request, engine, empty_tables) -> Iterator[Application]:
             used = connection.cursor() if request.param == "cursor" else connection
             yield used, connection.transaction
     else:
+        import sqlalchemy.orm
+
         maker = sqlalchemy.create_engine(dialect_url(empty_tables))
         made = maker.connect() if request.param == "sqlalchemy" else sqlalchemy.orm.Session(maker)
         with made as connection:
@@ -128,6 +127,8 @@ def test_an_asynchronous_connection_runs_the_statement(engine, empty_tables):
 
 
 def test_an_asynchronous_session_runs_a_send(engine, empty_tables):
+    from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+
     async def send() -> None:
         maker = create_async_engine(dialect_url(empty_tables))
         async with AsyncSession(maker) as session, session.begin():

@@ -8,10 +8,6 @@ from typing import Any
 
 import apsw
 import pytest
-import sqlalchemy
-import sqlalchemy.orm
-from django.db.backends.sqlite3.base import DatabaseWrapper
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from forq_trio import ContentTooLarge, OutOfRange, ProduceToDeadLetterQueue, outbox
 
@@ -47,6 +43,8 @@ def application(request, tmp_path) -> Iterator[Application]:
                 connection, lambda: connection.execute("BEGIN"), lambda: connection.execute("COMMIT")
             )
     else:
+        import sqlalchemy.orm
+
         engine = sqlalchemy.create_engine(f"sqlite:///{path}")
         made = engine.connect() if request.param == "sqlalchemy" else sqlalchemy.orm.Session(engine)
         with made as connection:
@@ -103,14 +101,18 @@ def test_another_connection_is_a_mistake():
         outbox.send("shop.db", "q", "x")
 
 
-@pytest.mark.parametrize("kind", [AsyncSession, AsyncConnection])
-def test_a_connection_for_asyncio_is_told_of_run_sync(kind):
-    with pytest.raises(TypeError, match=f"{kind.__name__}.run_sync"):
-        outbox.send(object.__new__(kind), "q", "x")
+@pytest.mark.parametrize("name", ["AsyncSession", "AsyncConnection"])
+def test_a_connection_for_asyncio_is_told_of_run_sync(name):
+    import sqlalchemy.ext.asyncio
+
+    with pytest.raises(TypeError, match=f"{name}.run_sync"):
+        outbox.send(object.__new__(getattr(sqlalchemy.ext.asyncio, name)), "q", "x")
 
 
 def test_what_wraps_a_connection_of_sqlite3_is_taken():
     """A cursor, and the connection of Django."""
+    from django.db.backends.sqlite3.base import DatabaseWrapper
+
     with closing(sqlite3.connect(":memory:")) as connection:
         outbox.create_table(connection.cursor())
         connection.commit()

@@ -46,11 +46,10 @@ def tier_of(item: pytest.Item) -> str:
     return "tier1"
 
 
-def seconds_max(item: pytest.Item) -> float:
+def seconds_max(item: pytest.Item, tier: str) -> float:
     """After how long this test hangs. Those of tier 1 that FORQ_TEST_EFFORT lengthens are marked `many_trials`."""
     if (own := item.get_closest_marker("timeout")) is not None:
         return float(own.args[0])
-    tier = tier_of(item)
     if tier == "soak":
         return soak_seconds() + SLOW_SECONDS_MAX
     if tier == "tier2" or "spark" in getattr(item, "fixturenames", ()):
@@ -64,9 +63,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[COLLECTED] = {each: {item.path for item, tier in found if tier == each} for each in RUN_BY}
     config.stash[LEFT] = Counter(tier for _, tier in found if tier not in EFFORT.tiers)
     config.hook.pytest_deselected(items=[item for item, tier in found if tier not in EFFORT.tiers])
-    items[:] = [item for item, tier in found if tier in EFFORT.tiers]
-    for item in items:
-        item.add_marker(pytest.mark.timeout(seconds_max(item), method="thread"), append=False)
+    kept = [(item, tier) for item, tier in found if tier in EFFORT.tiers]
+    for item, tier in kept:
+        item.add_marker(pytest.mark.timeout(seconds_max(item, tier), method="thread"), append=False)
+    items[:] = [item for item, _ in kept]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
