@@ -37,12 +37,14 @@ class InProcessUi:
 
 
 @contextmanager
-def in_process_ui(url: str = MEMORY_URL, settings: EngineSettings | None = None) -> Iterator[InProcessUi]:
-    """Over a database, until the block ends. settings: None for those of a new server."""
+def in_process_ui(
+    url: str = MEMORY_URL, settings: EngineSettings | None = None, **environment: str
+) -> Iterator[InProcessUi]:
+    """Over a database, until the block ends. settings: None for those of a new server. environment: its variables."""
     started: SimpleQueue[tuple[InProcessUi, trio.Event] | BaseException] = SimpleQueue()
 
     async def serve() -> None:
-        config = load(environ=SETTINGS).config
+        config = load(environ=SETTINGS | environment).config
         engine = open_engine(url, settings or EngineSettings(), "normal")
         stop = trio.Event()
         async with open_system(engine, SystemClock()) as system, trio.open_nursery() as nursery:

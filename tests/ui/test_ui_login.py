@@ -2,7 +2,6 @@
 
 import re
 import socket
-from collections.abc import Iterator
 from hashlib import sha256
 
 import httpx
@@ -11,9 +10,11 @@ from playwright.sync_api import expect
 
 from forq_trio import ForqClient
 from forq_trio.model.limits import SESSIONS_A_KEY_MAX
+from forq_trio.storage.open import SQLITE_PREFIX
 from support.browser import axe
+from support.in_process_ui import InProcessUi, in_process_ui
 from support.processes import WAIT_SECONDS_MAX
-from support.real_server import SECRET, RealServer, real_server
+from support.real_server import SECRET, RealServer
 from support.ui_http import Markup, logged_in
 
 PATHS = ("/", "/system", "/queue/a", "/dead", "/live/overview", "/live/poll/overview", "/go?to=a")
@@ -38,8 +39,8 @@ def test_without_a_session_there_is_only_the_login(ui) -> None:
         assert stranger.get("/", headers={"Cookie": "ForqSession=" + "x" * 9_000}).status_code == 303
 
 
-def test_wrong_keys_are_refused_and_then_throttled(own) -> None:
-    with httpx.Client(base_url=own.ui_url) as guesser:
+def test_wrong_keys_are_refused_and_then_throttled() -> None:
+    with in_process_ui() as own, httpx.Client(base_url=own.ui_url) as guesser:
 
         def attempt(key: str) -> httpx.Response:
             fields = Markup(guesser.get("/login").text).hidden
@@ -103,7 +104,7 @@ def test_a_token_needs_browse_and_sees_its_queues_alone(ui, client) -> None:
         assert "Your session has ended." not in browser.get("/login").text
 
 
-def has_session(server: RealServer, session: str) -> bool:
+def has_session(server: RealServer | InProcessUi, session: str) -> bool:
     answer = httpx.get(f"{server.ui_url}/", headers={"Cookie": f"ForqSession={session}"})
     assert answer.status_code in (200, 303)
     return answer.status_code == 200
@@ -125,12 +126,10 @@ def test_a_session_is_revoked_by_another(ui) -> None:
     ("secret", "survives"), [(SECRET, True), pytest.param(SECRET[::-1], False, marks=pytest.mark.tier2)]
 )
 def test_a_session_survives_a_restart_but_not_another_secret(tmp_path, secret, survives) -> None:
-    database = tmp_path / "forq.db"
-    with real_server(database, FORQ_ENV="local") as server:
-        with logged_in(server.ui_url) as browser:
-            session = cookie(browser)
-        assert server.stop() == 0
-    with real_server(database, FORQ_ENV="local", FORQ_AUTH_SECRET=secret) as server:
+    database = f"{SQLITE_PREFIX}{tmp_path / 'forq.db'}"
+    with in_process_ui(database) as server, logged_in(server.ui_url) as browser:
+        session = cookie(browser)
+    with in_process_ui(database, FORQ_AUTH_SECRET=secret) as server:
         assert has_session(server, session) == survives
 
 
@@ -185,23 +184,15 @@ def test_names_that_were_not_configured_are_refused(ui) -> None:
     assert httpx.get(f"{ui.ui_url}/login", headers={"Host": "10.1.2.3:99"}).status_code == 200
 
 
-@pytest.fixture
-def behind_a_proxy(tmp_path) -> Iterator[RealServer]:
-    with real_server(
-        tmp_path / "forq.db", FORQ_ENV="pro", FORQ_UI_BASE_PATH="/forq", FORQ_UI_HOSTS="queue.example"
-    ) as server:
-        yield server
+BEHIND_A_PROXY = {"FORQ_ENV": "pro", "FORQ_UI_HOSTS": "queue.example"}
 
 
-def test_a_login_without_its_cookie_says_why(tmp_path) -> None:
+def test_a_login_without_its_cookie_says_why() -> None:
     """Browsers drop Secure cookies that come over plain HTTP, and so does httpx.
 
     Behind a proxy with TLS the browser's Origin has https, whatever the proxy speaks with us.
     """
-    with (
-        real_server(tmp_path / "forq.db", FORQ_ENV="pro", FORQ_UI_HOSTS="queue.example") as server,
-        httpx.Client(base_url=server.ui_url) as browser,
-    ):
+    with in_process_ui(**BEHIND_A_PROXY) as server, httpx.Client(base_url=server.ui_url) as browser:
         page = browser.get("/login")
         fields = Markup(page.text).hidden | {"key": SECRET}
         for said in ({"Origin": server.ui_url}, {"Referer": f"{server.ui_url}/login"}):
@@ -221,17 +212,21 @@ def test_a_login_without_its_cookie_says_why(tmp_path) -> None:
         assert (answer.status_code, "too old" in answer.text) == (403, True)
 
 
-def test_under_a_base_path_every_link_and_cookie_has_it(behind_a_proxy) -> None:
-    url, host = behind_a_proxy.ui_url, {"Host": "queue.example"}
-    for prefix in ("", "/forq"):  # a proxy that cuts it off, and one that leaves it on
-        answer = httpx.get(f"{url}{prefix}/login", headers=host)
-        assert answer.status_code == 200
-        assert {link.split("/")[1] for link in Markup(answer.text).links} == {"forq"}
-        (set_cookie,) = answer.headers.get_list("set-cookie")
-        assert "Path=/forq/" in set_cookie
-        assert "Secure" in set_cookie
-        assert answer.headers["Strict-Transport-Security"]
-    assert httpx.get(f"{url}/forq/system", headers=host).headers["Location"].startswith("/forq/login")
+def test_under_a_base_path_every_link_and_cookie_has_it() -> None:
+    host = {"Host": "queue.example"}
+    with (
+        in_process_ui(FORQ_UI_BASE_PATH="/forq", **BEHIND_A_PROXY) as server,
+        httpx.Client(base_url=server.ui_url, headers=host) as browser,
+    ):
+        for prefix in ("", "/forq"):  # a proxy that cuts it off, and one that leaves it on
+            answer = browser.get(f"{prefix}/login")
+            assert answer.status_code == 200
+            assert {link.split("/")[1] for link in Markup(answer.text).links} == {"forq"}
+            (set_cookie,) = answer.headers.get_list("set-cookie")
+            assert "Path=/forq/" in set_cookie
+            assert "Secure" in set_cookie
+            assert answer.headers["Strict-Transport-Security"]
+        assert browser.get("/forq/system").headers["Location"].startswith("/forq/login")
 
 
 @pytest.mark.parametrize(
