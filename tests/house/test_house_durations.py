@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.durations import Part, by, by_fixture, folder_of, read, table
+from support.durations import Clock, Part, by, by_fixture, folder_of, read, table
 
 TESTS = """
 import subprocess
@@ -95,3 +95,23 @@ def test_every_folder_of_tests_has_its_row(root) -> None:
     assert set(rows) == {
         folder_of(str(path.relative_to(root))) for path in (root / "tests").glob("*/**/test_*.py")
     }
+
+
+STARTS_ANOTHER = """
+import subprocess, sys
+at_work = "import time\\nwhile time.process_time() < 0.3: pass\\nprint(1, flush=True)\\ninput()"
+subprocess.run([sys.executable, "-c", at_work])
+"""
+
+
+def test_time_of_processes_that_nobody_waits_for_stays_counted() -> None:
+    command = [sys.executable, "-c", STARTS_ANOTHER]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **pipes) as process:
+        process.stdout.read(1)
+        clock = Clock()
+        before = clock.seconds()
+        process.kill()
+        process.wait()
+        clock._read_at = float("-inf")
+        assert clock.seconds() >= before
