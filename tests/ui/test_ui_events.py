@@ -4,28 +4,28 @@ from collections.abc import Iterator
 
 import pytest
 
-from forq_trio import ForqClient
-from support.real_server import SECRET, RealServer, real_server
+from forq_trio.storage.engine import EngineSettings
+from support.in_process_ui import InProcessUi, in_process_ui
 from support.ui_http import logged_in
 
 
 @pytest.fixture(scope="module")
-def keeping(tmp_path_factory) -> Iterator[RealServer]:
-    """A server that keeps events."""
-    path = tmp_path_factory.mktemp("keeping") / "forq.db"
-    with real_server(path, FORQ_ENV="local", FORQ_EVENTS="on", FORQ_HISTORY="on") as server:
-        yield server
+def keeping() -> Iterator[InProcessUi]:
+    """One that keeps events."""
+    with in_process_ui(settings=EngineSettings(history=True, events=True)) as ui:
+        yield ui
 
 
 def test_the_timeline_is_that_of_the_events_and_stays(keeping) -> None:
-    with ForqClient(keeping.url, SECRET) as client, logged_in(keeping.ui_url) as browser:
-        sent = client.produce("orders", "x")
-        (message,) = client.receive("orders", wait_ms=0)
-        client.release("orders", [message.receipt])
+    broker, call = keeping.broker, keeping.call
+    with logged_in(keeping.ui_url) as browser:
+        sent = call(broker.produce, "orders", "x")
+        (message,) = call(broker.receive, "orders")
+        call(broker.release, "orders", [message.receipt])
         path = f"/queue/orders/message/{sent.id}"
         assert "<b>Released</b>" in browser.get(path).text
-        (message,) = client.receive("orders", wait_ms=0)
-        client.ack("orders", [message.receipt])
+        (message,) = call(broker.receive, "orders")
+        call(broker.ack, "orders", [message.receipt])
         gone = browser.get(path)
         assert gone.status_code == 404
         assert "not there any more" in gone.text
@@ -37,7 +37,8 @@ def test_the_timeline_is_that_of_the_events_and_stays(keeping) -> None:
 
 
 def test_the_system_page_says_which_there_are(keeping) -> None:
-    with ForqClient(keeping.url, SECRET) as client, logged_in(keeping.ui_url) as browser:
-        client.produce("more", "x")
+    with logged_in(keeping.ui_url) as browser:
+        keeping.call(keeping.broker.produce, "more", "x")
         assert "Lifecycle events" in browser.get("/system").text
-        assert f"to {client.event_range().last}" in browser.get("/system").text
+        last = keeping.call(keeping.broker.event_range).last
+        assert f"to {last}" in browser.get("/system").text

@@ -10,10 +10,10 @@ import apsw
 import httpx
 import pytest
 
-from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
 from forq_trio.model.access import Scope
-from support.real_server import SECRET, real_server
+from forq_trio.storage.open import SQLITE_PREFIX
+from support.in_process_ui import in_process_ui
 from support.ui_http import Markup, flat, logged_in, until
 
 SEQUENCE = re.compile(r'data-seq="(\d+)"')
@@ -354,9 +354,9 @@ def test_who_may_not_consume_sees_it_and_cannot_release_it(login, client) -> Non
 
 def test_a_queue_that_a_token_makes_in_the_ui_counts_for_the_token(tmp_path) -> None:
     path = tmp_path / "forq.db"
-    with real_server(path, FORQ_ENV="local") as server, ForqClient(server.url, SECRET) as client:
-        key = client.create_token("maker", scopes=list(Scope)).token
-        with logged_in(server.ui_url, key=key) as http:
-            toast_of(Session(http, server.ui_url).post("/queue/anew/settings", lease_ms="1h"))
+    with in_process_ui(f"{SQLITE_PREFIX}{path}") as ui:
+        key = ui.call(ui.broker.create_token, "maker", list(Scope)).token
+        with logged_in(ui.ui_url, key=key) as http:
+            toast_of(Session(http, ui.ui_url).post("/queue/anew/settings", lease_ms="1h"))
     with closing(apsw.Connection(str(path))) as connection:
         assert connection.execute("SELECT queue, made_by FROM queue_counts").fetchall() == [("anew", "maker")]
