@@ -14,7 +14,7 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture(scope="module")
 def server(pgq_url) -> Iterator[RealServer]:
-    with real_server(pgq_url, FORQ_ENV="local") as server:
+    with real_server(pgq_url, ui=True, FORQ_ENV="local") as server:
         yield server
 
 

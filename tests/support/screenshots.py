@@ -198,7 +198,7 @@ def sharing(folder: Path) -> Iterator[RealServer]:
         stack.callback(database.stop)
         url = database.new_database()
         named = [{"SHOWN_HOST": name, "PYTHONPATH": path} for name in ("forq-a", "forq-b", "forq-c")]
-        opened = [stack.enter_context(real_server(url, FORQ_ENV="local", **each)) for each in named]
+        opened = [stack.enter_context(real_server(url, ui=True, FORQ_ENV="local", **each)) for each in named]
         for number in range(300):
             with ForqClient(opened[number % 3].url, SECRET) as client:
                 client.produce("orders", str(number))
@@ -217,7 +217,7 @@ def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
             server.stop()
     with ExitStack() as stack:
         running = {
-            name: stack.enter_context(real_server(folder / f"{name}.db", FORQ_ENV="local"))
+            name: stack.enter_context(real_server(folder / f"{name}.db", ui=True, FORQ_ENV="local"))
             for name in sorted(wanted - {"shared"})
         }
         if "world" in running:

@@ -32,7 +32,9 @@ OpenPage = Callable[..., Page]
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory) -> Iterator[RealServer]:
-    with real_server(tmp_path_factory.mktemp("world") / "forq.db", FORQ_HISTORY="on", **OVER_HTTP) as server:
+    with real_server(
+        tmp_path_factory.mktemp("world") / "forq.db", ui=True, FORQ_HISTORY="on", **OVER_HTTP
+    ) as server:
         fill(server.url, SECRET)
         yield server
 
@@ -47,7 +49,7 @@ def answers(world) -> dict[str, httpx.Response]:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory) -> Iterator[RealServer]:
     """The server of `ui` as the tests before have left it: for tests whose queues have names of their own."""
-    with real_server(tmp_path_factory.mktemp("shared") / "forq.db", **OVER_HTTP) as server:
+    with real_server(tmp_path_factory.mktemp("shared") / "forq.db", ui=True, **OVER_HTTP) as server:
         yield server
 
 
@@ -79,7 +81,7 @@ def empty(client: ForqClient) -> None:
 
 @pytest.fixture
 def own(tmp_path) -> Iterator[RealServer]:
-    with real_server(tmp_path / "forq.db", **OVER_HTTP) as server:
+    with real_server(tmp_path / "forq.db", ui=True, **OVER_HTTP) as server:
         yield server
 
 

@@ -14,7 +14,7 @@ from support.ui_http import Markup, logged_in, until
 def keeping(tmp_path_factory):
     """A server that keeps finished messages; each test has a queue of its own."""
     with real_server(
-        tmp_path_factory.mktemp("keeping") / "forq.db", FORQ_ENV="local", FORQ_HISTORY="on"
+        tmp_path_factory.mktemp("keeping") / "forq.db", ui=True, FORQ_ENV="local", FORQ_HISTORY="on"
     ) as server:
         yield server
 

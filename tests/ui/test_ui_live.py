@@ -64,7 +64,7 @@ def test_a_server_that_is_away_is_said_to_be_and_followed_again_when_it_is_back(
     tmp_path, open_page, guards
 ) -> None:
     database = tmp_path / "forq.db"
-    with real_server(database, FORQ_ENV="local") as server:
+    with real_server(database, ui=True, FORQ_ENV="local") as server:
         with ForqClient(server.url, SECRET) as client:
             client.produce("live", "x")
         page = open_page(server)
@@ -77,7 +77,7 @@ def test_a_server_that_is_away_is_said_to_be_and_followed_again_when_it_is_back(
     expect(state).to_have_text(re.compile(r"^Not live since \d"))
     streams = streams_of(page)
     expect(page.locator("html")).to_have_class(re.compile("is-lost"))
-    with real_server(database, FORQ_ENV="local", FORQ_UI_ADDR=server.ui_address) as again:
+    with real_server(database, ui=True, FORQ_ENV="local", FORQ_UI_ADDR=server.ui_address) as again:
         expect(state).to_have_text("Live", timeout=30_000)
         with ForqClient(again.url, SECRET) as client:
             client.produce("live", "x")

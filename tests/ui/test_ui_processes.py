@@ -27,7 +27,10 @@ WHERE state LIKE %s
 @pytest.fixture
 def two(empty_tables) -> Iterator[tuple[RealServer, RealServer]]:
     """Two servers on one database."""
-    with real_server(empty_tables, FORQ_ENV="local") as a, real_server(empty_tables, FORQ_ENV="local") as b:
+    with (
+        real_server(empty_tables, ui=True, FORQ_ENV="local") as a,
+        real_server(empty_tables, ui=True, FORQ_ENV="local") as b,
+    ):
         yield a, b
 
 

@@ -37,7 +37,7 @@ CRAMPED = """() => [
 @pytest.fixture
 def server(empty_tables):
     more = {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": METRICS_SECRET, "FORQ_ENV": "local"}
-    with real_server(empty_tables, **more) as server:
+    with real_server(empty_tables, ui=True, **more) as server:
         with psycopg.connect(empty_tables) as connection:
             connection.cursor().executemany(
                 "INSERT INTO forq.sent_set_aside VALUES (%s, %s, %s, %s, %s)", ROWS

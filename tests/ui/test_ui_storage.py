@@ -40,7 +40,7 @@ def fill(client: ForqClient, server: RealServer, queue: str) -> None:
 def test_every_page_says_that_sends_are_refused_and_system_says_what_frees_space(tmp_path, open_page) -> None:
     with (
         mounted(tmp_path / "disk", 60) as disk,
-        real_server(disk / "forq.db", FORQ_DISK_RESERVE_MB="8", FORQ_ENV="local") as server,
+        real_server(disk / "forq.db", ui=True, FORQ_DISK_RESERVE_MB="8", FORQ_ENV="local") as server,
         ForqClient(server.url, SECRET, retry_seconds=0) as client,
     ):
         client.produce("orders", "one")
@@ -80,7 +80,7 @@ def test_every_page_says_that_sends_are_refused_and_system_says_what_frees_space
 def test_on_a_phone_too(tmp_path, open_page) -> None:
     with (
         mounted(tmp_path / "disk", 60) as disk,
-        real_server(disk / "forq.db", FORQ_DISK_RESERVE_MB="8", FORQ_ENV="local") as server,
+        real_server(disk / "forq.db", ui=True, FORQ_DISK_RESERVE_MB="8", FORQ_ENV="local") as server,
         ForqClient(server.url, SECRET, retry_seconds=0) as client,
     ):
         fill(client, server, "orders")
@@ -96,7 +96,7 @@ def test_on_a_phone_too(tmp_path, open_page) -> None:
 @pytest.mark.tier2  # 70 MB have to be sent
 def test_the_button_that_compacts_is_beside_what_is_free(tmp_path, open_page) -> None:
     with (
-        real_server(tmp_path / "forq.db", FORQ_ENV="local") as server,
+        real_server(tmp_path / "forq.db", ui=True, FORQ_ENV="local") as server,
         ForqClient(server.url, SECRET) as client,
     ):
         for _ in range(OFFERED_BYTES_MIN // 3_900_000 + 1):

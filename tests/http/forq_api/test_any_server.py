@@ -15,8 +15,8 @@ pytestmark = pytest.mark.process
 @pytest.mark.tier2
 def test_any_server_answers_whatever_another_one_began(empty_tables) -> None:
     with (
-        real_server(empty_tables, FORQ_ENV="local") as a,
-        real_server(empty_tables, FORQ_ENV="local") as b,
+        real_server(empty_tables, ui=True, FORQ_ENV="local") as a,
+        real_server(empty_tables, ui=True, FORQ_ENV="local") as b,
         ForqClient(a.url, SECRET) as at_a,
         ForqClient(b.url, SECRET) as at_b,
     ):

@@ -32,7 +32,7 @@ def test_a_server_takes_as_many_files_as_it_may_have(tmp_path) -> None:
     with ExitStack() as stack:
         resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, hard))
         try:
-            server = stack.enter_context(real_server(tmp_path / "forq.db"))
+            server = stack.enter_context(real_server(tmp_path / "forq.db", ui=True))
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         port = port_of(server.address)

@@ -23,7 +23,7 @@ KEY = {"X-API-Key": SECRET}
 
 def stop_under_load(database, books: Books, sends: int) -> Stopping:
     """SIGTERM to a server with long polls, kept connections and new ones; the clients' view of it."""
-    with real_server(database) as server:
+    with real_server(database, ui=True) as server:
         clients = Stopping(int(server.address.rpartition(":")[2]), books, len(books.answered) + sends)
 
         async def parked() -> int:
@@ -104,7 +104,7 @@ def test_a_second_server_on_the_file_is_refused(tmp_path) -> None:
 
 @pytest.mark.tier2
 def test_a_port_in_use_is_named(tmp_path) -> None:
-    with real_server(tmp_path / "forq.db") as server:
+    with real_server(tmp_path / "forq.db", ui=True) as server:
         assert server.address in refused(tmp_path / "other.db", server.address, Exit.FAILED)
         assert not (tmp_path / "other.db").exists()
 
