@@ -6,8 +6,10 @@ walked over the queue would take many times the steps.
 """
 
 import random
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from msgspec import UNSET
@@ -42,10 +44,11 @@ BATCH_STEPS_MAX = 90_000
 """Of a batch with small bounds. A walk over the queue takes five steps a message, a claim of each 100."""
 
 
-@pytest.fixture
-def filled(tmp_path) -> Iterator[SqliteEngine]:
-    """Thousands of messages: ready ones of many sizes, priorities and groups, delayed, held and leased ones."""
-    with closing(SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")) as engine:
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory) -> Path:
+    """A file with thousands of messages: ready ones of many sizes, priorities and groups, delayed, held and leased."""
+    path = tmp_path_factory.mktemp("stored") / "forq.db"
+    with closing(SqliteEngine(str(path), EngineSettings(), "normal")) as engine:
         do(engine, Configure("q", SettingsChange(group_in_flight_max=1)))
         for start in range(0, STORED, 500):
             part = range(start, start + 500)
@@ -57,6 +60,14 @@ def filled(tmp_path) -> Iterator[SqliteEngine]:
             do(engine, ProduceMany("q", tuple(many)))
             do(engine, ProduceMany("q", tuple(NewMessage("later", delay_ms=1_000 + n) for n in part[::5])))
             do(engine, Claim("q", 100, 60_000))
+    return path
+
+
+@pytest.fixture
+def filled(stored, tmp_path) -> Iterator[SqliteEngine]:
+    """An engine on a copy of it: to fill one takes a second."""
+    path = shutil.copy(stored, tmp_path)
+    with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
         yield engine
 
 
