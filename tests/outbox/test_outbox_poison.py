@@ -13,6 +13,7 @@ import trio
 
 from forq_trio import ForqClient, outbox
 from forq_trio.worker import Worker
+from support.postgres import Postgres
 from support.real_server import SECRET, RealServer, real_server
 
 pytestmark = pytest.mark.process
@@ -21,19 +22,27 @@ REASON = "U+0000"
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def queue(request: pytest.FixtureRequest) -> str:
+    """One of the test's own."""
+    return request.node.name
+
+
+@pytest.fixture
+def shop(tmp_path: Path, queue: str) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(tmp_path / "shop.db")) as connection:
         outbox.create_table(connection)
         for content in ("before", "a\0b", "after"):
-            outbox.send(connection, "q", content)
+            outbox.send(connection, queue, content)
         connection.commit()
         yield connection
 
 
-@pytest.fixture
-def server(database: str) -> Iterator[RealServer]:
+@pytest.fixture(scope="module")
+def server(postgres: Postgres) -> Iterator[RealServer]:
+    database = postgres.new_database()
     with real_server(database) as server:
         yield server
+    postgres.drop_database(database)
 
 
 def aside(shop: sqlite3.Connection) -> list[str]:
@@ -43,7 +52,7 @@ def aside(shop: sqlite3.Connection) -> list[str]:
     return [each.message.content for each in found]
 
 
-def test_the_command_sets_it_aside(shop, tmp_path: Path, server: RealServer) -> None:
+def test_the_command_sets_it_aside(shop, queue: str, tmp_path: Path, server: RealServer) -> None:
     relay = subprocess.run(
         [sys.executable, "-m", "forq_trio.cli", "relay", tmp_path / "shop.db", "--once", "--url", server.url],
         env=os.environ | {"FORQ_AUTH_SECRET": SECRET},
@@ -55,17 +64,19 @@ def test_the_command_sets_it_aside(shop, tmp_path: Path, server: RealServer) -> 
     assert "Message 2 is set aside" in relay.stderr
     assert aside(shop) == ["a\0b"]
     with ForqClient(server.url, SECRET) as client:
-        assert [each.content for each in client.receive("q", max_messages=9, wait_ms=0)] == [
+        assert [each.content for each in client.receive(queue, max_messages=9, wait_ms=0)] == [
             "before",
             "after",
         ]
 
 
-async def test_a_worker_sets_it_aside_and_goes_on(shop, tmp_path: Path, server: RealServer) -> None:
+async def test_a_worker_sets_it_aside_and_goes_on(
+    shop, queue: str, tmp_path: Path, server: RealServer
+) -> None:
     worker = Worker(server.url, secret=SECRET, outbox=tmp_path / "shop.db")
     got: list[str] = []
 
-    @worker.on("q", concurrency=1)
+    @worker.on(queue, concurrency=1)
     async def take(content: str) -> None:
         got.append(content)
         if len(got) == 2:

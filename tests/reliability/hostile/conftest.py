@@ -1,4 +1,4 @@
-"""One real server for the tests of a file, and queues on it that no other test uses."""
+"""One real server for the tests of this directory, and queues on it that no other test uses."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -13,7 +13,7 @@ from .raw import KEY, Queue
 _numbers = count()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
     with real_server(tmp_path_factory.mktemp("hostile") / "forq.db") as server:
         yield server

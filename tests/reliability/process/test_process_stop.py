@@ -89,8 +89,11 @@ def refused(database, address: str = "127.0.0.1:0", code: Exit = Exit.USAGE) -> 
     return sentence
 
 
-def test_a_second_server_on_the_file_is_refused(tmp_path) -> None:
-    """The first one does not notice. Other names of the file, and locks of the dead: tests/storage/files."""
+def test_a_second_server_is_refused_and_sighup_ends_the_first_in_order(tmp_path) -> None:
+    """The first one does not notice the second. Other names of the file, and locks of the dead: tests/storage/files.
+
+    The terminal sends SIGHUP, which ends a process at once by default.
+    """
     database = tmp_path / "forq.db"
     with real_server(database) as server:
         assert (
@@ -99,7 +102,9 @@ def test_a_second_server_on_the_file_is_refused(tmp_path) -> None:
         )
         assert "in use by another forq server" in refused(database)
         assert httpx.get(f"{server.url}{messages_of(LOAD)}", headers=KEY).json()["content"] == "1"
-        assert server.stop() == 0
+        server.process.send_signal(signal.SIGHUP)
+        assert server.process.wait(120) == 0
+    assert not database.with_name("forq.db-wal").exists()
 
 
 @pytest.mark.tier2
@@ -132,13 +137,3 @@ def test_under_nohup_a_terminal_that_goes_away_is_none_of_its_business(tmp_path)
     finally:
         signal.signal(signal.SIGHUP, before)
     assert [event.get("signal") for event in events] == ["SIGTERM", None]
-
-
-def test_a_terminal_that_goes_away_ends_it_in_order(tmp_path) -> None:
-    """SIGHUP, which ends a process at once by default."""
-    database = tmp_path / "forq.db"
-    with real_server(database) as server:
-        assert httpx.post(f"{server.url}{messages_of(LOAD)}", json={"content": "1"}, headers=KEY).is_success
-        server.process.send_signal(signal.SIGHUP)
-        assert server.process.wait(120) == 0
-    assert not database.with_name("forq.db-wal").exists()
