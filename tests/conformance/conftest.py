@@ -14,6 +14,7 @@ import pytest
 from forq_trio.storage.engine import Engine, EngineSettings
 from oracle.engine import MemoryEngine
 from support.dealt import Dealt
+from support.empty_file import empty_file
 
 THREE = "three on postgres"
 IN_TIER_1 = {
@@ -46,7 +47,7 @@ def make_engine(request, tmp_path) -> Iterator[Callable[[EngineSettings], Engine
                 engine = MemoryEngine(settings)
             elif request.param == "sqlite":
                 module = importlib.import_module("forq_trio.storage.sqlite.engine")
-                engine = module.SqliteEngine(str(tmp_path / "forq.db"), settings, durability="normal")
+                engine = module.SqliteEngine(str(empty_file(tmp_path)), settings, durability="normal")
             else:
                 url = request.getfixturevalue("empty_tables")
                 module = importlib.import_module("forq_trio.storage.postgres.engine")

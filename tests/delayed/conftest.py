@@ -9,6 +9,7 @@ from faces.face import Face
 from faces.running import open_face
 from forq_trio.delayed import DelayedQueue
 from support.actors import TrioClock
+from support.empty_file import empty_file
 from support.simulated_time import mark_simulated
 from support.simulated_time import reads_without_a_deadline as _reads_without_a_deadline  # noqa: F401  autouse
 
@@ -31,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=["broker", pytest.param("broker in memory", marks=pytest.mark.tier2), "client"])
 async def face(request, tmp_path) -> AsyncIterator[Face]:
-    url = "memory:" if "memory" in request.param else f"sqlite:///{tmp_path / 'forq.db'}"
+    url = "memory:" if "memory" in request.param else f"sqlite:///{empty_file(tmp_path)}"
     async with open_face("http" if request.param == "client" else "broker", url) as face:
         yield face
 

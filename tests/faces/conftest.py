@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.empty_file import empty_file
 from support.simulated_time import mark_simulated
 from support.simulated_time import reads_without_a_deadline as _reads_without_a_deadline  # noqa: F401  autouse
 
@@ -24,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def url(tmp_path) -> str:
     """An empty database. That the memory engine does the same is shown in conformance."""
-    return f"sqlite:///{tmp_path / 'forq.db'}"
+    return f"sqlite:///{empty_file(tmp_path)}"
 
 
 @pytest.fixture(

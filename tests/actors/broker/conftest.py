@@ -6,6 +6,7 @@ import pytest
 
 from forq_trio.system import open_broker
 from support.actors import T0
+from support.empty_file import empty_file
 
 
 class SetClock:
@@ -24,7 +25,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 def url(tmp_path) -> str:
-    return f"sqlite:///{tmp_path / 'forq.db'}"
+    return f"sqlite:///{empty_file(tmp_path)}"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.empty_file import empty_file
 from support.simulated_time import mark_simulated
 
 from .workbench import Workbench, open_workbench
@@ -18,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def url(tmp_path) -> str:
-    return f"sqlite:///{tmp_path / 'forq.db'}"
+    return f"sqlite:///{empty_file(tmp_path)}"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine
+from support.empty_file import empty_file
 
 
 @pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.tier2), "sqlite"])
@@ -17,7 +18,7 @@ def engine(request, tmp_path) -> Iterator[ObservedEngine]:
     if request.param == "memory":
         observed = ObservedEngine(MemoryEngine(settings))
     else:
-        observed = ObservedEngine(SqliteEngine(str(tmp_path / "forq.db"), settings, durability="normal"))
+        observed = ObservedEngine(SqliteEngine(str(empty_file(tmp_path)), settings, durability="normal"))
     yield observed
     if observed.closes == 0:
         observed.close()
