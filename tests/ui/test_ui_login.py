@@ -29,7 +29,7 @@ def csrf(browser: httpx.Client) -> str:
 
 
 def test_without_a_session_there_is_only_the_login(ui) -> None:
-    with httpx.Client(base_url=ui.ui_url) as stranger:
+    with httpx.Client(base_url=ui.ui_url, verify=False) as stranger:
         for path in PATHS:
             answer = stranger.get(path)
             assert answer.status_code in (303, 401), path
@@ -40,7 +40,7 @@ def test_without_a_session_there_is_only_the_login(ui) -> None:
 
 
 def test_wrong_keys_are_refused_and_then_throttled() -> None:
-    with in_process_ui() as own, httpx.Client(base_url=own.ui_url) as guesser:
+    with in_process_ui() as own, httpx.Client(base_url=own.ui_url, verify=False) as guesser:
 
         def attempt(key: str) -> httpx.Response:
             fields = Markup(guesser.get("/login").text).hidden
@@ -84,7 +84,7 @@ def test_a_token_needs_browse_and_sees_its_queues_alone(ui, client) -> None:
     client.produce("emails", "x")
     producer = client.create_token("sender", ["produce"]).token
     looker = client.create_token("looker", ["browse"], "orders.*").token
-    with httpx.Client(base_url=ui.ui_url) as stranger:
+    with httpx.Client(base_url=ui.ui_url, verify=False) as stranger:
         fields = Markup(stranger.get("/login").text).hidden | {"key": producer}
         for _ in range(6):  # is no failure that locks out
             answer = stranger.post("/login", data=fields, headers={"Origin": ui.ui_url})
@@ -105,7 +105,7 @@ def test_a_token_needs_browse_and_sees_its_queues_alone(ui, client) -> None:
 
 
 def has_session(server: RealServer | InProcessUi, session: str) -> bool:
-    answer = httpx.get(f"{server.ui_url}/", headers={"Cookie": f"ForqSession={session}"})
+    answer = httpx.get(f"{server.ui_url}/", headers={"Cookie": f"ForqSession={session}"}, verify=False)
     assert answer.status_code in (200, 303)
     return answer.status_code == 200
 
@@ -139,7 +139,10 @@ def test_after_the_logout_the_cookie_is_worth_nothing(ui) -> None:
         answer = browser.post("/logout", data={"csrf": csrf(browser)}, headers={"Origin": ui.ui_url})
         assert answer.status_code == 303
         assert answer.headers["Location"] == "/login"
-    assert httpx.get(f"{ui.ui_url}/", headers={"Cookie": f"ForqSession={session}"}).status_code == 303
+    assert (
+        httpx.get(f"{ui.ui_url}/", headers={"Cookie": f"ForqSession={session}"}, verify=False).status_code
+        == 303
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,9 +182,9 @@ def test_a_page_of_another_session_is_worth_nothing(ui, client) -> None:
 
 def test_names_that_were_not_configured_are_refused(ui) -> None:
     for host in ("evil.example", "localhost.evil.example:80", ""):
-        answer = httpx.get(f"{ui.ui_url}/login", headers={"Host": host})
+        answer = httpx.get(f"{ui.ui_url}/login", headers={"Host": host}, verify=False)
         assert answer.status_code in (400, 421), host
-    assert httpx.get(f"{ui.ui_url}/login", headers={"Host": "10.1.2.3:99"}).status_code == 200
+    assert httpx.get(f"{ui.ui_url}/login", headers={"Host": "10.1.2.3:99"}, verify=False).status_code == 200
 
 
 BEHIND_A_PROXY = {"FORQ_ENV": "pro", "FORQ_UI_HOSTS": "queue.example"}
@@ -192,7 +195,10 @@ def test_a_login_without_its_cookie_says_why() -> None:
 
     Behind a proxy with TLS the browser's Origin has https, whatever the proxy speaks with us.
     """
-    with in_process_ui(**BEHIND_A_PROXY) as server, httpx.Client(base_url=server.ui_url) as browser:
+    with (
+        in_process_ui(**BEHIND_A_PROXY) as server,
+        httpx.Client(base_url=server.ui_url, verify=False) as browser,
+    ):
         page = browser.get("/login")
         fields = Markup(page.text).hidden | {"key": SECRET}
         for said in ({"Origin": server.ui_url}, {"Referer": f"{server.ui_url}/login"}):
@@ -216,7 +222,7 @@ def test_under_a_base_path_every_link_and_cookie_has_it() -> None:
     host = {"Host": "queue.example"}
     with (
         in_process_ui(FORQ_UI_BASE_PATH="/forq", **BEHIND_A_PROXY) as server,
-        httpx.Client(base_url=server.ui_url, headers=host) as browser,
+        httpx.Client(base_url=server.ui_url, headers=host, verify=False) as browser,
     ):
         for prefix in ("", "/forq"):  # a proxy that cuts it off, and one that leaves it on
             answer = browser.get(f"{prefix}/login")
@@ -233,7 +239,7 @@ def test_under_a_base_path_every_link_and_cookie_has_it() -> None:
     "next_page", ["//evil.example", "/\\evil.example", "http://evil.example", "/\r\nX: 1"]
 )
 def test_the_login_leads_to_our_own_pages_alone(ui, next_page) -> None:
-    with httpx.Client(base_url=ui.ui_url) as browser:
+    with httpx.Client(base_url=ui.ui_url, verify=False) as browser:
         fields = Markup(browser.get("/login", params={"next": next_page}).text).hidden
         assert fields["next"] == ""
         answer = browser.post(
@@ -271,7 +277,7 @@ def test_upgrades_to_websockets_are_declined(ui) -> None:
         with socket.create_connection((host, int(port)), timeout=WAIT_SECONDS_MAX) as stream:
             stream.sendall(upgrade)
             assert stream.recv(100).startswith(b"HTTP/1.1 303")
-    assert httpx.get(f"{ui.ui_url}/login").status_code == 200
+    assert httpx.get(f"{ui.ui_url}/login", verify=False).status_code == 200
     assert ui.process.poll() is None
 
 
@@ -280,7 +286,7 @@ def test_many_sessions_of_one_token_end_no_others(own) -> None:
     with ForqClient(own.url, SECRET) as client:
         key = client.create_token("greedy", ["browse"]).token
     with logged_in(own.ui_url) as admin:
-        with httpx.Client(base_url=own.ui_url) as greedy:
+        with httpx.Client(base_url=own.ui_url, verify=False) as greedy:
             fields = Markup(greedy.get("/login").text).hidden
             nonce = greedy.cookies["ForqLogin"]
             for _ in range(SESSIONS_A_KEY_MAX + 5):
@@ -292,5 +298,5 @@ def test_many_sessions_of_one_token_end_no_others(own) -> None:
 
 
 def test_a_client_of_the_api_is_not_logged_in(ui, client: ForqClient) -> None:
-    answer = httpx.get(f"{ui.ui_url}/", headers={"X-API-Key": SECRET})
+    answer = httpx.get(f"{ui.ui_url}/", headers={"X-API-Key": SECRET}, verify=False)
     assert answer.status_code == 303

@@ -35,11 +35,11 @@ def url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["HTTP/1.1", "HTTP/2"])
+@pytest.fixture(scope="module", params=["HTTP/1.1", "HTTP/2"])
 def http(url: str, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
     second = request.param == "HTTP/2"
     headers = {"X-API-Key": SECRET}
-    with httpx.Client(base_url=url, http1=not second, http2=second, headers=headers) as client:
+    with httpx.Client(base_url=url, http1=not second, http2=second, headers=headers, verify=False) as client:
         assert client.get("/healthcheck").http_version == request.param
         yield client
 

@@ -59,7 +59,9 @@ def running(*options: str, **variables: str) -> Iterator[Server]:
         try:
             event = started(process)
             url = f"http://{event['api']}"
-            with httpx.Client(base_url=url, headers={"x-api-key": SECRET}, timeout=120) as client:
+            with httpx.Client(
+                base_url=url, headers={"x-api-key": SECRET}, timeout=120, verify=False
+            ) as client:
                 yield Server(process, event, client)
         finally:
             process.terminate()

@@ -201,7 +201,7 @@ def test_post_queue_length_and_get_queues(server: Server):
 
 
 def test_get_health_and_stats(server: Server):
-    with httpx.Client(base_url=server.client.base_url) as without_key:
+    with httpx.Client(base_url=server.client.base_url, verify=False) as without_key:
         assert without_key.get("/health").text == f'{{"status":"ok","version":"{server.started["version"]}"}}'
         assert without_key.get("/stats").status_code == 401
     page = server.client.get("/stats")

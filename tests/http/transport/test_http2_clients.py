@@ -22,7 +22,11 @@ H2SPEC = shutil.which("h2spec")
 
 def client(transport) -> httpx.AsyncClient:
     return httpx.AsyncClient(
-        http1=False, http2=True, base_url=f"http://127.0.0.1:{transport.port}", timeout=WAIT_SECONDS_MAX
+        http1=False,
+        http2=True,
+        base_url=f"http://127.0.0.1:{transport.port}",
+        timeout=WAIT_SECONDS_MAX,
+        verify=False,
     )
 
 

@@ -14,7 +14,7 @@ def test_sends_are_refused_and_readiness_says_so_until_the_file_is_back(tmp_path
     database = tmp_path / "forq.db"
     with (
         in_process_server(database=database) as url,
-        httpx.Client(base_url=url, headers={"X-API-Key": SECRET}, timeout=60) as client,
+        httpx.Client(base_url=url, headers={"X-API-Key": SECRET}, timeout=60, verify=False) as client,
     ):
 
         def until_healthy(expected: bool) -> None:

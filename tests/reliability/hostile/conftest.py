@@ -27,5 +27,5 @@ def port(server: RealServer) -> int:
 
 @pytest.fixture
 def queue(server: RealServer) -> Iterator[Queue]:
-    with httpx.Client(headers=KEY, timeout=120) as client:
+    with httpx.Client(headers=KEY, timeout=120, verify=False) as client:
         yield Queue(server.url, f"q{next(_numbers)}", client)

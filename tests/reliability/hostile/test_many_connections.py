@@ -67,7 +67,10 @@ def files() -> Iterator[None]:
 @contextmanager
 def serving(database: Path) -> Iterator[Serving]:
     kept = httpx.Limits(max_connections=1, keepalive_expiry=None)
-    with real_server(database) as server, httpx.Client(headers=KEY, timeout=120, limits=kept) as client:
+    with (
+        real_server(database) as server,
+        httpx.Client(headers=KEY, timeout=120, limits=kept, verify=False) as client,
+    ):
         queue = Queue(server.url, "q", client)
         queue.send()
         queue.receive()

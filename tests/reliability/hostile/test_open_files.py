@@ -82,12 +82,16 @@ def test_a_port_that_is_full_takes_no_file_of_the_other_one_or_of_the_database(t
         ports = {"api": port_of(server.address), "ui": port_of(server.ui_address)}
         client = stack.enter_context(ForqClient(server.url, SECRET))
         browser = stack.enter_context(logged_in(server.ui_url, SECRET))
-        operator = stack.enter_context(httpx.Client(base_url=f"{server.url}/api/v1", headers=KEY))
+        operator = stack.enter_context(
+            httpx.Client(base_url=f"{server.url}/api/v1", headers=KEY, verify=False)
+        )
         assert operator.get("/admin/backups").json()["files"] == []
         client.produce("orders", "before")
         for number in range(files):
             stack.enter_context(connect(ports[full], source=f"127.0.0.{number % 100 + 2}"))
-        last = httpx.get(f"http://127.0.0.1:{ports[full]}/login")  # is accepted after all others
+        last = httpx.get(
+            f"http://127.0.0.1:{ports[full]}/login", verify=False
+        )  # is accepted after all others
         assert last.status_code == (200 if full == "ui" else 503)
         assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < files
         client.produce("orders", "while it is full")
@@ -98,7 +102,7 @@ def test_a_port_that_is_full_takes_no_file_of_the_other_one_or_of_the_database(t
         until(lambda: operator.get("/admin/backups").json()["latest"]["state"] != "running")
         assert operator.get("/admin/backups").json()["latest"]["state"] == "done"
         assert "orders" in browser.get("/").text
-        assert httpx.get(f"{server.ui_url}/login").status_code == 200
+        assert httpx.get(f"{server.ui_url}/login", verify=False).status_code == 200
 
 
 def port_of(address: str) -> int:

@@ -112,7 +112,9 @@ async def serving(url: str, mock: trio.testing.MockClock) -> AsyncIterator[Shop]
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve)
             async with (
-                httpx.AsyncClient(base_url=base, headers={"X-API-Key": SECRET}, timeout=None) as http,
+                httpx.AsyncClient(
+                    base_url=base, headers={"X-API-Key": SECRET}, timeout=None, verify=False
+                ) as http,
                 trio.open_nursery() as clients,
             ):
                 yield Shop(http, clients, clock, mock)

@@ -97,11 +97,15 @@ def test_a_second_server_is_refused_and_sighup_ends_the_first_in_order(tmp_path)
     database = tmp_path / "forq.db"
     with real_server(database) as server:
         assert (
-            httpx.post(f"{server.url}{messages_of(LOAD)}", json={"content": "1"}, headers=KEY).status_code
+            httpx.post(
+                f"{server.url}{messages_of(LOAD)}", json={"content": "1"}, headers=KEY, verify=False
+            ).status_code
             == 204
         )
         assert "in use by another forq server" in refused(database)
-        assert httpx.get(f"{server.url}{messages_of(LOAD)}", headers=KEY).json()["content"] == "1"
+        assert (
+            httpx.get(f"{server.url}{messages_of(LOAD)}", headers=KEY, verify=False).json()["content"] == "1"
+        )
         server.process.send_signal(signal.SIGHUP)
         assert server.process.wait(120) == 0
     assert not database.with_name("forq.db-wal").exists()
@@ -130,7 +134,7 @@ def test_under_nohup_a_terminal_that_goes_away_is_none_of_its_business(tmp_path)
     try:
         with real_server(tmp_path / "forq.db") as server:
             server.process.send_signal(signal.SIGHUP)
-            assert httpx.get(f"{server.url}/healthcheck").is_success
+            assert httpx.get(f"{server.url}/healthcheck", verify=False).is_success
             assert server.stop() == 0
             assert server.process.stderr is not None
             events = [json.loads(line) for line in server.process.stderr]
