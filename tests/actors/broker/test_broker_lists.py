@@ -13,7 +13,9 @@ QUEUE = "orders"
 
 @pytest.fixture
 async def broker(tmp_path):
-    async with open_broker(f"sqlite:///{tmp_path / 'forq.db'}", durability="normal") as broker:
+    async with open_broker(
+        f"sqlite:///{tmp_path / 'forq.db'}", durability="normal", disk_reserve_mb=8
+    ) as broker:
         yield broker
 
 

@@ -17,7 +17,7 @@ from support.results import oks
 
 @pytest.fixture
 async def broker(url):
-    async with open_broker(url, durability="normal") as broker:
+    async with open_broker(url, durability="normal", disk_reserve_mb=8) as broker:
         yield broker
 
 

@@ -29,7 +29,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 async def broker(url: str, clock: SetClock):
-    async with open_broker(url, clock=clock) as broker:
+    async with open_broker(url, clock=clock, disk_reserve_mb=8) as broker:
         yield broker
 
 

@@ -49,7 +49,7 @@ def saves(engine: ObservedEngine) -> list[Command]:
 async def test_tokens_outlive_a_restart_and_so_does_their_last_use(tmp_path: Path, autojump_clock):
     url = f"sqlite:///{tmp_path / 'forq.db'}"
     clock = TrioClock()
-    async with open_broker(url, clock=clock) as broker:
+    async with open_broker(url, clock=clock, disk_reserve_mb=8) as broker:
         used = (
             await broker.create_token("used", [Scope.PRODUCE, Scope.BROWSE], "a*", expires_at=T0 + 10**9)
         ).token
