@@ -7,6 +7,7 @@ the document says; and receipts of a receive are good for what follows it. FORQ_
 operation alone, also with wrong requests, is tested in `forq_api.test_schemathesis`.)
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from schemathesis.generation import GenerationMode
 
 from support.effort import count
 from support.processes import WAIT_SECONDS_MAX
-from support.real_server import RealServer
+from support.real_server import RealServer, real_server
 
 from .raw import KEY
 
@@ -76,6 +77,14 @@ LINKS = {
     },
 }
 GOOD_FOR = {"ackMessages", "nackMessages", "extendLeases", "releaseMessages"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
+    """Of its own: requests are generated, and other tests count what is theirs."""
+    with real_server(tmp_path_factory.mktemp("sequences") / "forq.db") as server:
+        yield server
+        assert server.stop() == 0
 
 
 def document(server: RealServer) -> dict[str, Any]:
