@@ -11,7 +11,6 @@ from support.processes import WAIT_SECONDS_MAX
 from support.real_server import environment
 
 from .conftest import Forq
-from .test_cli_processes import command
 
 # What bash runs for a line that ends with Tab; it leaves the words in COMPREPLY.
 TAB = """
@@ -65,16 +64,15 @@ def test_a_shell_that_is_not_known(forq: Forq):
     assert "'csh' is not one of 'bash', 'zsh', 'fish'" in outcome.err
 
 
-@pytest.mark.process
-def test_the_help_of_serve_fits_into_80_columns_and_has_sasquatch_apart():
+def test_the_help_of_serve_fits_into_80_columns_and_has_sasquatch_apart(forq: Forq, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     shown = {}
     for option in ("--help", "--help-sasquatch"):
-        arguments, env = command("serve", option), environment(COLUMNS="80")
-        done = subprocess.run(arguments, env=env, capture_output=True, text=True, timeout=WAIT_SECONDS_MAX)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert max(map(len, done.stdout.splitlines())) <= 80
-        shown[option] = re.findall(r"^(\[\w+\]|  --\S+)", done.stdout, re.MULTILINE)
-        assert "--api-addr is FORQ_API_ADDR" in " ".join(done.stdout.split()) or option != "--help"
+        done = forq("serve", option)
+        assert (done.code, done.err) == (0, "")
+        assert max(map(len, done.out.splitlines())) <= 80
+        shown[option] = re.findall(r"^(\[\w+\]|  --\S+)", done.out, re.MULTILINE)
+        assert "--api-addr is FORQ_API_ADDR" in " ".join(done.out.split()) or option != "--help"
     assert shown["--help"].index("[server]") < shown["--help"].index("  --api-addr")
     assert shown["--help-sasquatch"][0] == "[sasquatch]"
     listed = {text.strip(" ,") for each in shown.values() for text in each}

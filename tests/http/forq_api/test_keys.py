@@ -261,7 +261,8 @@ async def test_a_body_that_is_too_long_is_refused(api: Api):
 
 
 @pytest.mark.parametrize("count", [0, 1, limits.OFFER_BATCH_MAX])
-async def test_d10_to_d14_sizes_of_a_batch(api: Api, count: int):
+async def test_d10_to_d14_sizes_of_a_batch(api_on_sqlite: Api, count: int):
+    api = api_on_sqlite
     stored = await results(api, *({"key": str(n), "content": "m"} for n in range(count)))
     assert [each["outcome"] for each in stored] == ["created"] * count
     assert [each["sequence"] for each in stored] == sorted({each["sequence"] for each in stored})

@@ -1,6 +1,5 @@
 """Looking at queues and messages: our additions beside contract F. None of it changes anything."""
 
-from collections.abc import AsyncIterator
 from uuid import UUID
 
 import pytest
@@ -10,12 +9,9 @@ import trio.testing
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
 from forq_trio.model.access import EVERYBODY, Principal, Scope
-from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.access import access_token
 from support.actors import all_idle
-from support.empty_file import empty_file
-from support.forq_api import START_MS, Api, json_of, open_api
+from support.forq_api import START_MS, Api, json_of
 
 UNKNOWN_ID = "0199164b-4dea-78d9-9b4c-c699d5037962"
 
@@ -241,13 +237,6 @@ async def test_a_stopped_server_says_so(api: Api):
     await api.send("m")
     api.readers.close()
     assert await api.code("GET", "q") == (503, "forq.stopping")
-
-
-@pytest.fixture
-async def api_on_sqlite(tmp_path) -> AsyncIterator[Api]:
-    """For thousands: the model looks at all messages for each."""
-    async with open_api(SqliteEngine(str(empty_file(tmp_path)), EngineSettings(), "normal")) as api:
-        yield api
 
 
 async def test_the_list_with_thousands_of_queues(api_on_sqlite: Api):
