@@ -192,7 +192,10 @@ def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor
         seconds.append(time.thread_time() - started)
     traced = sys.gettrace() is not None  # a coverage run, several times slower
     assert min(seconds) < (1.0 if traced else 0.1)
-    assert len(samples_of(exposition)) > 20_000
+    lines = [line for line in exposition.splitlines() if not line.startswith(b"#")]
+    assert (
+        len({line.rpartition(b" ")[0] for line in lines}) == len(lines) > 20_000
+    )  # to parse them takes a second
 
 
 def test_the_database_has_series_once_it_was_looked_at() -> None:
