@@ -92,7 +92,7 @@ async def running(
 class Answer:
     status: int
     headers: dict[bytes, bytes]
-    body: bytes
+    body: bytes | bytearray
     informational: tuple[int, ...] = ()
 
 
@@ -121,7 +121,7 @@ class Client:
         if self._received:
             parser.receive_data(self._received)
         informational: list[int] = []
-        response, body = None, b""
+        response, body = None, bytearray()  # bytes would be copied for each part
         while True:
             event = parser.next_event()
             if event is h11.NEED_DATA:
@@ -134,7 +134,7 @@ class Client:
                 body += event.data
             elif isinstance(event, h11.EndOfMessage):
                 self._received = parser.trailing_data[0]
-                return Answer(response.status_code, dict(response.headers), body, tuple(informational))
+                return Answer(response.status_code, dict(response.headers), bytes(body), tuple(informational))
             else:
                 raise AssertionError(f"the connection ended instead of an answer: {event}")
 
