@@ -51,8 +51,7 @@ def real_server(
 ) -> Iterator[RealServer]:
     """A server that accepts connections; killed at the end if it still runs.
 
-    database: a file, or the URL of a PostgreSQL database. ui: with the admin UI, whose packages are a quarter of the
-    processor time of a start. more: further settings.
+    database: a file, or the URL of a PostgreSQL database. ui: with the admin UI. more: further settings.
     """
     if not ui:
         more["FORQ_UI_ENABLED"] = "false"
