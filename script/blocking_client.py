@@ -1,6 +1,7 @@
 """Makes the blocking client of the asynchronous one: `python script/blocking_client.py` writes it.
 
-The two differ in a few words only. The text of each method is put in from its declaration in forq_trio/wire/methods.
+The two differ in a few words only. The text of each method is put in from its declaration in forq_trio/wire/methods,
+and what is declared whole there is put in as it is.
 ruff then orders the imports and joins what fits on one line.
 """
 
@@ -41,6 +42,7 @@ DECLARED = (
     (r"\bSettlementMethods\b", "Settlements"),
     (r"^from forq_trio\.wire\.methods\.\w+ import \w+Methods\n", ""),
     (r"\b\w+Methods,\s+(?=\w)", ""),
+    (r"\(\w+Methods\)(?=:)", ""),
 )
 """The declarations are of asynchronous methods: the blocking client has their texts, but not their classes. Settlements
 are declared whole, so it has a class that is made of theirs."""
@@ -87,9 +89,56 @@ def with_texts(source: str) -> str:
     return "".join(lines)
 
 
+def is_whole(function: ast.AsyncFunctionDef) -> bool:
+    """Whether a declaration has a body."""
+    return not function.decorator_list and len(function.body) > 1
+
+
+def with_whole_methods(source: str) -> str:
+    """A file of the asynchronous client with the methods that its classes have from declarations, and their imports."""
+    tree = ast.parse(source)
+    lines = source.splitlines(keepends=True)
+    imported = {each.asname or each.name for node in ast.walk(tree) for each in names_of(node)}
+    for kind in (each for each in reversed(tree.body) if isinstance(each, ast.ClassDef)):
+        for base in (each.id for each in kind.bases if isinstance(each, ast.Name)):
+            path = next((each for each in METHODS.glob("*.py") if f"class {base}(" in each.read_text()), None)
+            if path is None or path in PARTS:
+                continue
+            text = path.read_text(encoding="utf-8")
+            whole = [each for each in functions(ast.parse(text)) if is_whole(each)]
+            used = {node.id for each in whole for node in ast.walk(each) if isinstance(node, ast.Name)}
+            lines[kind.end_lineno : kind.end_lineno] = [
+                f"\n{ast.get_source_segment(text, each, padded=True)}\n" for each in whole
+            ]
+            first = next(each for each in tree.body if isinstance(each, ast.ImportFrom)).lineno - 1
+            lines[first:first] = imports_of(path, text, used - imported)
+    return "".join(lines)
+
+
+def names_of(node: ast.AST) -> list[ast.alias]:
+    return node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
+
+
+def imports_of(path: Path, text: str, names: set[str]) -> list[str]:
+    """Lines that import these names, which a file of declarations imports or has."""
+    tree = ast.parse(text)
+    found = []
+    for node in tree.body:
+        wanted = [each for each in names_of(node) if (each.asname or each.name) in names]
+        if isinstance(node, ast.ImportFrom) and wanted:
+            found.append(ast.unparse(ast.ImportFrom(node.module, wanted, 0)) + "\n")
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id in names
+        ):
+            found.append(f"from forq_trio.wire.methods.{path.stem} import {node.targets[0].id}\n")
+    return found
+
+
 def blocking(source: str, name: str) -> str:
     """A file of the blocking client as text. source: that of the asynchronous one; name: of the file that is made."""
-    source = with_texts(source)
+    source = with_whole_methods(with_texts(source))
     for pattern, replacement in WORDS:
         source = re.sub(pattern, lambda _, text=replacement: text, source, flags=re.DOTALL | re.MULTILINE)
     for arguments in (("check", "--quiet", "--select", "I", "--fix"), ("format",)):

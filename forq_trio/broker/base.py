@@ -1,9 +1,12 @@
 """The base class of the parts of `Broker`: declares what their methods use."""
 
+from typing import TypeVar
+
 import trio
 
 from forq_trio.broker.access_tokens import AccessTokens
 from forq_trio.broker.backends import Backends
+from forq_trio.broker.endpoint_commands import command_of
 from forq_trio.broker.known import Known
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.broker.known_workers import KnownWorkers
@@ -13,12 +16,17 @@ from forq_trio.broker.lists import Lists
 from forq_trio.broker.redrives import Redrives
 from forq_trio.broker.sessions import Sessions
 from forq_trio.model.clock import Clock
+from forq_trio.model.commands import Command
 from forq_trio.readers.pool import ReaderPool
+from forq_trio.wire.endpoints.endpoint import CommandEndpoint
+from forq_trio.wire.methods.commands import CommandMethods
 from forq_trio.writer_actor import WriterActor
 
+AnswerT = TypeVar("AnswerT")
 
-class BrokerBase:
-    """The objects behind a broker. Each covers one topic that programs seldom need directly.
+
+class BrokerBase(CommandMethods):
+    """The objects that a broker fronts, each with a theme that programs seldom need.
 
     known: what is known without a query. known_workers: the workers that reported lately. known_processes: the servers
     on the same database. keys: access tokens by the text that requests show. sessions: of the admin UI. leases: of
@@ -45,3 +53,15 @@ class BrokerBase:
         self.lines = Lines(writer, readers, clock, self.known)
         self.lists = Lists(readers, clock)
         self.redrive_tasks = Redrives(self.known, self.lists, writer, clock)
+
+    async def perform(self, endpoint: CommandEndpoint[AnswerT], **arguments: object) -> AnswerT:
+        """Run the command of an endpoint, on the queue among the arguments if there is one; they are checked first.
+
+        The outcome is the answer. Raises the error for an argument, and the one that is the outcome.
+        """
+        command: Command[AnswerT] = command_of(endpoint, arguments)
+        queue = arguments.get("queue")
+        return await self._backends.of(None if queue is None else str(queue)).execute(command)
+
+    async def _perform(self, endpoint: CommandEndpoint[AnswerT], **arguments: object) -> AnswerT:
+        return await self.perform(endpoint, **arguments)

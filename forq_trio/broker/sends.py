@@ -1,4 +1,4 @@
-"""Sends one message, or many to one or several queues, and cancels sent messages. A part of `Broker`."""
+"""Sends: one message, many of one queue, or of several. A part of `Broker`."""
 
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -7,16 +7,9 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
-from forq_trio.model.errors import CallerError, ForqError, MessageInFlight, MessageNotFound
+from forq_trio.model.errors import CallerError, ForqError
 from forq_trio.model.holders import token_of_task
-from forq_trio.model.messages import (
-    MessageOptions,
-    NewMessage,
-    Produced,
-    Status,
-    check_message_id,
-    check_queue_name,
-)
+from forq_trio.model.messages import MessageOptions, NewMessage, Produced, check_queue_name
 from forq_trio.wire.methods.messages import MessageMethods
 
 
@@ -112,11 +105,3 @@ class Sends(MessageMethods, BrokerBase):
             stored = await self._writer.execute(commands.ProduceEach(tuple(accepted), messages_max))
         rest = iter(stored)
         return [next(rest) if result is None else result for result in results]
-
-    async def cancel(self, queue: str, message_id: str) -> None:
-        command = commands.Cancel(check_queue_name(queue), check_message_id(message_id))
-        status = await self._backends.of(queue).execute(command)
-        if status is None:
-            raise MessageNotFound
-        if status is Status.PROCESSING:
-            raise MessageInFlight

@@ -1,4 +1,4 @@
-"""All commands. Each has a module of its own, imported only when it is called.
+"""All commands. Each has a module of its own, imported only when it is called, or is a row in `by_id`.
 
 Commands return an exit code (None: OK) and raise errors of our own trees; `run` turns those into one sentence on
 stderr and the exit code of docs/cli.md. An expected error never shows a traceback.
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import click
 
+from forq_trio.cli.by_id import BY_ID, command_by_id
 from forq_trio.cli.exits import Exit, explain
 from forq_trio.cli.groups import CommandGroup
 
@@ -32,7 +33,7 @@ _COMMANDS = {
     "nack": _Listed("settle", "Give messages back after a failed attempt."),
     "extend": _Listed("settle", "Extend the leases of received messages."),
     "release": _Listed("settle", "Give messages back unprocessed."),
-    "cancel": _Listed("cancel", "Remove messages before anybody receives them."),
+    **{name: _Listed("by_id", row.says) for name, row in BY_ID.items()},
     "key": _Listed("key", "List, show, reschedule or drop messages by key."),
     "queues": _Listed("look", "List all queues."),
     "peek": _Listed("look", "Show the next messages without receiving them."),
@@ -69,6 +70,8 @@ class _Commands(CommandGroup):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in BY_ID:
+            return command_by_id(cmd_name)
         listed = _COMMANDS.get(cmd_name)
         if listed is None:
             return None

@@ -94,9 +94,6 @@ class AsyncForqClient(
         answer = await self._call(message_api.SEND_MESSAGES, sends.batch_of(messages), queue=queue)
         return sends.read_send_results(answer.results, len(messages))
 
-    async def cancel(self, queue: str, message_id: str) -> None:
-        await self._call(message_api.CANCEL_MESSAGE, queue=queue, messageId=message_id)
-
     async def receive(
         self,
         queue: str,

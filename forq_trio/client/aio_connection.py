@@ -16,7 +16,8 @@ from forq_trio.client.protocol import NO_QUERY, AnswerT
 from forq_trio.client.retry import Retries
 from forq_trio.client.unreachable import unreachable
 from forq_trio.model.errors import ClientClosed
-from forq_trio.wire.endpoints.endpoint import Endpoint
+from forq_trio.wire.endpoints.endpoint import CommandEndpoint, Endpoint
+from forq_trio.wire.methods.commands import CommandMethods
 from forq_trio.wire.queries import Query
 
 
@@ -36,7 +37,7 @@ class AsyncTransport(Protocol):
         ...
 
 
-class AsyncConnection:
+class AsyncConnection(CommandMethods):
     """A server at `url`, reached with `secret`; the methods of the client are in classes that inherit from this one."""
 
     def __init__(
@@ -72,6 +73,11 @@ class AsyncConnection:
             pause.set()
         self._transport.close()
         await aio_waits.checkpoint_if_cancelled()
+
+    async def _perform(self, endpoint: CommandEndpoint[AnswerT], **arguments: object) -> AnswerT:
+        """Call an endpoint that is one command. arguments: the values of its path, query and body."""
+        segments, query, body = protocol.parts_of(endpoint, arguments)
+        return await self._call(endpoint, body, query=query, wait_seconds=0.0, **segments)
 
     async def _call(
         self,

@@ -33,6 +33,7 @@ from forq_trio.model.new_message import NewMessage
 from forq_trio.model.offers import check_key, check_kind
 from forq_trio.model.schedule_errors import CronPlace
 from forq_trio.model.secrets import check_secret
+from forq_trio.model.values import python_name
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
 from forq_trio.wire.endpoints.logs import READ_HISTORY
@@ -120,6 +121,20 @@ def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Q
         return f"{path}?{urlencode(given, doseq=True)}"
     except UnicodeEncodeError:
         raise (InvalidQueueName() if "queue" in given else InvalidContent(NOT_UTF8)) from None
+
+
+def parts_of(
+    endpoint: Endpoint[object], arguments: Mapping[str, object]
+) -> tuple[dict[str, object], Query, object | None]:
+    """What `path_of` and `request_of` take: the values in the path, the query, and the body."""
+    segments = {name: arguments[python_name(name)] for name in endpoint.path_names}
+    query: Query = NO_QUERY if endpoint.query is None else _made(endpoint.query, arguments)
+    return segments, query, None if endpoint.body is None else _made(endpoint.body, arguments)
+
+
+def _made(kind: Any, arguments: Mapping[str, object]) -> Any:
+    """A value of a type, of those arguments that are its members."""
+    return kind(**{name: arguments[name] for name in kind.__struct_fields__})
 
 
 def export_path(queue: str, after: int, until: int | None) -> str:

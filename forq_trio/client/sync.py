@@ -37,6 +37,7 @@ from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.limits import WAIT_MS_MAX
 from forq_trio.wire.messages import LeasedMessages, PeekQuery, ReceiveRequest
+from forq_trio.wire.methods.messages import CANCEL_MESSAGE
 from forq_trio.wire.receipts import (
     AckRequest,
     DiscardRequest,
@@ -85,15 +86,6 @@ class ForqClient(
         """
         answer = self._call(message_api.SEND_MESSAGES, sends.batch_of(messages), queue=queue)
         return sends.read_send_results(answer.results, len(messages))
-
-    def cancel(self, queue: str, message_id: str) -> None:
-        """Remove a message before anybody receives it: one that is ready, delayed or held.
-
-        Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
-        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
-        a consumer has; and what `produce` raises when nothing was changed.
-        """
-        self._call(message_api.CANCEL_MESSAGE, queue=queue, messageId=message_id)
 
     def receive(
         self,
@@ -229,3 +221,12 @@ class ForqClient(
     def _ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
         answer = self._call(message_api.ACK_MESSAGES, AckRequest(receipts), queue=queue)
         return answer.results
+
+    def cancel(self, queue: str, message_id: str) -> None:
+        """Remove a message before anybody receives it: one that is ready, delayed or held.
+
+        Its deduplication id is still remembered for its window, so that a repeated send does not bring it back. Raises
+        InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
+        a consumer has; and what `produce` raises when nothing was changed.
+        """
+        self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)

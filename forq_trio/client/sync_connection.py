@@ -16,7 +16,7 @@ from forq_trio.client.sync_pool import Pool
 from forq_trio.client.sync_sharing import SharedAcks
 from forq_trio.client.unreachable import unreachable
 from forq_trio.model.errors import ClientClosed
-from forq_trio.wire.endpoints.endpoint import Endpoint
+from forq_trio.wire.endpoints.endpoint import CommandEndpoint, Endpoint
 from forq_trio.wire.queries import Query
 
 
@@ -72,6 +72,11 @@ class Connection:
             pause.set()
         self._transport.close()
         sync_waits.checkpoint_if_cancelled()
+
+    def _perform(self, endpoint: CommandEndpoint[AnswerT], **arguments: object) -> AnswerT:
+        """Call an endpoint that is one command. arguments: the values of its path, query and body."""
+        segments, query, body = protocol.parts_of(endpoint, arguments)
+        return self._call(endpoint, body, query=query, wait_seconds=0.0, **segments)
 
     def _call(
         self,

@@ -11,6 +11,7 @@ import pytest
 from client.fake_time import Clock
 from forq_trio import Delivery, ForqClient, ForqError, NewMessage
 from forq_trio.cli import output
+from forq_trio.cli.by_id import BY_ID
 from forq_trio.cli.connection import RETRY_SECONDS
 from forq_trio.model.clock import machine_ms
 from support.in_process import in_process_server
@@ -191,6 +192,18 @@ def test_cancel_what_a_consumer_has(connected: Forq, client: ForqClient, queue: 
     ]
     assert outcome.code == 1
     assert client.queue_stats(queue).processing == 1
+
+
+@pytest.mark.parametrize("name", BY_ID)
+def test_a_command_on_ids_says_what_is_refused(name: str, connected: Forq, queue: str):
+    outcome = connected(name, queue, UNKNOWN, "nonsense", "--json")
+    results = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [(each["id"], each["code"]) for each in results] == [
+        (UNKNOWN, "not_found.message"),
+        ("nonsense", "bad_request.messageId.invalid"),
+    ]
+    assert outcome.code == 1
+    assert connected(name, queue, UNKNOWN).out == f"0 messages {BY_ID[name].done}\n"
 
 
 def test_cancelling_takes_its_own_scope(

@@ -3,7 +3,8 @@
 import pytest
 
 from forq_trio.model.commands import Ack, Cancel, Claim, Configure, Nack, Pause
-from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.model.errors import MessageInFlight, MessageNotFound
+from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import CLEANED_UP, Event
 
@@ -17,16 +18,16 @@ def cancel(engine, sent, queue="q", now=T0):
 def test_a_ready_message_is_gone(engine):
     kept, sent = send(engine, "kept"), send(engine, "cancelled")
     result = run(engine, Cancel("q", sent.id))
-    assert result.outcomes == [Status.READY]
+    assert result.outcomes == [None]
     assert result.events == [Event(CLEANED_UP, "q", 1, "cancelled")]
     assert look(engine, sent.id) is None
     assert [delivery.id for delivery in receive(engine, 5)] == [kept.id]
-    assert cancel(engine, sent) is None
+    assert isinstance(cancel(engine, sent), MessageNotFound)
 
 
 def test_a_delayed_message_never_falls_due(engine):
     sent = send(engine, process_after=T0 + 50)
-    assert cancel(engine, sent) is Status.DELAYED
+    assert cancel(engine, sent) is None
     assert counted(engine)["q"] == QueueCounts()
     assert run(engine, now=T0 + 50).woken == set()
     assert has_no_message(engine, now=T0 + 50)
@@ -38,8 +39,8 @@ def test_a_held_message_is_gone_and_holds_up_nobody(engine):
     _, receipt = receive_one(engine)
     assert has_no_message(engine)
     assert look(engine, held.id).status == "held"
-    assert cancel(engine, held) is Status.HELD
-    assert cancel(engine, first) is Status.PROCESSING
+    assert cancel(engine, held) is None
+    assert isinstance(cancel(engine, first), MessageInFlight)
     assert do(engine, Ack("q", (receipt,))) == (True,)
     assert receive_one(engine)[0].id == last.id
 
@@ -51,7 +52,7 @@ def test_a_cancelled_ready_message_frees_its_group(engine):
     assert has_no_message(engine, now=T0 + 1)
     assert look(engine, second.id).status == "held"
     run(engine, now=T0 + 10)  # the lease ends: `first` is ready again
-    assert cancel(engine, first, now=T0 + 11) is Status.READY
+    assert cancel(engine, first, now=T0 + 11) is None
     assert receive_one(engine, now=T0 + 12)[0].id == second.id
     assert do(engine, Ack("q", (receipt,)), T0 + 13) == (False,)
 
@@ -60,7 +61,8 @@ def test_what_a_consumer_has_stays(engine):
     sent = send(engine)
     _, receipt = receive_one(engine)
     result = run(engine, Cancel("q", sent.id))
-    assert (result.outcomes, result.events) == ([Status.PROCESSING], [])
+    assert [type(each) for each in result.outcomes] == [MessageInFlight]
+    assert result.events == []
     assert counted(engine)["q"] == QueueCounts(processing=1)
     assert do(engine, Ack("q", (receipt,))) == (True,)
 
@@ -68,14 +70,14 @@ def test_what_a_consumer_has_stays(engine):
 def test_after_the_lease_it_can_be_and_the_receipt_is_worth_nothing(engine):
     sent = send(engine)
     _, receipt = receive_one(engine, lease_ms=10)
-    assert cancel(engine, sent, now=T0 + 10) is Status.READY
+    assert cancel(engine, sent, now=T0 + 10) is None
     assert do(engine, Ack("q", (receipt,)), T0 + 11) == (False,)
 
 
 def test_of_another_queue_or_never_sent_it_is_not_there(engine):
     sent = send(engine)
-    assert cancel(engine, sent, queue="other") is None
-    assert do(engine, Cancel("q", "00000000-0000-7000-8000-000000000000")) is None
+    assert isinstance(cancel(engine, sent, queue="other"), MessageNotFound)
+    assert isinstance(do(engine, Cancel("q", "00000000-0000-7000-8000-000000000000")), MessageNotFound)
     assert counted(engine)["q"] == QueueCounts(ready=1)
 
 
@@ -85,20 +87,20 @@ def test_a_failed_message_does_not_become_a_dead_letter(engine):
     _, receipt = receive_one(engine)
     assert do(engine, Nack("q", (receipt,))) == (True,)
     assert look(engine, sent.id).status == "failed"
-    assert cancel(engine, sent) is Status.FAILED
+    assert cancel(engine, sent) is None
     assert counted(engine)["q"] == QueueCounts()
 
 
 def test_a_dead_letter_can_be(engine):
     sent = send_dead_letter(engine)
-    assert cancel(engine, sent, queue="q-dlq") is Status.READY
+    assert cancel(engine, sent, queue="q-dlq") is None
     assert counted(engine)["q-dlq"] == QueueCounts()
 
 
 def test_its_deduplication_id_is_still_known(engine):
     """A sender that repeats itself does not bring back what somebody cancelled."""
     sent = send(engine, deduplication_id="once")
-    assert cancel(engine, sent) is Status.READY
+    assert cancel(engine, sent) is None
     again = send(engine, deduplication_id="once")
     assert (again.duplicate, again.id) == (True, sent.id)
     assert has_no_message(engine)
@@ -106,20 +108,22 @@ def test_its_deduplication_id_is_still_known(engine):
 
 def test_of_two_in_a_batch_the_first_does_it_before_any_claim(engine):
     sent = send(engine)
-    outcomes = run(engine, Claim("q", 1, None), Cancel("q", sent.id), Cancel("q", sent.id)).outcomes
-    assert outcomes == [(), Status.READY, None]
+    claimed, first, second = run(
+        engine, Claim("q", 1, None), Cancel("q", sent.id), Cancel("q", sent.id)
+    ).outcomes
+    assert (claimed, first, type(second)) == ((), None, MessageNotFound)
 
 
 def test_in_a_paused_queue_and_a_full_one(engine):
     do(engine, Configure("q", SettingsChange(max_messages=1)))
     sent = send(engine)
     do(engine, Pause("q", paused=True))
-    assert cancel(engine, sent) is Status.READY
+    assert cancel(engine, sent) is None
     assert send(engine, "next").sequence > sent.sequence
 
 
 @pytest.mark.parametrize("content", ["x", "grüße" * 100])
 def test_the_bytes_are_given_back(engine, content):
     sent = send(engine, content, attributes={"key": "value"})
-    assert cancel(engine, sent) is Status.READY
+    assert cancel(engine, sent) is None
     assert engine.snapshot().counts["q"].bytes == 0

@@ -7,7 +7,12 @@ from pkgutil import iter_modules
 from typing import Any
 
 from forq_trio import AsyncForqClient, Broker, ForqClient
+from forq_trio.broker.endpoint_commands import CHECKS
+from forq_trio.model.commands import COMMANDS
+from forq_trio.model.values import python_name
 from forq_trio.wire import methods as declarations
+from forq_trio.wire.endpoints.endpoint import COMMAND_ENDPOINTS, CommandEndpoint
+from forq_trio.wire.methods.messages import CANCEL_MESSAGE
 
 OTHER_PARAMETERS = {
     ("ack", "queue"),
@@ -91,6 +96,24 @@ def test_help_shows_the_declared_text() -> None:
 def test_a_method_has_the_declared_signature() -> None:
     assert other_parameters(AsyncForqClient) == set()
     assert other_parameters(Broker) == OTHER_PARAMETERS
+
+
+def unlike(endpoint: CommandEndpoint[Any], command: str) -> set[str]:
+    """Values of a request that a command does not have, or that nothing checks; and what else the command has."""
+    taken = {python_name(name) for name in endpoint.path_names}
+    for part in (endpoint.query, endpoint.body):
+        taken |= set() if part is None else set(part.__struct_fields__)
+    kinds = {kind.__name__: kind for kind in COMMANDS}
+    return (taken ^ set(kinds[command].__struct_fields__)) | (taken - CHECKS.keys())
+
+
+def test_an_endpoint_that_is_one_command_takes_what_the_command_has() -> None:
+    assert {each.name for each in COMMAND_ENDPOINTS} >= {"cancelMessage"}
+    assert {each.name: found for each in COMMAND_ENDPOINTS if (found := unlike(each, each.command))} == {}
+
+
+def test_a_value_that_its_command_has_not_is_found() -> None:
+    assert unlike(CANCEL_MESSAGE, "Pause") == {"message_id", "paused"}
 
 
 def test_what_only_the_broker_takes_is_explained_at_its_class() -> None:

@@ -18,7 +18,7 @@ from forq_trio.model.commands import (
     RevokeToken,
     SaveToken,
 )
-from forq_trio.model.errors import ForqError, TokenExists, TooManyTokens
+from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound, TokenExists, TooManyTokens
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage import bound_tables, rules
@@ -172,15 +172,16 @@ def _delete(tx: Transaction, row: Row | None) -> bool:
 
 
 @operation(Cancel)
-def cancel(tx: Transaction, command: Cancel) -> Status | None:
+def cancel(tx: Transaction, command: Cancel) -> None:
     for row in tx.state.of_queue(command.queue):
         if row.id != command.message_id:
             continue
-        if row.status is not Status.PROCESSING:
-            tx.allowances.of(Cancel).charge(1, row.bytes)
-            tx.clean_up(row, "cancelled")
-        return row.status
-    return None
+        if row.status is Status.PROCESSING:
+            raise MessageInFlight
+        tx.allowances.of(Cancel).charge(1, row.bytes)
+        tx.clean_up(row, "cancelled")
+        return
+    raise MessageNotFound
 
 
 @operation(SaveToken)

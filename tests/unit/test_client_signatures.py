@@ -4,9 +4,6 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -15,10 +12,10 @@ from forq_trio import AsyncForqClient
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.schedules import NewSchedule, Timing
 from forq_trio.model.values import python_name
-from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.receipts import ReceiptResult, ReceiptResults
 from forq_trio.wire.workers import WorkerState
+from support.endpoints import all_endpoints
 
 NO_METHOD = {
     "sendMessage": "sendMessages is answered with ids",
@@ -83,13 +80,8 @@ OTHER_RESULTS = {
 """Methods that return something else than the answer or its first member, with the reason."""
 
 
-SHARED_CALLS = {"_call", "_exchange", "_request", "_settle"}
+SHARED_CALLS = {"_call", "_exchange", "_perform", "_request", "_settle"}
 """What makes the requests of all methods."""
-
-
-def declared() -> Iterator[Endpoint[Any]]:
-    for module in iter_modules(endpoints.__path__, f"{endpoints.__name__}."):
-        yield from (each for each in vars(import_module(module.name)).values() if isinstance(each, Endpoint))
 
 
 def endpoints_of(name: str) -> list[Endpoint[Any]]:
@@ -105,6 +97,8 @@ def endpoints_of(name: str) -> list[Endpoint[Any]]:
             case ast.Attribute(ast.Name(str(module)), str(constant)):
                 value = getattr(names.get(module), constant, None)
                 found += [value] if isinstance(value, Endpoint) else []
+            case ast.Name(str(constant)) if isinstance(value := names.get(constant), Endpoint):
+                found.append(value)
     return list({each.name: each for each in found}.values())
 
 
@@ -147,7 +141,7 @@ def result_types(endpoint: Endpoint[Any]) -> list[object]:
 
 def test_every_endpoint_has_a_method() -> None:
     called = {endpoint.name for found in METHODS.values() for endpoint in found}
-    assert {endpoint.name for endpoint in declared()} - called == NO_METHOD.keys()
+    assert {endpoint.name for endpoint in all_endpoints()} - called == NO_METHOD.keys()
 
 
 def test_a_method_takes_what_its_endpoint_takes() -> None:

@@ -25,6 +25,7 @@ FOR_DIALECTS = {
     "nack_message": "Forq's nack does, too",
     "produce_across": "Sasquatch's batch is one commit of messages for several queues",
     "produce_message": "`produce` with a message that was made before: HTTP reads one from the body",
+    "perform": "HTTP makes the routes of endpoints that are one command from it",
     "offer_message": "`offer` with an offer that was made before: the same",
     "change_settings": "`configure` with a change that was made before: HTTP and the form read one",
     "undeliver": "gives back without waiting what a consumer that disconnected did not get",

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.queries import QueryReader
@@ -14,7 +15,8 @@ from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
 from forq_trio.http.router import Respond, Route
 from forq_trio.model.access import Principal
 from forq_trio.model.forq_error import ForqError
-from forq_trio.wire.endpoints.endpoint import Endpoint
+from forq_trio.model.values import python_name
+from forq_trio.wire.endpoints.endpoint import CommandEndpoint, Endpoint
 from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 
 MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
@@ -127,6 +129,16 @@ def calling(
         return json_response(answer(result) if wraps else result, status, headers)
 
     return route(endpoint, respond)
+
+
+def performing(route: MakeRoute, endpoint: CommandEndpoint[AnswerT], broker: Broker) -> Route:
+    """The route of an endpoint that is one command."""
+    names = [python_name(name) for name in endpoint.path_names]
+
+    async def perform(*values: object, **arguments: object) -> AnswerT:
+        return await broker.perform(endpoint, **dict(zip(names, values, strict=True)), **arguments)
+
+    return calling(route, endpoint, perform)
 
 
 def _body_reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:

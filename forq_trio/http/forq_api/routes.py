@@ -6,7 +6,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api.administration import administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
-from forq_trio.http.forq_api.calls import MakeRoute, calling, with_starter
+from forq_trio.http.forq_api.calls import MakeRoute, calling, performing, with_starter
 from forq_trio.http.forq_api.consumers import consumer_routes
 from forq_trio.http.forq_api.dead_letters import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
@@ -28,7 +28,7 @@ from forq_trio.wire.endpoints import messages as api
 from forq_trio.wire.endpoints import processes as process_api
 from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints import tokens as token_api
-from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
+from forq_trio.wire.endpoints.endpoint import COMMAND_ENDPOINTS, PREFIX, Endpoint
 
 _NO_STORE = ((b"cache-control", b"no-store"),)
 """For the one answer that contains a token's text: no proxy may store it."""
@@ -91,8 +91,8 @@ def forq_routes(
         route(queue_api.SHOW_QUEUE, queues.show),
         route(queue_api.SHOW_HEALTH, queues.health),
         calling(route, api.SHOW_MESSAGE, broker.message),
-        calling(route, api.CANCEL_MESSAGE, broker.cancel),
         calling(route, api.PEEK_MESSAGES, broker.peek, wraps=True),
+        *[performing(route, each, broker) for each in COMMAND_ENDPOINTS],
         *[each for part in _PARTS for each in part(route, broker)],
         calling(route, token_api.CREATE_TOKEN, broker.create_token, headers=_NO_STORE),
         calling(route, token_api.LIST_TOKENS, broker.tokens, wraps=True),

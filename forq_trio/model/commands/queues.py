@@ -5,7 +5,6 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.commands.base import Command, CommandOrder, Effect, Traits, Work
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings, QueueTable, SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
 
@@ -92,10 +91,10 @@ class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
     step: RedriveStep | None = None
 
 
-class Cancel(Command[Status | None], frozen=True, gc=False):
+class Cancel(Command[None], frozen=True, gc=False):
     """Remove a message that nobody has received: ready, delayed, held, or failed and about to be moved.
 
-    Outcome: the status that it had. PROCESSING: it is in flight, and stays. None: it is not in `queue`.
+    Fails with MessageInFlight where a consumer has it, and with MessageNotFound where it is not in `queue`.
     """
 
     traits = Traits(CommandOrder.MOVE, Effect.LASTS, weighs=1)

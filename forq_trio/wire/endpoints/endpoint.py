@@ -76,6 +76,21 @@ class Endpoint(Operation[AnswerT_co], frozen=True):
         assert all(name in PATH_PARAMETERS for name in self.path_names), self.path
 
 
+class CommandEndpoint(Endpoint[AnswerT_co], frozen=True, kw_only=True):
+    """An endpoint that is one command: of each, the broker's work, the request of a client and the route follow."""
+
+    # The name of its class. Not the class: clients do not import commands, which would take 23 ms of their start.
+    command: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        COMMAND_ENDPOINTS.append(self)
+
+
+COMMAND_ENDPOINTS: list[CommandEndpoint[Any]] = []
+"""All of them. Each stands above its method, in `forq_trio/wire/methods`."""
+
+
 READ_ERRORS: tuple[AnyReason, ...] = (
     errors.StorageUnavailable,
     errors.StorageFull,

@@ -1,4 +1,4 @@
-"""Endpoints for messages: send, receive, settle, show, peek, cancel."""
+"""Endpoints for messages: send, receive, settle, show, peek."""
 
 from types import NoneType
 
@@ -225,17 +225,6 @@ SHOW_MESSAGE = Endpoint(
     summary="Show a message without changing it",
     answers=(Answer(200, "The message.", MessageInfo),),
     errors=(errors.MessageNotFound, *READ_ERRORS, *TABLE_ERRORS),
-)
-CANCEL_MESSAGE = Endpoint(
-    "DELETE",
-    "/queues/{queue}/messages/{messageId}",
-    Scope.CANCEL,
-    name="cancelMessage",
-    tag="Producer",
-    summary="Remove a message before anybody receives it",
-    description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
-    answers=(Answer(204, "The message is removed.", NoneType),),
-    errors=(errors.MessageNotFound, errors.MessageInFlight, errors.QueueBound, *WRITE_ERRORS),
 )
 PEEK_MESSAGES = Endpoint(
     "GET",

@@ -1,17 +1,34 @@
 """Methods that send messages, receive them, and look at them."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any, Unpack
 
-from forq_trio.model.errors import ForqError
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound, QueueBound
 from forq_trio.model.messages import Delivery, MessageInfo, MessageOptions, NewMessage, Produced
 from forq_trio.model.where import Wanted
+from forq_trio.wire.endpoints.endpoint import WRITE_ERRORS, Answer, CommandEndpoint
 from forq_trio.wire.limits import WAIT_MS_MAX
+from forq_trio.wire.methods.commands import CommandMethods
+
+CANCEL_MESSAGE = CommandEndpoint(
+    "DELETE",
+    "/queues/{queue}/messages/{messageId}",
+    Scope.CANCEL,
+    command="Cancel",
+    name="cancelMessage",
+    tag="Producer",
+    summary="Remove a message before anybody receives it",
+    description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
+    answers=(Answer(204, "The message is removed.", NoneType),),
+    errors=(MessageNotFound, MessageInFlight, QueueBound, *WRITE_ERRORS),
+)
 
 
-class MessageMethods(ABC):
-    """Received messages are settled by `SettlementMethods`."""
+class MessageMethods(CommandMethods):
+    """What was received is settled by `SettlementMethods`."""
 
     @abstractmethod
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
@@ -34,7 +51,6 @@ class MessageMethods(ABC):
         `produce`. A request has 4 MiB at most: `forq_trio.client.batches` cuts more into several.
         """
 
-    @abstractmethod
     async def cancel(self, queue: str, message_id: str) -> None:
         """Remove a message before anybody receives it: one that is ready, delayed or held.
 
@@ -42,6 +58,7 @@ class MessageMethods(ABC):
         InvalidQueueName, MalformedMessageId; MessageNotFound for one that does not exist; MessageInFlight for one that
         a consumer has; and what `produce` raises when nothing was changed.
         """
+        await self._perform(CANCEL_MESSAGE, queue=queue, message_id=message_id)
 
     @abstractmethod
     async def receive(

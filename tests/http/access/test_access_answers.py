@@ -5,8 +5,6 @@ not look at them: not at messages, not at schedules, not at the filters of other
 """
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from pkgutil import iter_modules
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -17,10 +15,10 @@ from forq_trio.model.access import Scope
 from forq_trio.model.schedules import NextRun, SavedRun, Schedule
 from forq_trio.model.values import json_name
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.schedules import NextRuns
 from oracle.engine import MemoryEngine
+from support.endpoints import all_endpoints
 from support.forq_api import SECRET, Api, open_api
 
 from .conftest import Holder, Tokens
@@ -46,12 +44,6 @@ REDRIVEN = "redriven"
 
 CANARY = "canary"
 """In all that is stored and only shown to those who may look."""
-
-
-def all_endpoints() -> Iterator[Endpoint[Any]]:
-    for module in iter_modules(endpoints.__path__, f"{endpoints.__name__}."):
-        declared = vars(import_module(module.name)).values()
-        yield from (each for each in declared if isinstance(each, Endpoint))
 
 
 def changes() -> dict[str, Endpoint[Any]]:

@@ -1,8 +1,6 @@
 """The OpenAPI document is valid, and says of every route what the route does."""
 
 import re
-from importlib import import_module
-from pkgutil import iter_modules
 
 import msgspec
 import pytest
@@ -19,9 +17,9 @@ from forq_trio.http.router import Route, Router
 from forq_trio.model.errors import QueueFull, QueueNotFound
 from forq_trio.model.forq_error import REASONS
 from forq_trio.model.values import json_name
-from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.endpoints.queues import SHOW_QUEUE
+from support.endpoints import named_endpoints
 from support.forq_api import Api, json_of, make_request, only_documented, open_api
 
 
@@ -81,12 +79,7 @@ async def test_it_has_every_route_and_no_other(api: Api):
 
 
 async def test_every_endpoint_that_is_declared_has_a_route(api: Api):
-    modules = [
-        import_module(each.name) for each in iter_modules(endpoints.__path__, f"{endpoints.__name__}.")
-    ]
-    declared = {
-        name: each for module in modules for name, each in vars(module).items() if isinstance(each, Endpoint)
-    }
+    declared = dict(named_endpoints())
     routed = [route.operation for route in api.routes if isinstance(route.operation, Endpoint)]
     assert sorted(map(id, routed)) == sorted(map(id, declared.values()))
     names = {name: each.name for name, each in declared.items()}

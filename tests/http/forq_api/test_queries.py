@@ -1,9 +1,6 @@
 """A query is declared once: what clients write the server reads, and the document lists it."""
 
-from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 import pytest
@@ -13,9 +10,8 @@ from msgspec.structs import replace
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.model.values import bounded
-from forq_trio.wire import endpoints
-from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.queries import Parameter, Query, parameters_of
+from support.endpoints import all_endpoints
 
 
 class Wanted(Query, frozen=True, kw_only=True):
@@ -139,13 +135,8 @@ def test_a_type_that_no_query_can_have_is_refused_at_once() -> None:
         QueryReader(Fraction)
 
 
-def declared() -> Iterator[Endpoint[Any]]:
-    for module in iter_modules(endpoints.__path__, f"{endpoints.__name__}."):
-        yield from (each for each in vars(import_module(module.name)).values() if isinstance(each, Endpoint))
-
-
 QUERIES = sorted(
-    {each.query for each in declared() if each.query is not None}, key=lambda each: each.__name__
+    {each.query for each in all_endpoints() if each.query is not None}, key=lambda each: each.__name__
 )
 
 

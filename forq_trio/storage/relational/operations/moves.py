@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from json import dumps
 
 from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound
 from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
@@ -92,11 +92,11 @@ def delete(tx: Transaction, command: Delete) -> tuple[bool, ...] | ForqError | D
 
 
 @operation(Cancel)
-def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferred | None]:
+def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[ForqError | Deferred | None]:
     allowance = tx.allowances.of(Cancel)
     named, later = find_by_id(tx, [(command.queue, command.message_id) for command in commands])
     found = {message.id: message for message in named}
-    outcomes: list[Status | Deferred | None] = []
+    outcomes: list[ForqError | Deferred | None] = []
     removed = []
     for command in commands:
         if allowance.used_up or command.message_id in later:
@@ -104,10 +104,11 @@ def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferre
             continue
         message = found.get(command.message_id)
         if message is None or message.queue != command.queue:
+            outcomes.append(MessageNotFound())
+        elif message.status == Status.PROCESSING:
+            outcomes.append(MessageInFlight())
+        else:
             outcomes.append(None)
-            continue
-        outcomes.append(Status(message.status))
-        if message.status != Status.PROCESSING:
             allowance.charge(1, message.bytes)
             removed.append(found.pop(message.id))
     remove(tx, removed, CLEANED_UP, "cancelled")

@@ -1,0 +1,18 @@
+"""The commands of endpoints that are one command, made of the arguments of a call."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from forq_trio.model.commands import COMMANDS, Command
+from forq_trio.model.messages import check_message_id, check_queue_name
+from forq_trio.wire.endpoints.endpoint import CommandEndpoint
+
+CHECKS: Mapping[str, Callable[[Any], object]] = {"queue": check_queue_name, "message_id": check_message_id}
+"""What checks an argument, by its name; returns it as a command has it, or raises the error for it."""
+
+_KINDS: Mapping[str, Callable[..., Command[Any]]] = {kind.__name__: kind for kind in COMMANDS}
+
+
+def command_of(endpoint: CommandEndpoint[Any], arguments: Mapping[str, object]) -> Command[Any]:
+    """The command of an endpoint. Raises the errors of the checks, the first one of the first argument."""
+    return _KINDS[endpoint.command](**{name: CHECKS[name](value) for name, value in arguments.items()})

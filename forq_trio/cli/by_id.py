@@ -1,0 +1,72 @@
+"""Commands that do one thing to messages by their ids, `forq COMMAND QUEUE ID...`: each is a row in `BY_ID`.
+
+`commands` imports this module for every command, so it imports the client's types only when one of these is called.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
+    from forq_trio.client.types import MoveResult
+
+
+class ById(NamedTuple):
+    """What is said of a command, and the call for each message."""
+
+    says: str  # in the list of commands
+    text: str  # its help, after which comes where ids are found
+    done: str  # what has happened to the messages that were not refused
+    call: Callable[["ForqClient", str, str], None]  # with the queue and the id; raises
+
+
+BY_ID = {
+    "cancel": ById(
+        "Remove messages before anybody receives them.",
+        """Remove messages that nobody has received yet: ready, delayed or held ones.
+
+        What a consumer has is refused.""",
+        "cancelled",
+        lambda client, queue, message_id: client.cancel(queue, message_id),
+    )
+}
+"""In the order of the list of commands."""
+
+
+def command_by_id(name: str) -> click.Command:
+    """The command of a row."""
+    from forq_trio.cli.options import json_option, url_option
+
+    row = BY_ID[name]
+
+    @click.command(
+        name,
+        short_help=row.says,
+        help=f"{row.text} `forq send --json` and `forq peek` say the ids of messages.",
+    )
+    @click.argument("queue")
+    @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
+    @json_option
+    @url_option
+    def command(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str) -> int:
+        from forq_trio.cli.connection import connect
+        from forq_trio.cli.results import report_results
+
+        with connect(url) as client:
+            results = [_result(row, client, queue, message_id) for message_id in message_ids]
+        return report_results(results, row.done, as_json)
+
+    return command
+
+
+def _result(row: ById, client: "ForqClient", queue: str, message_id: str) -> "MoveResult":
+    from forq_trio.client.types import MoveResult
+    from forq_trio.model.errors import MalformedMessageId, MessageInFlight, MessageNotFound
+
+    try:
+        row.call(client, queue, message_id)
+    except (MessageNotFound, MessageInFlight, MalformedMessageId) as error:
+        return MoveResult(message_id, False, code=error.code, message=error.message)
+    return MoveResult(message_id, True)
