@@ -41,8 +41,8 @@ from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.database_urls import OtherUrls
 from forq_trio.model.errors import ContentTooLarge, ForqError
+from forq_trio.model.server.database_urls import OtherUrls
 from forq_trio.model.version import installed_version
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine

@@ -51,8 +51,8 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.database_urls import OtherUrls
-from forq_trio.model.logs import LogName
+from forq_trio.model.logs.types import LogName
+from forq_trio.model.server.database_urls import OtherUrls
 from forq_trio.model.version import installed_version
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor

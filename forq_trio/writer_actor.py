@@ -70,8 +70,8 @@ from forq_trio.model.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from forq_trio.model.messages import Delivery, Receipt
-from forq_trio.model.publishing import Published
+from forq_trio.model.messages.types import Delivery, Receipt
+from forq_trio.model.publishing.types import Published
 from forq_trio.step_scheduler import StepScheduler
 from forq_trio.storage.engine import Batch, BatchResult, Deferred, Snapshot
 from forq_trio.storage_state import StorageState

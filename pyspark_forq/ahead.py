@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from threading import Thread
 
+from forq_trio.model.consumers.bodies import ConsumerLease
 from forq_trio.model.errors import ForqError
-from forq_trio.wire.consumers import ConsumerLease
 
 
 class Ahead:

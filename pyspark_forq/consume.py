@@ -38,9 +38,9 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.types import StructType
 
 from forq_trio.client.sync_pipelines import Pipelines
+from forq_trio.model.consumers.bodies import ConsumerInfo, ConsumerLease
 from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder, OtherLease
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
-from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease
 from pyspark_forq.ahead import Ahead
 from pyspark_forq.columns import LEASE
 from pyspark_forq.errors import ForqDataSourceError

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
-from forq_trio.wire.consumers import ConsumerInfo
+from forq_trio.model.consumers.bodies import ConsumerInfo
 from pyspark_forq.errors import ForqDataSourceError
 
 Offset: TypeAlias = dict[str, int | str | None]

@@ -7,9 +7,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forq_trio.model.limits import PRIORITY_DEFAULT
-from forq_trio.model.new_message import NewMessage
-from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
+from forq_trio.model.limits import PRIORITY_DEFAULT, STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
+from forq_trio.model.messages.new_message import NewMessage
 from pyspark_forq.errors import ForqSchemaError
 
 PAGE_BYTES = 2**19

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from forq_trio.client.address import DEFAULT_URL, is_server_url, without_credentials
 from forq_trio.model import limits
+from forq_trio.model.access.secrets import why_no_secret
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import check_queue_name
-from forq_trio.model.secrets import why_no_secret
+from forq_trio.model.messages.types import check_queue_name
 from pyspark_forq.driver_files import text_of
 from pyspark_forq.errors import ForqOptionError
 

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from forq_trio.client.sync_pipelines import Pipelines
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import PUBLISH_STAGES_MAX
-from forq_trio.model.publishing import Stage
+from forq_trio.model.publishing.types import Stage
 from pyspark_forq.errors import ForqDataSourceError
 from pyspark_forq.messages import messages_of, pages_of
 from pyspark_forq.options import Options

@@ -13,7 +13,7 @@ from time import perf_counter
 import httpx
 
 from forq_trio import ForqClient
-from forq_trio.wire.errors import NEXT_HEADER
+from forq_trio.model.error_answers import NEXT_HEADER
 
 PAGE_BYTES = 256 * 1024
 LEASE_MESSAGES = 100_000

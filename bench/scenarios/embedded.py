@@ -15,7 +15,7 @@ import trio
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
 from forq_trio import Broker, Clock, open_broker
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 
 QUEUE = "bench-embedded"
 Step = Callable[[], Awaitable[int]]

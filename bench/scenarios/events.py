@@ -10,7 +10,7 @@ import httpx
 from bench.scenarios.closed import measure_cycle
 from bench.scenarios.context import Context, Row, spread
 from bench.targets.servers import KEY, Server, forq_server
-from forq_trio.wire.errors import LAST_HEADER, NEXT_HEADER
+from forq_trio.model.error_answers import LAST_HEADER, NEXT_HEADER
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {"off": {}, "on": {"FORQ_EVENTS": "on"}}
 

@@ -13,7 +13,7 @@ from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
 from bench.scenarios.postgres import database_beside, postgres_url, promise
 from forq_trio.model.commands import Ack, Claim, Command
-from forq_trio.model.messages import Receipt
+from forq_trio.model.messages.types import Receipt
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.open import open_engine
 

@@ -15,7 +15,7 @@ from bench.scenarios.embedded import broker_on_disk
 from bench.scenarios.neighbours import ALONE_SECONDS, sending
 from forq_trio import Broker
 from forq_trio.model.limits import HOUR_MS, MINUTE_MS, SCHEDULES_PAGE_MAX
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.schedules.types import NewSchedule
 
 TASKS = 256
 MILLION = 1_000_000

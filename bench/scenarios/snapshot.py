@@ -16,7 +16,8 @@ from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
 from bench.scenarios.postgres import postgres_url, promise, time_statements
 from forq_trio.model.commands import Ack, Claim, Command, Nack, Produce
-from forq_trio.model.messages import Delivery, NewMessage, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Receipt
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.open import open_engine
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bench.scenarios.context import Context, Row
 from forq_trio.model.commands import Ack, Claim, Command, Extend, Nack, Produce, ProduceMany
-from forq_trio.model.messages import Delivery, NewMessage, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Receipt
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 

@@ -19,7 +19,8 @@ from uuid import uuid4
 import psycopg
 
 from forq_trio.model.commands import Ack, Claim, Command, Produce
-from forq_trio.model.messages import Delivery, NewMessage, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Receipt
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.open import open_engine
 

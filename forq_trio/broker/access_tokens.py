@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from forq_trio.broker.uses import Uses
-from forq_trio.model.access import AccessToken, digest
+from forq_trio.model.access.types import AccessToken, digest
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import NoteTokenUse
 from forq_trio.writer_actor import WriterActor

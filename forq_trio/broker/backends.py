@@ -15,7 +15,8 @@ from msgspec import Struct
 from forq_trio.broker.bound import BoundQueues
 from forq_trio.broker.parts import ItemT, execute_in_parts
 from forq_trio.model.commands import Command, OutcomeT
-from forq_trio.model.messages import MessageInfo, NewMessage, QueueCounts, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import MessageInfo, QueueCounts, Receipt
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.writer_actor import WriterActor
 

@@ -16,10 +16,10 @@ from forq_trio.broker.lists import Lists
 from forq_trio.broker.redrives import Redrives
 from forq_trio.broker.sessions import Sessions
 from forq_trio.model.clock import Clock
+from forq_trio.model.command_methods import CommandMethods
 from forq_trio.model.commands import Command
+from forq_trio.model.endpoint import CommandEndpoint
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.wire.endpoints.endpoint import CommandEndpoint
-from forq_trio.wire.methods.commands import CommandMethods
 from forq_trio.writer_actor import WriterActor
 
 AnswerT = TypeVar("AnswerT")

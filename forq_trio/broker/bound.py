@@ -27,12 +27,13 @@ from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.broker.parts import ItemT
 from forq_trio.model import commands, limits
 from forq_trio.model.commands import Command, OutcomeT
+from forq_trio.model.consumers.consuming import Consuming
 from forq_trio.model.errors import ForqError, MalformedReceipt, Overloaded, QueueNotBound
-from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
-from forq_trio.model.where import json_of
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, QueueCounts, Receipt
+from forq_trio.model.messages.where import json_of
 from forq_trio.storage.engine import CONSUMED, PRODUCED, Event
 from forq_trio.telemetry.counters import Counters
-from forq_trio.wire.consuming import Consuming
 from forq_trio.writer_actor import WriterActor
 
 AnswerT = TypeVar("AnswerT")

@@ -8,9 +8,9 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands
 from forq_trio.model.errors import FeatureUnavailable, QueueBound, QueueNotBound
-from forq_trio.model.messages import check_queue_name
-from forq_trio.model.queue_settings import QueueTable
-from forq_trio.wire.methods.queues import QueueMethods
+from forq_trio.model.messages.types import check_queue_name
+from forq_trio.model.queues.methods import QueueMethods
+from forq_trio.model.queues.settings import QueueTable
 
 
 class BoundCalls(QueueMethods, BrokerBase):

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from forq_trio.model import commands
 from forq_trio.model.commands import Command
+from forq_trio.model.consumers.consuming import Consuming
 from forq_trio.model.errors import ForqError, MalformedReceipt, QueueBound
-from forq_trio.model.messages import Receipt
+from forq_trio.model.messages.receipts import ReceiptResult
+from forq_trio.model.messages.types import Receipt
 from forq_trio.storage.engine import ACKED, CLEANED_UP, NACKED, RELEASED
-from forq_trio.wire.consuming import Consuming
-from forq_trio.wire.receipts import ReceiptResult
 
 
 class TableReceipt(Receipt):

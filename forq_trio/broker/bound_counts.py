@@ -16,7 +16,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, StorageUnavailable
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 
 
 class _Look(NamedTuple):

@@ -1,6 +1,6 @@
 """The broker: validates calls, sends them to the writer actor as commands, reads through the pool of readers.
 
-The methods are documented in forq_trio/wire/methods, once for the broker and the clients.
+The methods are documented in forq_trio/model, once for the broker and the clients.
 
 Its only state is when access tokens and sessions were last used, and the running redrive tasks. HTTP handlers, jobs and
 applications that embed the queue share one broker.
@@ -43,7 +43,7 @@ class Broker(
 ):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
-    Its methods are those of the clients (forq_trio/wire/methods), and some take more:
+    Its methods are those of the clients (`methods` of each topic in forq_trio/model), and some take more:
 
     key: the caller, if it is not the server's secret. It sees and changes only what its queues cover, and what it makes
     counts towards its share. started_by: the name of an access token, None for the server's secret.

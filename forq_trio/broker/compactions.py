@@ -5,8 +5,8 @@ from typing import Protocol
 import trio
 
 from forq_trio.broker.base import BrokerBase
-from forq_trio.wire.compaction import CompactionInfo
-from forq_trio.wire.methods.server import ServerMethods
+from forq_trio.model.server.compaction import CompactionInfo
+from forq_trio.model.server.methods import ServerMethods
 
 
 class CompactionTask(Protocol):

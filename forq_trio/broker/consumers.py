@@ -7,12 +7,12 @@ import trio
 from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.leases import check_names, find_consumer
 from forq_trio.model import commands, limits
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access.types import SECRET, Key
 from forq_trio.model.checks import check_range
-from forq_trio.model.messages import check_queue_name
-from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeasePage
-from forq_trio.wire.export import read_exported
-from forq_trio.wire.methods.consumers import ConsumerMethods
+from forq_trio.model.consumers.bodies import ConsumerInfo, ConsumerLease, LeasePage
+from forq_trio.model.consumers.methods import ConsumerMethods
+from forq_trio.model.messages.export import read_exported
+from forq_trio.model.messages.types import check_queue_name
 
 
 class Consumers(ConsumerMethods, BrokerBase):

@@ -14,12 +14,12 @@ from forq_trio.broker.views import changed_redrive, redrive_info
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_attributes, check_content, check_is_list, check_range
 from forq_trio.model.commands import Command
+from forq_trio.model.dead_letters.bodies import DeadLetterFilter, MoveResult
+from forq_trio.model.dead_letters.methods import DeadLetterMethods
+from forq_trio.model.dead_letters.redrives import ChangedRedrive, RedriveInfo, RedriveTask
+from forq_trio.model.dead_letters.searches import DeadLetterPage
 from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound, RedriveNotFound
-from forq_trio.model.messages import MessageInfo, Produced, check_message_id, check_queue_name
-from forq_trio.model.redrives import ChangedRedrive, RedriveInfo, RedriveTask
-from forq_trio.model.searches import DeadLetterPage
-from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult
-from forq_trio.wire.methods.dead_letters import DeadLetterMethods
+from forq_trio.model.messages.types import MessageInfo, Produced, check_message_id, check_queue_name
 
 
 class DeadLetters(DeadLetterMethods, Looks):

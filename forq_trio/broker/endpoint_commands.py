@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from forq_trio.model.commands import COMMANDS, Command
-from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.wire.endpoints.endpoint import CommandEndpoint
+from forq_trio.model.endpoint import CommandEndpoint
+from forq_trio.model.messages.types import check_message_id, check_queue_name
 
 CHECKS: Mapping[str, Callable[[Any], object]] = {"queue": check_queue_name, "message_id": check_message_id}
 """What checks an argument, by its name; returns it as a command has it, or raises the error for it."""

@@ -7,9 +7,10 @@ from forq_trio.broker.sends import Sends
 from forq_trio.model import limits
 from forq_trio.model.checks import check_is_list, check_range
 from forq_trio.model.errors import ForqError, MalformedMessageId, MessageNotFound, ProduceToDeadLetterQueue
-from forq_trio.model.history import FinishedMessage
-from forq_trio.model.messages import NewMessage, Produced, check_message_id, check_queue_name
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.logs.history import FinishedMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Produced, check_message_id, check_queue_name
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.storage.reader import Reader
 
 _READ_MAX = 100

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from forq_trio.broker.backends import Backends
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import DeadLettersOnly, QueueNotFound
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.logs import Log, LogName
-from forq_trio.model.messages import QueueCounts, check_queue_name
-from forq_trio.model.publishing import Staging
-from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.model.schedules import ScheduleTotals
-from forq_trio.wire.queues import QueueInfo
+from forq_trio.model.logs.history import HistoryCounts
+from forq_trio.model.logs.types import Log, LogName
+from forq_trio.model.messages.types import QueueCounts, check_queue_name
+from forq_trio.model.publishing.types import Staging
+from forq_trio.model.queues.bodies import QueueInfo
+from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
+from forq_trio.model.queues.settings import QueueRules, QueueSettings
+from forq_trio.model.schedules.types import ScheduleTotals
 from forq_trio.writer_actor import WriterActor
 
 

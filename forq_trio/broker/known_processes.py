@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.processes import HeardProcess, JobRun, ProcessInfo, ProcessReport
+from forq_trio.model.server.processes import HeardProcess, JobRun, ProcessInfo, ProcessReport
 from forq_trio.model.values import seen
 from forq_trio.model.version import installed_version
 from forq_trio.telemetry.families import Family, by_label, by_labels, gauge

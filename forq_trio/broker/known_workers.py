@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access.types import SECRET, Key
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import Forbidden, TooManyWorkers
-from forq_trio.model.workers import (
+from forq_trio.model.workers.types import (
     QueueWorkers,
     WorkerInfo,
     WorkerQueue,

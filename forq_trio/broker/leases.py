@@ -15,13 +15,13 @@ import trio
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
-from forq_trio.model.consumers import PipelineConsumer, Settling, check_consumer_name, consumer_key
+from forq_trio.model.consumers.bodies import ConsumerInfo, ConsumerLease, LeaseTime
+from forq_trio.model.consumers.types import PipelineConsumer, Settling, check_consumer_name, consumer_key
 from forq_trio.model.errors import ConsumerNotFound, ServiceError, Stopping
-from forq_trio.model.messages import QueueCounts, check_queue_name
+from forq_trio.model.messages.types import QueueCounts, check_queue_name
 from forq_trio.model.values import seen
 from forq_trio.storage.engine import Snapshot
 from forq_trio.telemetry.families import Family, by_labels, gauge
-from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeaseTime
 from forq_trio.writer_actor import WriterActor
 
 

@@ -9,6 +9,7 @@ from forq_trio.broker.leases import check_made_at, find_consumer
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
+from forq_trio.model.dead_letters.searches import ExportRows
 from forq_trio.model.errors import (
     EventsGone,
     EventsOff,
@@ -20,9 +21,8 @@ from forq_trio.model.errors import (
     MessageNotFound,
     QueueBound,
 )
-from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.model.searches import ExportRows
+from forq_trio.model.logs.types import LogLines, LogName
+from forq_trio.model.messages.types import check_message_id, check_queue_name
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.reader import Reader
 from forq_trio.watches import ALL_QUEUES

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from forq_trio.model import limits
 from forq_trio.model.checks import check_attributes, check_range, check_text
 from forq_trio.model.clock import Clock
-from forq_trio.model.history import FinishedPage, Outcome
-from forq_trio.model.messages import Receipt, check_queue_name
-from forq_trio.model.places import check_cursor
-from forq_trio.model.searches import (
+from forq_trio.model.dead_letters.bodies import DeadLetterFilter
+from forq_trio.model.dead_letters.places import check_cursor
+from forq_trio.model.dead_letters.searches import (
     DeadLetterPage,
     ErrorGroups,
     ErrorTexts,
@@ -18,9 +17,10 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
+from forq_trio.model.logs.history import FinishedPage, Outcome
+from forq_trio.model.messages.types import Receipt, check_queue_name
 from forq_trio.model.values import json_name
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.wire.dead_letters import DeadLetterFilter
 
 
 class Lists:

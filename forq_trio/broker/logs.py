@@ -9,14 +9,14 @@ from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import limits
 from forq_trio.model.commands import PurgeHistory
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.model.events import MessageEvent, read_events
-from forq_trio.model.history import FinishedMessage, FinishedPage
-from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.wire.export import read_exported
-from forq_trio.wire.history import HistoryFilter
-from forq_trio.wire.logs import EventPage, EventRange, HistoryPage, HistoryRange
-from forq_trio.wire.methods.history import HistoryMethods
-from forq_trio.wire.methods.logs import LogMethods
+from forq_trio.model.logs.bodies import EventPage, EventRange, HistoryPage, HistoryRange
+from forq_trio.model.logs.events import MessageEvent, read_events
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage
+from forq_trio.model.logs.history_bodies import HistoryFilter
+from forq_trio.model.logs.history_methods import HistoryMethods
+from forq_trio.model.logs.methods import LogMethods
+from forq_trio.model.messages.export import read_exported
+from forq_trio.model.messages.types import check_message_id, check_queue_name
 
 
 class Logs(LogMethods, HistoryMethods, DeadLetters):

@@ -9,10 +9,10 @@ from forq_trio.broker.base import BrokerBase
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.model.messages import MessageInfo, check_message_id, check_queue_name
-from forq_trio.wire.methods.messages import MessageMethods
-from forq_trio.wire.methods.queues import QueueMethods
-from forq_trio.wire.queues import QueueInfo
+from forq_trio.model.messages.methods import MessageMethods
+from forq_trio.model.messages.types import MessageInfo, check_message_id, check_queue_name
+from forq_trio.model.queues.bodies import QueueInfo
+from forq_trio.model.queues.methods import QueueMethods
 
 
 class Looks(MessageMethods, QueueMethods, BrokerBase):

@@ -12,11 +12,11 @@ from forq_trio.broker.queue_names import name_queues, refused_queues
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, ForqError, InvalidRequest, KeyNotFound, OutOfRange
-from forq_trio.model.keys import Mode, Offered, Offering, OfferOptions
-from forq_trio.model.messages import KeyedMessage, KeyPage, check_queue_name
-from forq_trio.model.new_message import NewMessage
-from forq_trio.model.offers import check_key, check_kind, check_offering, check_phrase, check_prefix
-from forq_trio.wire.methods.keys import KeyMethods
+from forq_trio.model.keys.checks import check_key, check_kind, check_offering, check_phrase, check_prefix
+from forq_trio.model.keys.methods import KeyMethods
+from forq_trio.model.keys.types import Mode, Offered, Offering, OfferOptions
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import KeyedMessage, KeyPage, check_queue_name
 
 
 class Offers(KeyMethods, BrokerBase):

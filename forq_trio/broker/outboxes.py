@@ -7,13 +7,13 @@ import trio
 from forq_trio.broker.queue_names import refused_queues
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access.types import SECRET, Key
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, Forbidden, OutOfRange
-from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
-from forq_trio.model.publishing import check_pipeline_name
-from forq_trio.model.set_aside import SetAside
-from forq_trio.wire.methods.outboxes import OutboxMethods
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.outboxes.methods import OutboxMethods
+from forq_trio.model.outboxes.types import OutboxPosition, OutboxRefusal, RelayedMessage
+from forq_trio.model.publishing.types import check_pipeline_name
 
 
 class OutboxCalls(OutboxMethods, Sends):

@@ -10,15 +10,16 @@ import trio
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access.types import SECRET, Key
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, PublicationNotFound, PublicationUnfinished, Stopping
-from forq_trio.model.messages import NewMessage, check_queue_name
-from forq_trio.model.publishing import PublishedVersion, Stage, Staged, StagedPart, check_pipeline_name
+from forq_trio.model.messages.export import read_exported
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import check_queue_name
+from forq_trio.model.publishing.bodies import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
+from forq_trio.model.publishing.methods import PublishingMethods
+from forq_trio.model.publishing.types import PublishedVersion, Stage, Staged, StagedPart, check_pipeline_name
 from forq_trio.telemetry.families import Family, gauge
-from forq_trio.wire.export import read_exported
-from forq_trio.wire.methods.publishing import PublishingMethods
-from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
 from forq_trio.writer_actor import WriterActor
 
 _encode = msgspec.msgpack.Encoder().encode

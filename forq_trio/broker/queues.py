@@ -14,11 +14,11 @@ from forq_trio.broker.parts import purge_in_steps
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.model import commands
 from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
-from forq_trio.model.messages import check_queue_name
-from forq_trio.model.queue_settings import SettingsChange, SettingsOptions
-from forq_trio.model.setting_checks import check_change, read_change
-from forq_trio.wire.methods.queues import QueueMethods
-from forq_trio.wire.queues import QueueConfiguration
+from forq_trio.model.messages.types import check_queue_name
+from forq_trio.model.queues.bodies import QueueConfiguration
+from forq_trio.model.queues.methods import QueueMethods
+from forq_trio.model.queues.setting_checks import check_change, read_change
+from forq_trio.model.queues.settings import SettingsChange, SettingsOptions
 
 
 class Administration(QueueMethods, Consumers):

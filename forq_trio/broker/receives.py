@@ -10,11 +10,24 @@ from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
 from forq_trio.model.commands import Command, RedrivePolicy
 from forq_trio.model.errors import MalformedReceipt, MessageNotFound, ReceiptNotCurrent
-from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name, token_of_forq
-from forq_trio.model.where import Wanted, where_of
-from forq_trio.wire.methods.messages import MessageMethods
-from forq_trio.wire.methods.settlements import SettlementMethods
-from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of, refused
+from forq_trio.model.messages.methods import MessageMethods
+from forq_trio.model.messages.receipts import (
+    ManyReceipts,
+    OneReceipt,
+    ReceiptResult,
+    outcome_of,
+    receipts_of,
+    refused,
+)
+from forq_trio.model.messages.settlement_methods import SettlementMethods
+from forq_trio.model.messages.types import (
+    Delivery,
+    Receipt,
+    check_message_id,
+    check_queue_name,
+    token_of_forq,
+)
+from forq_trio.model.messages.where import Wanted, where_of
 
 Outcome = bool | int | None
 """The outcome for one receipt: False or None if it is not current; after `extend` the new end of the lease."""

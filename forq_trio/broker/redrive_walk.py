@@ -19,6 +19,8 @@ from forq_trio.broker.lists import Lists
 from forq_trio.broker.redrive_pace import Pace
 from forq_trio.model import limits
 from forq_trio.model.commands import ChangeRedrive, Command, Delete, Redrive
+from forq_trio.model.dead_letters.redrives import RedriveStep, RedriveTask, after_step
+from forq_trio.model.dead_letters.searches import DeadLetterPage, MessageFilter
 from forq_trio.model.errors import (
     CommandRefused,
     Overloaded,
@@ -26,9 +28,7 @@ from forq_trio.model.errors import (
     RedriveStateConflict,
     StorageUnavailable,
 )
-from forq_trio.model.messages import MessageInfo
-from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
-from forq_trio.model.searches import DeadLetterPage, MessageFilter
+from forq_trio.model.messages.types import MessageInfo
 from forq_trio.writer_actor import WriterActor
 
 T = TypeVar("T")

@@ -42,10 +42,10 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, Ping, SaveRedrive
+from forq_trio.model.dead_letters.redrives import RedriveAction, RedriveState, RedriveTask
+from forq_trio.model.dead_letters.searches import AppliedFilter, MessageFilter
 from forq_trio.model.errors import ForqError, RedriveNotFound, RedriveStateConflict, Stopping, TooManyRedrives
-from forq_trio.model.messages import check_queue_name
-from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
-from forq_trio.model.searches import AppliedFilter, MessageFilter
+from forq_trio.model.messages.types import check_queue_name
 from forq_trio.model.values import seen
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor

@@ -11,8 +11,9 @@ from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range, encode
 from forq_trio.model.errors import InvalidRequest, ScheduleNotFound
 from forq_trio.model.holders import token_of_task
-from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import (
+from forq_trio.model.messages.types import Produced
+from forq_trio.model.schedules.methods import ScheduleMethods
+from forq_trio.model.schedules.types import (
     ChangedSchedule,
     NewSchedule,
     NextRun,
@@ -23,7 +24,6 @@ from forq_trio.model.schedules import (
 )
 from forq_trio.model.values import seen
 from forq_trio.schedules.times import NominalTimes, check_timing
-from forq_trio.wire.methods.schedules import ScheduleMethods
 
 TimingT = TypeVar("TimingT", bound=Timing)
 

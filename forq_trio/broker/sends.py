@@ -9,8 +9,9 @@ from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_producible, check_range
 from forq_trio.model.errors import CallerError, ForqError
 from forq_trio.model.holders import token_of_task
-from forq_trio.model.messages import MessageOptions, NewMessage, Produced, check_queue_name
-from forq_trio.wire.methods.messages import MessageMethods
+from forq_trio.model.messages.methods import MessageMethods
+from forq_trio.model.messages.new_message import MessageOptions, NewMessage
+from forq_trio.model.messages.types import Produced, check_queue_name
 
 
 class Sends(MessageMethods, BrokerBase):

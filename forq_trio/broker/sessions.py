@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from forq_trio.broker.uses import Uses
 from forq_trio.model import limits
-from forq_trio.model.access import digest
+from forq_trio.model.access.sessions import UiSession, new_session
+from forq_trio.model.access.types import digest
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
-from forq_trio.model.sessions import UiSession, new_session
 from forq_trio.writer_actor import WriterActor
 
 

@@ -9,7 +9,9 @@ import trio
 
 from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.views import token_info
-from forq_trio.model.access import (
+from forq_trio.model.access.bodies import CreatedToken, TokenInfo
+from forq_trio.model.access.methods import TokenMethods
+from forq_trio.model.access.types import (
     ALL_QUEUES,
     AccessToken,
     Digest,
@@ -22,8 +24,6 @@ from forq_trio.model.access import (
 )
 from forq_trio.model.commands import RevokeToken, SaveToken
 from forq_trio.model.errors import TokenNotFound
-from forq_trio.wire.methods.tokens import TokenMethods
-from forq_trio.wire.tokens import CreatedToken, TokenInfo
 
 
 class Tokens(TokenMethods, BrokerBase):

@@ -1,9 +1,9 @@
 """Converts values of the storage into the types that callers see."""
 
-from forq_trio.model.access import AccessToken
-from forq_trio.model.redrives import ChangedRedrive, RedriveInfo, RedriveTask
+from forq_trio.model.access.bodies import TokenInfo
+from forq_trio.model.access.types import AccessToken
+from forq_trio.model.dead_letters.redrives import ChangedRedrive, RedriveInfo, RedriveTask
 from forq_trio.model.values import seen
-from forq_trio.wire.tokens import TokenInfo
 
 
 def changed_redrive(task: RedriveTask) -> ChangedRedrive:

@@ -3,12 +3,12 @@
 import trio
 
 from forq_trio.broker.base import BrokerBase
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access.types import SECRET, Key
 from forq_trio.model.errors import Forbidden
-from forq_trio.model.messages import check_queue_name
-from forq_trio.model.processes import ProcessInfo
-from forq_trio.model.workers import WorkerInfo, WorkerReport
-from forq_trio.wire.methods.workers import WorkerMethods
+from forq_trio.model.messages.types import check_queue_name
+from forq_trio.model.server.processes import ProcessInfo
+from forq_trio.model.workers.methods import WorkerMethods
+from forq_trio.model.workers.types import WorkerInfo, WorkerReport
 
 
 class WorkerCalls(WorkerMethods, BrokerBase):

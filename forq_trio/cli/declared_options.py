@@ -13,8 +13,8 @@ from forq_trio.cli.options import CommandT, all_options, duration_ms, duration_t
 from forq_trio.client.types import BackOff, ExponentialBackOff, MessageOptions
 from forq_trio.model import durations
 from forq_trio.model.declared import Declared, ValueKind
-from forq_trio.model.new_message import OPTIONS
-from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer
+from forq_trio.model.messages.new_message import OPTIONS
+from forq_trio.model.queues.settings import SETTINGS, Rate, RatePer
 from forq_trio.telemetry import words
 
 _NO_BOUND = "no limit"

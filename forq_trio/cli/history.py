@@ -19,8 +19,8 @@ from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.client.types import FinishedMessage, HistoryFilter, MoveResult
 from forq_trio.model.errors import ForqError
-from forq_trio.model.history import OUTCOMES, Outcome
 from forq_trio.model.limits import MOVE_BATCH_MAX
+from forq_trio.model.logs.history import OUTCOMES, Outcome
 from forq_trio.telemetry.words import counted
 
 _LISTED = (

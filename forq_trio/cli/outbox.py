@@ -14,7 +14,7 @@ from forq_trio.cli.options import CommandT, json_option, yes_option
 from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.pgq import connected
 from forq_trio.cli.tables import CellKind, Column, print_list
-from forq_trio.model.database_urls import shown
+from forq_trio.model.server.database_urls import shown
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from forq_trio.cli.output import echo, visible
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
-    from forq_trio.model.outboxes import OutboxRefusal
+    from forq_trio.model.outboxes.types import OutboxRefusal
 
 
 @click.command()

@@ -15,7 +15,7 @@ from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.spark import need_spark, quiet_spark
 from forq_trio.client.address import without_credentials
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.model.history import OUTCOMES
+from forq_trio.model.logs.history import OUTCOMES
 from forq_trio.telemetry.words import counted
 
 _TABLES = ("events", "history")

@@ -12,7 +12,7 @@ from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import echo, members, print_json
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
-from forq_trio.model.queue_settings import OF_TABLES, SETTINGS
+from forq_trio.model.queues.settings import OF_TABLES, SETTINGS
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:

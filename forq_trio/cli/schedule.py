@@ -27,8 +27,8 @@ from forq_trio.cli.schedule_words import (
 from forq_trio.cli.tables import CellKind, Column, print_list
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError
-from forq_trio.model.schedule_errors import ScheduleExists
-from forq_trio.model.schedules import NO_OPTIONS, NewSchedule, Schedule, Timing
+from forq_trio.model.schedules.errors import ScheduleExists
+from forq_trio.model.schedules.types import NO_OPTIONS, NewSchedule, Schedule, Timing
 
 DoneT = TypeVar("DoneT")
 

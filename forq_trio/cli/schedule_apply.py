@@ -22,7 +22,7 @@ from forq_trio.model.errors import (
     ScheduleNotFound,
 )
 from forq_trio.model.limits import SCHEDULES_PAGE_MAX
-from forq_trio.model.schedules import NewSchedule, Schedule
+from forq_trio.model.schedules.types import NewSchedule, Schedule
 from forq_trio.model.values import json_name, seen
 from forq_trio.telemetry.words import counted
 

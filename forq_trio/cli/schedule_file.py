@@ -21,7 +21,7 @@ import msgspec
 from forq_trio.cli.exits import CliFailure, Exit
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.errors import CallerError
-from forq_trio.model.schedules import NewSchedule, check_schedule_name, duration_of
+from forq_trio.model.schedules.types import NewSchedule, check_schedule_name, duration_of
 
 _TIMES = ("start", "end")
 

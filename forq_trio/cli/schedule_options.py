@@ -5,7 +5,7 @@ from collections.abc import Callable
 from forq_trio.cli.declared_options import option_of
 from forq_trio.cli.options import CommandT, all_options
 from forq_trio.model.declared import members_declared
-from forq_trio.model.schedules import NewSchedule, ScheduleOption
+from forq_trio.model.schedules.types import NewSchedule, ScheduleOption
 
 _OPTIONS = members_declared(NewSchedule, ScheduleOption)
 

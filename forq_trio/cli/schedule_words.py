@@ -9,8 +9,8 @@ from forq_trio.cli.tables import CellKind, Column, print_table
 from forq_trio.model import durations
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import InvalidCron
-from forq_trio.model.new_message import OPTIONS
-from forq_trio.model.schedules import ChangedSchedule, NextRun, SavedRun, Schedule, Timing
+from forq_trio.model.messages.new_message import OPTIONS
+from forq_trio.model.schedules.types import ChangedSchedule, NextRun, SavedRun, Schedule, Timing
 from forq_trio.telemetry.words import counted
 
 _TIMES = (Column("in", CellKind.NUMBER), Column("time"))

@@ -1,6 +1,6 @@
 """The asynchronous client, for trio and for asyncio.
 
-What each method means is said in forq_trio/wire/methods, for the broker, too. script/blocking_client.py generates
+What each method means is said in forq_trio/model, for the broker, too. script/blocking_client.py generates
 `sync.py` from this file, and the other `sync_*.py` in the same way: every method is written once and exists in both
 clients, plain and typed, which type checkers and editors would not see with a decorator.
 """
@@ -29,20 +29,17 @@ from forq_trio.client.types import (
     Scope,
     TokenInfo,
 )
+from forq_trio.model.access import endpoints as token_api
+from forq_trio.model.access.bodies import NewToken
+from forq_trio.model.access.methods import TokenMethods
 from forq_trio.model.checks import check_is_list, check_is_text
+from forq_trio.model.endpoint import Endpoint
 from forq_trio.model.errors import ForqError
-from forq_trio.model.where import Wanted, json_of, where_of
-from forq_trio.wire.endpoints import compaction as compaction_api
-from forq_trio.wire.endpoints import messages as message_api
-from forq_trio.wire.endpoints import tokens as token_api
-from forq_trio.wire.endpoints.endpoint import Endpoint
-from forq_trio.wire.limits import WAIT_MS_MAX
-from forq_trio.wire.messages import LeasedMessages, PeekQuery, ReceiveRequest
-from forq_trio.wire.methods.messages import MessageMethods
-from forq_trio.wire.methods.server import ServerMethods
-from forq_trio.wire.methods.settlements import SettlementMethods
-from forq_trio.wire.methods.tokens import TokenMethods
-from forq_trio.wire.receipts import (
+from forq_trio.model.limits import WAIT_MS_MAX
+from forq_trio.model.messages import endpoints as message_api
+from forq_trio.model.messages.bodies import LeasedMessages, PeekQuery, ReceiveRequest
+from forq_trio.model.messages.methods import MessageMethods
+from forq_trio.model.messages.receipts import (
     AckRequest,
     DiscardRequest,
     ExtendRequest,
@@ -53,7 +50,10 @@ from forq_trio.wire.receipts import (
     ReleaseRequest,
     receipts_of,
 )
-from forq_trio.wire.tokens import NewToken
+from forq_trio.model.messages.settlement_methods import SettlementMethods
+from forq_trio.model.messages.where import Wanted, json_of, where_of
+from forq_trio.model.server import compaction_endpoints as compaction_api
+from forq_trio.model.server.methods import ServerMethods
 
 
 class AsyncForqClient(
@@ -75,7 +75,7 @@ class AsyncForqClient(
     retry_seconds: how long a call is repeated while no connection can be made or the server is overloaded; nothing else
     is repeated. transport: what carries the requests, for tests and special networks.
 
-    Every method raises what its declaration in `forq_trio.wire.methods` says; and WrongKey, TooManyWrongKeys or
+    Every method raises what its declaration in `forq_trio.model` says; and WrongKey, TooManyWrongKeys or
     Forbidden for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the
     answer is not one of Forq's.
 

@@ -15,10 +15,10 @@ from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.protocol import NO_QUERY, AnswerT
 from forq_trio.client.retry import Retries
 from forq_trio.client.unreachable import unreachable
+from forq_trio.model.command_methods import CommandMethods
+from forq_trio.model.endpoint import CommandEndpoint, Endpoint
 from forq_trio.model.errors import ClientClosed
-from forq_trio.wire.endpoints.endpoint import CommandEndpoint, Endpoint
-from forq_trio.wire.methods.commands import CommandMethods
-from forq_trio.wire.queries import Query
+from forq_trio.model.queries import Query
 
 
 class AsyncTransport(Protocol):

@@ -17,16 +17,16 @@ from forq_trio.client.types import (
     RedriveInfo,
 )
 from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
-from forq_trio.model.values import seen
-from forq_trio.wire.dead_letters import (
+from forq_trio.model.dead_letters import endpoints as letter_api
+from forq_trio.model.dead_letters.bodies import (
     DeadLettersQuery,
     DeleteMessages,
     RedriveMessages,
     Resubmission,
     StartRedrive,
 )
-from forq_trio.wire.endpoints import dead_letters as letter_api
-from forq_trio.wire.methods.dead_letters import DeadLetterMethods
+from forq_trio.model.dead_letters.methods import DeadLetterMethods
+from forq_trio.model.values import seen
 
 
 class AsyncDeadLetterClient(DeadLetterMethods, AsyncConnection):

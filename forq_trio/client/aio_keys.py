@@ -10,11 +10,11 @@ from forq_trio.client import offers, protocol
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import KeyedMessage, KeyPage
 from forq_trio.model.errors import ForqError, KeyNotFound
-from forq_trio.model.keys import Mode, Offered, Offering, OfferOptions
-from forq_trio.wire.endpoints import keys as key_api
-from forq_trio.wire.keys import DropKeyQuery, DropKeysQuery, KeysQuery, KindQuery, RescheduleRequest
-from forq_trio.wire.limits import BROWSE_PAGE_MAX
-from forq_trio.wire.methods.keys import KeyMethods
+from forq_trio.model.keys import endpoints as key_api
+from forq_trio.model.keys.bodies import DropKeyQuery, DropKeysQuery, KeysQuery, KindQuery, RescheduleRequest
+from forq_trio.model.keys.methods import KeyMethods
+from forq_trio.model.keys.types import Mode, Offered, Offering, OfferOptions
+from forq_trio.model.limits import BROWSE_PAGE_MAX
 
 
 class AsyncKeys(KeyMethods, AsyncConnection):

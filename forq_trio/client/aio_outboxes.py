@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.model import limits
-from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
-from forq_trio.model.set_aside import SetAside
-from forq_trio.wire.endpoints import outboxes as outbox_api
-from forq_trio.wire.methods.outboxes import OutboxMethods
-from forq_trio.wire.outboxes import RelayRequest, SetAsideIds, SetAsideQuery
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.outboxes import endpoints as outbox_api
+from forq_trio.model.outboxes.bodies import RelayRequest, SetAsideIds, SetAsideQuery
+from forq_trio.model.outboxes.methods import OutboxMethods
+from forq_trio.model.outboxes.types import OutboxPosition, RelayedMessage
 
 
 class AsyncOutboxes(OutboxMethods, AsyncConnection):

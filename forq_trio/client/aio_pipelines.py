@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from forq_trio.client import protocol
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.model.events import MessageEvent
-from forq_trio.model.new_message import NewMessage
-from forq_trio.wire.consumers import (
+from forq_trio.model.consumers import endpoints as consumer_api
+from forq_trio.model.consumers.bodies import (
     AcknowledgeLease,
     ConsumerInfo,
     ConsumerLease,
@@ -19,17 +18,16 @@ from forq_trio.wire.consumers import (
     LeaseRequest,
     OpenConsumerRequest,
 )
-from forq_trio.wire.endpoints import consumers as consumer_api
-from forq_trio.wire.endpoints import logs as log_api
-from forq_trio.wire.endpoints import publishing as publishing_api
-from forq_trio.wire.limits import (
+from forq_trio.model.consumers.methods import ConsumerMethods
+from forq_trio.model.limits import (
     APPS_PAGE_MAX,
     CONSUMER_LEASE_MESSAGES_DEFAULT,
     EXPORT_PAGE_MAX,
     EXPORT_PARTITIONS_DEFAULT,
     LOG_PAGE_DEFAULT,
 )
-from forq_trio.wire.logs import (
+from forq_trio.model.logs import endpoints as log_api
+from forq_trio.model.logs.bodies import (
     EventPage,
     EventRange,
     EventsQuery,
@@ -37,10 +35,11 @@ from forq_trio.wire.logs import (
     HistoryPageQuery,
     HistoryRange,
 )
-from forq_trio.wire.methods.consumers import ConsumerMethods
-from forq_trio.wire.methods.logs import LogMethods
-from forq_trio.wire.methods.publishing import PublishingMethods
-from forq_trio.wire.publishing import (
+from forq_trio.model.logs.events import MessageEvent
+from forq_trio.model.logs.methods import LogMethods
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing import endpoints as publishing_api
+from forq_trio.model.publishing.bodies import (
     AppPage,
     AppsQuery,
     ExportPage,
@@ -49,11 +48,10 @@ from forq_trio.wire.publishing import (
     NamedStage,
     PartitionsQuery,
     Publication,
-    PublishedVersion,
     PublishRequest,
-    Stage,
-    Staged,
 )
+from forq_trio.model.publishing.methods import PublishingMethods
+from forq_trio.model.publishing.types import PublishedVersion, Stage, Staged
 
 
 class AsyncPipelines(ConsumerMethods, LogMethods, PublishingMethods, AsyncConnection):

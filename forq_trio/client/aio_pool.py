@@ -27,8 +27,8 @@ from forq_trio.client.idle import Encoder, IdleStreams
 from forq_trio.client.proxies import proxy_before
 from forq_trio.client.routes import ServerRoute, route_to
 from forq_trio.client.streams import Sockets
+from forq_trio.model.bounds.client import CLIENT_CONNECTIONS_MAX
 from forq_trio.model.errors import ClientClosed, InvalidServerUrl
-from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
 
 
 class _Slots:

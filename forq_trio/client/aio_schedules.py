@@ -5,7 +5,11 @@
 
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import Produced
-from forq_trio.model.schedules import (
+from forq_trio.model.limits import NEXT_RUNS_DEFAULT, RUNS_SHOWN_DEFAULT, SCHEDULES_PAGE_DEFAULT
+from forq_trio.model.schedules import endpoints as schedule_api
+from forq_trio.model.schedules.bodies import NextRunsQuery, SaveScheduleQuery, ScheduleQuery, SchedulesQuery
+from forq_trio.model.schedules.methods import ScheduleMethods
+from forq_trio.model.schedules.types import (
     ChangedSchedule,
     NewSchedule,
     NextRun,
@@ -13,10 +17,6 @@ from forq_trio.model.schedules import (
     SchedulePage,
     Timing,
 )
-from forq_trio.wire.endpoints import schedules as schedule_api
-from forq_trio.wire.limits import NEXT_RUNS_DEFAULT, RUNS_SHOWN_DEFAULT, SCHEDULES_PAGE_DEFAULT
-from forq_trio.wire.methods.schedules import ScheduleMethods
-from forq_trio.wire.schedules import NextRunsQuery, SaveScheduleQuery, ScheduleQuery, SchedulesQuery
 
 
 class AsyncSchedules(ScheduleMethods, AsyncConnection):

@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 from anyio.lowlevel import checkpoint
 
+from forq_trio.model.bounds.client import SHARED_RECEIPT_LENGTH_MAX
 from forq_trio.model.errors import ClientClosed, ForqProtocolError
-from forq_trio.wire.limits import RECEIPTS_BATCH_MAX, SHARED_RECEIPT_LENGTH_MAX
-from forq_trio.wire.receipts import ReceiptResult
+from forq_trio.model.limits import RECEIPTS_BATCH_MAX
+from forq_trio.model.messages.receipts import ReceiptResult
 
 Send = Callable[[str, list[str]], Awaitable[list[ReceiptResult]]]
 

@@ -5,10 +5,10 @@
 
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import ProcessInfo, WorkerInfo, WorkerReport
-from forq_trio.wire.endpoints import processes as process_api
-from forq_trio.wire.endpoints import workers as worker_api
-from forq_trio.wire.methods.workers import WorkerMethods
-from forq_trio.wire.workers import WorkersQuery, WorkerState
+from forq_trio.model.server import process_endpoints as process_api
+from forq_trio.model.workers import endpoints as worker_api
+from forq_trio.model.workers.bodies import WorkersQuery, WorkerState
+from forq_trio.model.workers.methods import WorkerMethods
 
 
 class AsyncWorkers(WorkerMethods, AsyncConnection):

@@ -8,7 +8,7 @@
 
 from collections.abc import Callable
 
-from forq_trio.wire.limits import CLIENT_BYTES_PER_SECOND_MIN
+from forq_trio.model.bounds.client import CLIENT_BYTES_PER_SECOND_MIN
 
 
 class Deadline:

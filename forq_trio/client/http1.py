@@ -16,12 +16,12 @@ import httptools
 
 from forq_trio.client.address import ServerAddress
 from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
-from forq_trio.wire.limits import (
-    ANSWERS_BYTES_MAX,
+from forq_trio.model.bounds.client import (
     CLIENT_FRAMING_PER_BYTE_MAX,
     CLIENT_HEAD_BYTES_MAX,
     CLIENT_HEADERS_MAX,
 )
+from forq_trio.model.limits import ANSWERS_BYTES_MAX
 
 Headers = tuple[tuple[str, str], ...]
 

@@ -8,7 +8,7 @@ from typing import Generic
 from forq_trio.client.http1 import ClientRequest, Headers, basic, encode_headers, encode_request
 from forq_trio.client.routes import ServerRoute, proxy_headers
 from forq_trio.client.streams import StreamT
-from forq_trio.wire.limits import CLIENT_CONNECTIONS_IDLE_MAX, CLIENT_IDLE_SECONDS_MAX
+from forq_trio.model.bounds.client import CLIENT_CONNECTIONS_IDLE_MAX, CLIENT_IDLE_SECONDS_MAX
 
 _HEADS_MAX = 16
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from forq_trio.client.sends import read_results
 from forq_trio.model.checks import check_texts
 from forq_trio.model.errors import ForqError, ForqProtocolError
-from forq_trio.model.keys import Mode, Offered, Offering, OfferOptions
-from forq_trio.model.offers import check_is_offering
+from forq_trio.model.keys.bodies import OfferResult
+from forq_trio.model.keys.checks import check_is_offering
+from forq_trio.model.keys.types import Mode, Offer, Offered, Offering, OfferOptions
 from forq_trio.model.values import seen
-from forq_trio.wire.keys import Offer, OfferResult
 
 
 def offer_of(content: str, mode: Mode, max_wait_ms: int | None, options: OfferOptions) -> Offer:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 from forq_trio.client.http1 import HttpAnswer
-from forq_trio.wire.errors import NEXT_HEADER
+from forq_trio.model.error_answers import NEXT_HEADER
 
 
 class Page(NamedTuple):

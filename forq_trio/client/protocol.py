@@ -15,8 +15,19 @@ from msgspec.structs import astuple
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.pages import next_of
 from forq_trio.model import json_text
+from forq_trio.model.access.secrets import check_secret
 from forq_trio.model.checks import check_is_text, check_texts
-from forq_trio.model.consumers import check_consumer_name
+from forq_trio.model.consumers.bodies import LeasePage
+from forq_trio.model.consumers.types import check_consumer_name
+from forq_trio.model.endpoint import PREFIX, Endpoint
+from forq_trio.model.error_answers import (
+    ANSWER_HEADER,
+    FIRST_HEADER,
+    FULL,
+    LAST_HEADER,
+    NEXT_HEADER,
+    ErrorView,
+)
 from forq_trio.model.errors import (
     ForqError,
     ForqProtocolError,
@@ -28,22 +39,18 @@ from forq_trio.model.errors import (
     WrongKey,
     error_of,
 )
-from forq_trio.model.events import read_events as read_event_lines
-from forq_trio.model.new_message import NewMessage
-from forq_trio.model.offers import check_key, check_kind
-from forq_trio.model.schedule_errors import CronPlace
-from forq_trio.model.secrets import check_secret
+from forq_trio.model.keys.checks import check_key, check_kind
+from forq_trio.model.logs.bodies import EventPage, HistoryPage, HistoryPageQuery
+from forq_trio.model.logs.endpoints import READ_HISTORY
+from forq_trio.model.logs.events import read_events as read_event_lines
+from forq_trio.model.messages.export import read_exported
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.paths import PATH_PARAMETERS
+from forq_trio.model.publishing.bodies import ExportPage, ExportQuery
+from forq_trio.model.publishing.endpoints import EXPORT_QUEUE
+from forq_trio.model.queries import Query
+from forq_trio.model.schedules.errors import CronPlace
 from forq_trio.model.values import python_name
-from forq_trio.wire.consumers import LeasePage
-from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
-from forq_trio.wire.endpoints.logs import READ_HISTORY
-from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
-from forq_trio.wire.endpoints.publishing import EXPORT_QUEUE
-from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
-from forq_trio.wire.export import read_exported
-from forq_trio.wire.logs import EventPage, HistoryPage, HistoryPageQuery
-from forq_trio.wire.publishing import ExportPage, ExportQuery
-from forq_trio.wire.queries import Query
 
 AnswerT = TypeVar("AnswerT")
 LineT = TypeVar("LineT")

@@ -5,8 +5,9 @@ from typing import Protocol, TypeVar
 
 from forq_trio.model.checks import check_texts
 from forq_trio.model.errors import ForqError, ForqProtocolError, error_of
-from forq_trio.model.messages import NewMessage, Produced
-from forq_trio.wire.messages import SendResult
+from forq_trio.model.messages.bodies import SendResult
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Produced
 
 ResultT = TypeVar("ResultT", bound="_Result")
 DoneT = TypeVar("DoneT")

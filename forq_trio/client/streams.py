@@ -4,7 +4,7 @@ import socket
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from forq_trio.wire.limits import CLIENT_RECEIVE_BYTES
+from forq_trio.model.bounds.client import CLIENT_RECEIVE_BYTES
 
 CONNECT_SECONDS = 5.0
 HANDSHAKE_SECONDS = 10.0

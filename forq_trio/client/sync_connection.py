@@ -15,9 +15,9 @@ from forq_trio.client.retry import Retries
 from forq_trio.client.sync_pool import Pool
 from forq_trio.client.sync_sharing import SharedAcks
 from forq_trio.client.unreachable import unreachable
+from forq_trio.model.endpoint import CommandEndpoint, Endpoint
 from forq_trio.model.errors import ClientClosed
-from forq_trio.wire.endpoints.endpoint import CommandEndpoint, Endpoint
-from forq_trio.wire.queries import Query
+from forq_trio.model.queries import Query
 
 
 class Transport(Protocol):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from forq_trio.client.sync_connection import Connection
 from forq_trio.model import limits
-from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
-from forq_trio.model.set_aside import SetAside
-from forq_trio.wire.endpoints import outboxes as outbox_api
-from forq_trio.wire.outboxes import RelayRequest, SetAsideIds, SetAsideQuery
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.outboxes import endpoints as outbox_api
+from forq_trio.model.outboxes.bodies import RelayRequest, SetAsideIds, SetAsideQuery
+from forq_trio.model.outboxes.types import OutboxPosition, RelayedMessage
 
 
 class Outboxes(Connection):

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from forq_trio.client import protocol
 from forq_trio.client.sync_connection import Connection
-from forq_trio.model.events import MessageEvent
-from forq_trio.model.new_message import NewMessage
-from forq_trio.wire.consumers import (
+from forq_trio.model.consumers import endpoints as consumer_api
+from forq_trio.model.consumers.bodies import (
     AcknowledgeLease,
     ConsumerInfo,
     ConsumerLease,
@@ -19,17 +18,15 @@ from forq_trio.wire.consumers import (
     LeaseRequest,
     OpenConsumerRequest,
 )
-from forq_trio.wire.endpoints import consumers as consumer_api
-from forq_trio.wire.endpoints import logs as log_api
-from forq_trio.wire.endpoints import publishing as publishing_api
-from forq_trio.wire.limits import (
+from forq_trio.model.limits import (
     APPS_PAGE_MAX,
     CONSUMER_LEASE_MESSAGES_DEFAULT,
     EXPORT_PAGE_MAX,
     EXPORT_PARTITIONS_DEFAULT,
     LOG_PAGE_DEFAULT,
 )
-from forq_trio.wire.logs import (
+from forq_trio.model.logs import endpoints as log_api
+from forq_trio.model.logs.bodies import (
     EventPage,
     EventRange,
     EventsQuery,
@@ -37,7 +34,10 @@ from forq_trio.wire.logs import (
     HistoryPageQuery,
     HistoryRange,
 )
-from forq_trio.wire.publishing import (
+from forq_trio.model.logs.events import MessageEvent
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing import endpoints as publishing_api
+from forq_trio.model.publishing.bodies import (
     AppPage,
     AppsQuery,
     ExportPage,
@@ -46,11 +46,9 @@ from forq_trio.wire.publishing import (
     NamedStage,
     PartitionsQuery,
     Publication,
-    PublishedVersion,
     PublishRequest,
-    Stage,
-    Staged,
 )
+from forq_trio.model.publishing.types import PublishedVersion, Stage, Staged
 
 
 class Pipelines(Connection):

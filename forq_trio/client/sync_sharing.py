@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forq_trio.wire.receipts import ReceiptResult
+    from forq_trio.model.messages.receipts import ReceiptResult
 
 
 class SharedAcks:

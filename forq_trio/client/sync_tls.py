@@ -12,7 +12,7 @@ from forq_trio.client.deadlines import Deadline
 from forq_trio.client.streams import HANDSHAKE_SECONDS
 from forq_trio.client.sync_streams import Stream
 from forq_trio.client.tls import TlsSession
-from forq_trio.wire.limits import CLIENT_RECEIVE_BYTES
+from forq_trio.model.bounds.client import CLIENT_RECEIVE_BYTES
 
 ResultT = TypeVar("ResultT")
 

@@ -10,7 +10,7 @@ from typing import Generic
 
 from forq_trio.client.failures import ConnectFailed, OtherCertificate, TlsFailed, UntrustedCertificate
 from forq_trio.client.streams import BaseStream, StreamT
-from forq_trio.wire.limits import CLIENT_RECEIVE_BYTES
+from forq_trio.model.bounds.client import CLIENT_RECEIVE_BYTES
 
 _OTHER_NAME = (62, 64)
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""

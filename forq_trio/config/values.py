@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from forq_trio.model import limits
-from forq_trio.model.secrets import why_no_secret
+from forq_trio.model.access.secrets import why_no_secret
 
 _HOST_NAME = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_-]{1,63})*\.?"

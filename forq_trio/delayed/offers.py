@@ -12,8 +12,8 @@ from forq_trio.delayed.cron import MILLISECOND, epoch_ms
 from forq_trio.model import limits
 from forq_trio.model.checks import check_content
 from forq_trio.model.errors import CallerError, ForqError, ProcessAfterInPast
-from forq_trio.model.keys import Mode, Offering, Outcome
-from forq_trio.model.offers import check_key
+from forq_trio.model.keys.checks import check_key
+from forq_trio.model.keys.types import Mode, Offering, Outcome
 
 T = TypeVar("T")
 

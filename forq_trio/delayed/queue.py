@@ -25,10 +25,10 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range, storable_reason
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.errors import CallerError, ForqError, QueueNotFound
-from forq_trio.model.keys import Mode, Offered, Offering, Outcome
-from forq_trio.model.messages import Delivery, KeyPage, check_queue_name
-from forq_trio.model.offers import check_phrase
-from forq_trio.model.queue_settings import Order, SettingsOptions
+from forq_trio.model.keys.checks import check_phrase
+from forq_trio.model.keys.types import Mode, Offered, Offering, Outcome
+from forq_trio.model.messages.types import Delivery, KeyPage, check_queue_name
+from forq_trio.model.queues.settings import Order, SettingsOptions
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, Unpack
 
+from forq_trio.model.consumers.consuming import Consuming
 from forq_trio.model.errors import ForqError
-from forq_trio.model.keys import Offered, Offering
-from forq_trio.model.messages import KeyedMessage, KeyPage
-from forq_trio.model.queue_settings import SettingsOptions
-from forq_trio.wire.consuming import Consuming
-from forq_trio.wire.queues import QueueConfiguration
+from forq_trio.model.keys.types import Offered, Offering
+from forq_trio.model.messages.types import KeyedMessage, KeyPage
+from forq_trio.model.queues.bodies import QueueConfiguration
+from forq_trio.model.queues.settings import SettingsOptions
 
 if TYPE_CHECKING:
     from forq_trio.broker.broker import Broker

@@ -17,7 +17,7 @@ from forq_trio.broker.access_tokens import AccessTokens
 from forq_trio.http.errors import ForeignSite, LockedOut, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
-from forq_trio.model.access import Principal, Scope
+from forq_trio.model.access.types import Principal, Scope
 from forq_trio.model.holders import OWNER, Holder, HolderKind, network
 from forq_trio.telemetry.log import LogEvent, log
 

@@ -11,9 +11,9 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import ForqError
-from forq_trio.model.logs import LogLines
-from forq_trio.model.messages import Delivery, MessageInfo
-from forq_trio.model.where import Wanted
+from forq_trio.model.logs.types import LogLines
+from forq_trio.model.messages.types import Delivery, MessageInfo
+from forq_trio.model.messages.where import Wanted
 
 FoundT = TypeVar("FoundT")
 

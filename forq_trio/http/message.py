@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.model.access import EVERYBODY
+from forq_trio.model.access.types import EVERYBODY
 from forq_trio.model.holders import OWNER, Holder, at_address
 
 JSON = b"application/json"

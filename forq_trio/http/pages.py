@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.access import Principal, Scope
+from forq_trio.model.access.types import Principal, Scope
 
 
 def page_of(

@@ -17,9 +17,9 @@ import msgspec
 
 from forq_trio.http.errors import MethodNotAllowed, PathNotFound, UnknownEncoding, UnknownParameter
 from forq_trio.http.message import Request, Response
-from forq_trio.model.access import CALLER, Scope
+from forq_trio.model.access.types import CALLER, Scope
+from forq_trio.model.endpoint import Operation
 from forq_trio.model.holders import HOLDER
-from forq_trio.wire.endpoints.endpoint import Operation
 
 NOT_UTF8 = "surrogateescape"
 """Percent-encoded bytes that are not UTF-8 become lone surrogates, which every check of a text refuses. If they became

@@ -31,12 +31,12 @@ from forq_trio.model.errors import (
     Stopping,
     StorageUnavailable,
 )
+from forq_trio.model.server.backups import BackupInfo
+from forq_trio.model.server.backups import Backups as BackupsView
 from forq_trio.storage.engine import Engine
 from forq_trio.telemetry import words
 from forq_trio.telemetry.families import Family, gauge
 from forq_trio.telemetry.log import LogEvent, log
-from forq_trio.wire.backups import BackupInfo
-from forq_trio.wire.backups import Backups as BackupsView
 from forq_trio.writer_actor import WriterActor
 
 T = TypeVar("T")

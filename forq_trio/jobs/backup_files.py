@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from forq_trio.wire.backups import BackupFile
+from forq_trio.model.server.backups import BackupFile
 
 _TIME = "%Y%m%dT%H%M%SZ"
 

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from forq_trio.jobs.runs import NOTHING_TO_DO, JobReport, Runs, counted
 from forq_trio.model.clock import Clock
+from forq_trio.model.dead_letters.redrives import RedriveTask
 from forq_trio.model.errors import NotFound
-from forq_trio.model.processes import JobRun, ProcessInfo
-from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.server.processes import JobRun, ProcessInfo
 
 
 class JobNotFound(NotFound):

@@ -23,10 +23,10 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Compact, Compacted
 from forq_trio.model.engine_facts import EngineFacts
 from forq_trio.model.errors import CompactionImpossible, FeatureUnavailable, ServiceError, Stopping
+from forq_trio.model.server.compaction import CompactionInfo
 from forq_trio.telemetry import words
 from forq_trio.telemetry.families import Family, counter, gauge
 from forq_trio.telemetry.log import LogEvent, log
-from forq_trio.wire.compaction import CompactionInfo
 from forq_trio.writer_actor import WriterActor
 
 LOOK_SECONDS = 60.0

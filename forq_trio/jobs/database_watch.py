@@ -10,7 +10,7 @@ import trio
 
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseState, HeldSnapshot, SnapshotKeeper
+from forq_trio.model.server.database_state import DatabaseState, HeldSnapshot, SnapshotKeeper
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.telemetry.families import Family, by_label, gauge
 from forq_trio.telemetry.log import LogEvent, log

@@ -13,9 +13,9 @@ from msgspec import Struct
 from forq_trio.jobs.disk_guard import SpaceFacts
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import durations, limits
-from forq_trio.model.database_state import DatabaseState
 from forq_trio.model.engine_facts import REFUSAL_WORDS
-from forq_trio.model.processes import ProcessInfo
+from forq_trio.model.server.database_state import DatabaseState
+from forq_trio.model.server.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters

@@ -19,7 +19,7 @@ from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Removed, TrimEvents, TrimHistory
-from forq_trio.model.logs import LogName
+from forq_trio.model.logs.types import LogName
 from forq_trio.storage.engine import Snapshot
 from forq_trio.telemetry.log import LogEvent
 from forq_trio.telemetry.log import log as write_log

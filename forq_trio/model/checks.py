@@ -16,9 +16,9 @@ from forq_trio.model.errors import (
     ProcessAfterTooFar,
     ProduceToDeadLetterQueue,
 )
-from forq_trio.model.messages import check_queue_name
-from forq_trio.model.new_message import OPTIONS, NewMessage, Option
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.messages.new_message import OPTIONS, NewMessage, Option
+from forq_trio.model.messages.types import check_queue_name
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.model.values import json_name
 
 

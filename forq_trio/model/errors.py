@@ -10,38 +10,38 @@ from forq_trio.model.client_errors import ClientClosed as ClientClosed
 from forq_trio.model.client_errors import ForqProtocolError as ForqProtocolError
 from forq_trio.model.client_errors import InvalidSecret as InvalidSecret
 from forq_trio.model.client_errors import InvalidServerUrl as InvalidServerUrl
-from forq_trio.model.consumer_errors import ConsumerFenced as ConsumerFenced
-from forq_trio.model.consumer_errors import ConsumerNotFound as ConsumerNotFound
-from forq_trio.model.consumer_errors import LeaseGone as LeaseGone
-from forq_trio.model.consumer_errors import LeaseOutOfOrder as LeaseOutOfOrder
-from forq_trio.model.consumer_errors import LeasesFull as LeasesFull
-from forq_trio.model.consumer_errors import OtherLease as OtherLease
+from forq_trio.model.consumers.errors import ConsumerFenced as ConsumerFenced
+from forq_trio.model.consumers.errors import ConsumerNotFound as ConsumerNotFound
+from forq_trio.model.consumers.errors import LeaseGone as LeaseGone
+from forq_trio.model.consumers.errors import LeaseOutOfOrder as LeaseOutOfOrder
+from forq_trio.model.consumers.errors import LeasesFull as LeasesFull
+from forq_trio.model.consumers.errors import OtherLease as OtherLease
 from forq_trio.model.declared import ValueKind
 from forq_trio.model.forq_error import KINDS
 from forq_trio.model.forq_error import CallerError as CallerError
 from forq_trio.model.forq_error import ForqError as ForqError
 from forq_trio.model.forq_error import NotFound as NotFound
 from forq_trio.model.forq_error import ServiceError as ServiceError
-from forq_trio.model.new_message import OPTIONS
+from forq_trio.model.messages.new_message import OPTIONS
 from forq_trio.model.number_errors import TooManyConsumers as TooManyConsumers
 from forq_trio.model.number_errors import TooManyQueues as TooManyQueues
 from forq_trio.model.number_errors import TooManyTokens as TooManyTokens
 from forq_trio.model.number_errors import TooManyWorkers as TooManyWorkers
+from forq_trio.model.queues.table_errors import DatabaseRefused as DatabaseRefused
+from forq_trio.model.queues.table_errors import InvalidPayload as InvalidPayload
+from forq_trio.model.queues.table_errors import InvalidTableName as InvalidTableName
+from forq_trio.model.queues.table_errors import NoTable as NoTable
+from forq_trio.model.queues.table_errors import QueueBound as QueueBound
+from forq_trio.model.queues.table_errors import QueueNotBound as QueueNotBound
+from forq_trio.model.queues.table_errors import WrongTable as WrongTable
 from forq_trio.model.request_errors import InvalidContent as InvalidContent
 from forq_trio.model.request_errors import InvalidJson as InvalidJson
 from forq_trio.model.request_errors import InvalidRequest as InvalidRequest
-from forq_trio.model.schedule_errors import InvalidCron as InvalidCron
-from forq_trio.model.schedule_errors import InvalidSchedule as InvalidSchedule
-from forq_trio.model.schedule_errors import ScheduleExists as ScheduleExists
-from forq_trio.model.schedule_errors import ScheduleNotFound as ScheduleNotFound
-from forq_trio.model.schedule_errors import TooManySchedules as TooManySchedules
-from forq_trio.model.table_errors import DatabaseRefused as DatabaseRefused
-from forq_trio.model.table_errors import InvalidPayload as InvalidPayload
-from forq_trio.model.table_errors import InvalidTableName as InvalidTableName
-from forq_trio.model.table_errors import NoTable as NoTable
-from forq_trio.model.table_errors import QueueBound as QueueBound
-from forq_trio.model.table_errors import QueueNotBound as QueueNotBound
-from forq_trio.model.table_errors import WrongTable as WrongTable
+from forq_trio.model.schedules.errors import InvalidCron as InvalidCron
+from forq_trio.model.schedules.errors import InvalidSchedule as InvalidSchedule
+from forq_trio.model.schedules.errors import ScheduleExists as ScheduleExists
+from forq_trio.model.schedules.errors import ScheduleNotFound as ScheduleNotFound
+from forq_trio.model.schedules.errors import TooManySchedules as TooManySchedules
 
 
 class ZeroCharacter(InvalidContent):

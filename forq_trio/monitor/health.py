@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.queue_settings import Overflow, Rate
-from forq_trio.model.workers import QueueWorkers
+from forq_trio.model.queues.bodies import QueueHealth
+from forq_trio.model.queues.settings import Overflow, Rate
+from forq_trio.model.workers.types import QueueWorkers
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.verdicts import HEALTHY, ROWS, Facts, said
 from forq_trio.monitor.watched import Watched
 from forq_trio.telemetry.counters import Counters
-from forq_trio.wire.queues import QueueHealth
 
 HELD_SECONDS = {"broken": 60.0, "attention": 300.0}
 GONE_SECONDS = 60.0

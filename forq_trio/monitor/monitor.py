@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queues.bodies import QueueHealth
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.health import FactGatherer, Holding, WorkersOf, no_workers
 from forq_trio.monitor.history import MetricHistory
@@ -24,7 +25,6 @@ from forq_trio.monitor.verdicts import HEALTHY
 from forq_trio.monitor.watched import STEP_SECONDS, Watched
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.families import QUEUE_LABELS, QUEUE_TEXTS, Family, Labelled, gauge
-from forq_trio.wire.queues import QueueHealth
 
 JUDGED_SECONDS = 15.0
 JUDGED_SECONDS_STILL = 60.0

@@ -14,9 +14,9 @@ from math import ceil
 from msgspec import Struct
 
 from forq_trio.model import durations, limits
-from forq_trio.model.queue_settings import Rate, RatePer
+from forq_trio.model.queues.bodies import Level, QueueHealth, Remedy
+from forq_trio.model.queues.settings import Rate, RatePer
 from forq_trio.telemetry import words
-from forq_trio.wire.queues import Level, QueueHealth, Remedy
 
 OLD_MS = 60 * limits.SECOND_MS
 NACKS_MIN = 10

@@ -6,7 +6,7 @@ from math import nan
 from typing import NamedTuple
 
 from forq_trio.model import limits
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.monitor.marks import MARKED, Marks, Window
 from forq_trio.monitor.quantiles import QueueTimes
 from forq_trio.monitor.rings import Cascade

@@ -1,6 +1,6 @@
 """Messages in the transaction of an application's own database, and the relay that sends them (docs/outbox.md)."""
 
-from forq_trio.model.set_aside import SetAside as SetAside
+from forq_trio.model.messages.set_aside import SetAside as SetAside
 from forq_trio.outbox.errors import NoOutbox as NoOutbox
 from forq_trio.outbox.errors import OutboxOlder as OutboxOlder
 from forq_trio.outbox.postgres import statement as statement

@@ -21,8 +21,8 @@ import msgspec
 from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import CallerError, ContentTooLarge, InvalidRequest
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.outboxes import OutboxRefusal, RelayedMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.outboxes.types import OutboxRefusal, RelayedMessage
 from forq_trio.outbox.errors import NoOutbox, OutboxOlder, OutboxReplaced
 from forq_trio.outbox.table import SQL
 

@@ -13,8 +13,7 @@ import msgspec
 
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.errors import ZeroCharacter
-from forq_trio.model.messages import MessageOptions, NewMessage
-from forq_trio.model.new_message import OPTIONS
+from forq_trio.model.messages.new_message import OPTIONS, MessageOptions, NewMessage
 from forq_trio.storage.relational.statements import load
 
 SQL = load("postgres", __package__)

@@ -24,7 +24,7 @@ from forq_trio.model.errors import (
     ServiceError,
     error_of,
 )
-from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal, RelayedMessage
+from forq_trio.model.outboxes.types import OutboxPosition, OutboxRefusal, RelayedMessage
 from forq_trio.outbox.changes import Changes, watch
 from forq_trio.outbox.database import OutboxDatabase, path_of
 from forq_trio.outbox.errors import NoOutbox

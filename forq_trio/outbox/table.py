@@ -14,8 +14,8 @@ import msgspec
 
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.clock import machine_ms
-from forq_trio.model.messages import MessageOptions, NewMessage
-from forq_trio.model.set_aside import SetAside
+from forq_trio.model.messages.new_message import MessageOptions, NewMessage
+from forq_trio.model.messages.set_aside import SetAside
 from forq_trio.outbox import postgres
 from forq_trio.storage.relational.statements import load
 

@@ -10,8 +10,8 @@ import psycopg
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Delivery, MessageInfo, StatusName
-from forq_trio.model.where import Wanted, where_of
+from forq_trio.model.messages.types import Delivery, MessageInfo, StatusName
+from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.pgq.connections import PgqConnection
 from forq_trio.pgq.messages import metadata_of
 from forq_trio.pgq.receipts import PgqReceipt, parameters

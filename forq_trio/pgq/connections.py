@@ -19,8 +19,8 @@ from psycopg import conninfo, errors, pq, sql
 from psycopg.abc import PQGen
 
 from forq_trio.model import limits
-from forq_trio.model.database_urls import split_pooled
 from forq_trio.model.errors import ForqError, OutcomeUnknown, StorageUnavailable
+from forq_trio.model.server.database_urls import split_pooled
 from forq_trio.pgq.errors import DatabaseRefused, InvalidDatabaseUrl, NoTable, TableBusy, WrongTable
 from forq_trio.pgq.statements import SQL
 

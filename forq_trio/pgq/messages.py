@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from forq_trio.model import json_text, limits
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.model.new_message import OPTIONS, NewMessage
+from forq_trio.model.messages.new_message import OPTIONS, NewMessage
 from forq_trio.pgq.errors import InvalidPayload
 
 Injector = Callable[[], Mapping[str, str]]

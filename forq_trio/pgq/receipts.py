@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from forq_trio.model.errors import MalformedReceipt
-from forq_trio.model.messages import is_message_id
+from forq_trio.model.messages.types import is_message_id
 
 _TIME = re.compile(
     r"-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d(:\d\d){0,2}( BC)?", re.ASCII

@@ -27,10 +27,13 @@ from forq_trio.model.errors import (
     OutcomeUnknown,
     ReceiptNotCurrent,
 )
-from forq_trio.model.keys import Mode, Offered, OfferOptions
-from forq_trio.model.messages import Delivery, MessageInfo, MessageOptions, NewMessage, Produced, QueueCounts
-from forq_trio.model.queue_settings import Defaults, QueueSettings, rules_of
-from forq_trio.model.where import Wanted
+from forq_trio.model.keys.types import Mode, Offered, OfferOptions
+from forq_trio.model.messages.new_message import MessageOptions, NewMessage
+from forq_trio.model.messages.receipts import ReceiptResult, refused
+from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, QueueCounts
+from forq_trio.model.messages.where import Wanted
+from forq_trio.model.queues.bodies import QueueConfiguration
+from forq_trio.model.queues.settings import Defaults, QueueSettings, rules_of
 from forq_trio.pgq.claims import STATUS_OF, InvalidRow, asked_of, epoch_ms, list_messages
 from forq_trio.pgq.connections import PgqConnections
 from forq_trio.pgq.layout import check_columns, check_table
@@ -40,8 +43,6 @@ from forq_trio.pgq.receipts import PgqReceipt, parameters
 from forq_trio.pgq.statements import statement
 from forq_trio.pgq.wakes import Wakes
 from forq_trio.pgq.walks import ClaimKey, Walks
-from forq_trio.wire.queues import QueueConfiguration
-from forq_trio.wire.receipts import ReceiptResult, refused
 
 logger = logging.getLogger("forq_trio.pgq")
 

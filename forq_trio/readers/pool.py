@@ -11,7 +11,7 @@ from typing import TypeVar
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.access import CALLER
+from forq_trio.model.access.types import CALLER
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping
 from forq_trio.readers.slots import ReadSlots

@@ -13,7 +13,7 @@ from cronsim import CronSim, CronSimError
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidCron
-from forq_trio.model.schedule_errors import CronPlace
+from forq_trio.model.schedules.errors import CronPlace
 
 WORDS = {
     "@yearly": "0 0 1 1 *",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from forq_trio.model import limits
 from forq_trio.model.durations import exactly
 from forq_trio.model.errors import InvalidRequest, InvalidSchedule
-from forq_trio.model.schedules import NextRun, Timing
+from forq_trio.model.schedules.types import NextRun, Timing
 from forq_trio.schedules.cron import check_cron, times_after, times_before
 from forq_trio.schedules.zones import instant_of, is_skipped, local_of, repeated_by, zone_of
 

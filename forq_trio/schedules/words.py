@@ -6,7 +6,7 @@ A cron expression for which there are no plain words is quoted. The timing must 
 import re
 
 from forq_trio.model.durations import exactly
-from forq_trio.model.schedules import Timing
+from forq_trio.model.schedules.types import Timing
 from forq_trio.schedules.cron import WORDS
 
 _DAYS = ("Sundays", "Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")

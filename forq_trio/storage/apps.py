@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from forq_trio.model import limits
-from forq_trio.model.access import UNKNOWN, Key
+from forq_trio.model.access.types import UNKNOWN, Key
 from forq_trio.model.commands import Publish
 from forq_trio.model.errors import AppInUse, TooManyApps
-from forq_trio.model.publishing import KeyShare, PublishedVersion, Staging
+from forq_trio.model.publishing.types import KeyShare, PublishedVersion, Staging
 
 NO_SHARE = KeyShare()
 _WILDCARDS = frozenset("*?[")

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from forq_trio.model.errors import ForqError, InvalidSetting, QueueBound, QueueNotBound, QueueNotEmpty
-from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.model.queue_settings import OF_TABLES, SETTINGS, QueueSettings, QueueTable
-from forq_trio.model.setting_checks import invalid_setting
+from forq_trio.model.queues.names import is_dead_letter_queue
+from forq_trio.model.queues.setting_checks import invalid_setting
+from forq_trio.model.queues.settings import OF_TABLES, SETTINGS, QueueSettings, QueueTable
 
 
 def check_table(

@@ -34,7 +34,13 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ForgetConsumer, LeaseMessages, OpenConsumer, SettleLease
-from forq_trio.model.consumers import ConsumerTotals, NumberedLease, PipelineConsumer, Settling, consumer_key
+from forq_trio.model.consumers.types import (
+    ConsumerTotals,
+    NumberedLease,
+    PipelineConsumer,
+    Settling,
+    consumer_key,
+)
 from forq_trio.model.errors import (
     ConsumerFenced,
     ConsumerNotFound,
@@ -42,11 +48,11 @@ from forq_trio.model.errors import (
     LeaseOutOfOrder,
     TooManyConsumers,
 )
-from forq_trio.model.messages import RECEIPT_TOKEN_BITS
+from forq_trio.model.messages.types import RECEIPT_TOKEN_BITS
 
 
 class PageLine(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A message as one line of a page: the ExportedMessage of wire/export.py, with its attributes as stored."""
+    """A message as one line of a page: an ExportedMessage, with its attributes as stored."""
 
     id: str
     queue: str

@@ -28,20 +28,20 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from forq_trio.model.access import AccessToken
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import AccessToken
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Claim, Command
-from forq_trio.model.consumers import PipelineConsumer
+from forq_trio.model.consumers.types import PipelineConsumer
+from forq_trio.model.dead_letters.redrives import RedriveTask
 from forq_trio.model.engine_facts import EngineFacts as EngineFacts
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.logs import Log, LogName
-from forq_trio.model.messages import Delivery, QueueCounts
-from forq_trio.model.processes import HeardProcess, ProcessReport
-from forq_trio.model.publishing import Staging
-from forq_trio.model.queue_settings import Defaults, QueueRules, QueueSettings
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.schedules import ScheduleTotals
-from forq_trio.model.sessions import UiSession
+from forq_trio.model.logs.history import HistoryCounts
+from forq_trio.model.logs.types import Log, LogName
+from forq_trio.model.messages.types import Delivery, QueueCounts
+from forq_trio.model.publishing.types import Staging
+from forq_trio.model.queues.settings import Defaults, QueueRules, QueueSettings
+from forq_trio.model.schedules.types import ScheduleTotals
+from forq_trio.model.server.processes import HeardProcess, ProcessReport
 from forq_trio.storage.reader import Reader
 from forq_trio.storage.write_ahead_log import WriteAheadLog
 

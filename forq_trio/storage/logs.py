@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from forq_trio.model import limits
-from forq_trio.model.events import EventKind
-from forq_trio.model.history import Outcome
+from forq_trio.model.logs.events import EventKind
+from forq_trio.model.logs.history import Outcome
 from forq_trio.storage.engine import (
     ACKED,
     CLEANED_UP,

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
-from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls, shown
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.extras import how_to_install
+from forq_trio.model.server.database_urls import NO_OTHER_URLS, OtherUrls, shown
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.migrate import Migrated
 from forq_trio.storage.move import MoveReport, Progress, Side, Table, tables_of

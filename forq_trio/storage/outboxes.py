@@ -1,7 +1,7 @@
 """The decisions about outboxes, for all engines."""
 
 from forq_trio.model import limits
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access.types import SECRET, Key
 from forq_trio.model.errors import Forbidden, TooManyOutboxes
 
 

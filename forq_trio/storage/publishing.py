@@ -7,9 +7,10 @@ import msgspec
 from forq_trio.model import limits
 from forq_trio.model.commands import StagePage
 from forq_trio.model.errors import ForqError, QueueFull, StageMissing, StagingFull
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.publishing import Stage, Staging
-from forq_trio.model.queue_settings import Overflow, QueueRules
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.publishing.types import Stage, Staging
+from forq_trio.model.queues.settings import Overflow, QueueRules
 from forq_trio.storage.allowance import part
 from forq_trio.storage.apps import share_of
 from forq_trio.storage.rules import Space, above

@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from forq_trio.model.commands import Command
-from forq_trio.model.database_state import DatabaseReading
-from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
-from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts
-from forq_trio.model.publishing import PublishedVersion
-from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
-from forq_trio.model.searches import (
+from forq_trio.model.dead_letters.searches import (
     DeadLetterPage,
     ErrorGroups,
     ErrorTexts,
@@ -22,7 +16,13 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
-from forq_trio.model.set_aside import SetAside
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.logs.types import LogLines, LogName
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.messages.types import KeyedMessage, MessageInfo, QueueCounts
+from forq_trio.model.publishing.types import PublishedVersion
+from forq_trio.model.schedules.types import SavedRun, Schedule, SchedulePage
+from forq_trio.model.server.database_state import DatabaseReading
 
 
 class ReadAfter(Exception):

@@ -15,14 +15,15 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.access import UNKNOWN
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import UNKNOWN
 from forq_trio.model.commands import ChangeRedrive, RedrivePolicy
+from forq_trio.model.dead_letters.redrives import ENDED, RedriveStep, RedriveTask, after_step
 from forq_trio.model.errors import Overloaded, RedriveStateConflict, TooManyQueues, TooManyRedrives
-from forq_trio.model.messages import Failure, MessageInfo, NewMessage, Status
-from forq_trio.model.queue_settings import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order, QueueRules
-from forq_trio.model.redrives import ENDED, RedriveStep, RedriveTask, after_step
-from forq_trio.model.sessions import UiSession
-from forq_trio.model.setting_checks import invalid_setting
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Failure, MessageInfo, Status
+from forq_trio.model.queues.setting_checks import invalid_setting
+from forq_trio.model.queues.settings import NO_DEAD_LETTERS, BackOff, ExponentialBackOff, Order, QueueRules
 
 NO_GROUP = ""
 """The stored group of messages without a group in a grouped queue: they are served like one more group."""

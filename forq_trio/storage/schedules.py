@@ -14,8 +14,8 @@ from forq_trio.model import limits
 from forq_trio.model.commands import SaveSchedule
 from forq_trio.model.durations import in_words
 from forq_trio.model.errors import ForqError, TooManySchedules
-from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import (
+from forq_trio.model.messages.types import Produced
+from forq_trio.model.schedules.types import (
     COUNTED_IN_PART,
     DROPPED,
     NewSchedule,

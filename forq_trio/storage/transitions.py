@@ -21,7 +21,7 @@ or held again, too.
 from collections.abc import Iterable
 from itertools import product
 
-from forq_trio.model.messages import Status
+from forq_trio.model.messages.types import Status
 from forq_trio.storage.engine import (
     ACKED,
     CLEANED_UP,

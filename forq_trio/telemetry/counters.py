@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from forq_trio.model import limits
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.schedules import DUE_RESULTS, RunResult, SavedRun
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.schedules.types import DUE_RESULTS, RunResult, SavedRun
 from forq_trio.storage.engine import OFFERED, BatchResult
 from forq_trio.telemetry.activity import NackReasons
 from forq_trio.telemetry.families import (

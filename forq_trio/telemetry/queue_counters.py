@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from forq_trio.model import limits
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.storage.engine import (
     ACKED,
     CLEANED_UP,

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from operator import add
 
 from forq_trio.model import limits
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.storage.engine import DURATION_KINDS, END_TO_END, HANDLING, WAIT
 from forq_trio.telemetry.families import QUEUE_LABELS, QUEUE_TEXTS, Family, QueueKey
 from forq_trio.telemetry.histogram import MESSAGE_MS, Histogram

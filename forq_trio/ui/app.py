@@ -21,7 +21,7 @@ from werkzeug.exceptions import HTTPException
 from forq_trio.drawing import format
 from forq_trio.http.errors import LockedOut
 from forq_trio.model import limits
-from forq_trio.model.access import CALLER
+from forq_trio.model.access.types import CALLER
 from forq_trio.model.errors import CallerError, Forbidden, ForqError, NotFound
 from forq_trio.model.holders import HOLDER
 from forq_trio.telemetry.log import LogEvent, log

@@ -12,7 +12,7 @@ import shlex
 from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.model.messages import MessageInfo
+from forq_trio.model.messages.types import MessageInfo
 
 _ARGUMENT_BYTES_MAX = 100_000
 # Runs of single quotes, of control characters, and of characters beyond ASCII, of which few are not printable.

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.ui.slices import Slices
 from forq_trio.ui.viewer import Viewer
 

@@ -7,8 +7,8 @@ first and the latest ones are folded.
 from collections.abc import Sequence
 
 from forq_trio.drawing import format
-from forq_trio.model.events import EventKind, MessageEvent
-from forq_trio.model.keys import OnceMore
+from forq_trio.model.keys.types import OnceMore
+from forq_trio.model.logs.events import EventKind, MessageEvent
 from forq_trio.ui.timeline import Entry, TimelineStep, waiting_offers
 
 SHOWN_MAX = 20

@@ -5,8 +5,8 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
-from forq_trio.model.keys import KeyInfo, Mode, OnceMore
-from forq_trio.model.messages import MessageInfo
+from forq_trio.model.keys.types import KeyInfo, Mode, OnceMore
+from forq_trio.model.messages.types import MessageInfo
 from forq_trio.ui import content, differences
 
 MODE_WORDS: dict[Mode, str] = {

@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from forq_trio.drawing import format
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import QueueRules
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.ui.settings_form import rate_words
 from forq_trio.ui.site import Site
 

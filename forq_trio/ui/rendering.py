@@ -14,7 +14,7 @@ from quart import Response
 
 from forq_trio.drawing import charts, format
 from forq_trio.drawing.unseen import visible
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.ui.cells import Cells
 
 _COMPRESSED_BYTES_MIN = 1_024

@@ -5,8 +5,8 @@ from functools import partial
 
 from quart import Blueprint, Response
 
-from forq_trio.model.access import Scope
-from forq_trio.model.messages import check_queue_name
+from forq_trio.model.access.types import Scope
+from forq_trio.model.messages.types import check_queue_name
 from forq_trio.ui.site import Site
 
 Handler = Callable[..., Awaitable[Response]]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError, InvalidCron
-from forq_trio.model.schedules import NewSchedule, Schedule
+from forq_trio.model.schedules.types import NewSchedule, Schedule
 from forq_trio.model.values import python_name
 from forq_trio.schedules.times import check_timing
 from forq_trio.schedules.zones import instant_of, local_of, zone_of

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.schedules import COUNTED_IN_PART, SavedRun, Schedule, is_dropped
+from forq_trio.model.schedules.types import COUNTED_IN_PART, SavedRun, Schedule, is_dropped
 from forq_trio.schedules.times import NominalTimes
 from forq_trio.schedules.words import in_words
 from forq_trio.schedules.zones import local_of, zone_of

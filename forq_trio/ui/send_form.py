@@ -9,8 +9,8 @@ from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import CallerError
-from forq_trio.model.keys import Mode, Offering
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.keys.types import Mode, Offering
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.values import python_name
 from forq_trio.ui import attributes
 from forq_trio.ui.sizes import parse_count

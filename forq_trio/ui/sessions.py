@@ -9,7 +9,7 @@ from hmac import compare_digest
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
-from forq_trio.model.access import Scope, digest
+from forq_trio.model.access.types import Scope, digest
 from forq_trio.model.errors import Forbidden
 from forq_trio.ui.viewer import Viewer
 

@@ -12,8 +12,9 @@ from forq_trio.model import limits
 from forq_trio.model.declared import ValueKind
 from forq_trio.model.durations import TEXT_LENGTH_MAX, parse_duration, parse_durations
 from forq_trio.model.errors import CallerError
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import (
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.setting_checks import check_change
+from forq_trio.model.queues.settings import (
     NO_DEAD_LETTERS,
     OF_TABLES,
     SETTINGS,
@@ -30,7 +31,6 @@ from forq_trio.model.queue_settings import (
     SettingsChange,
     rules_of,
 )
-from forq_trio.model.setting_checks import check_change
 from forq_trio.model.values import python_name
 from forq_trio.telemetry import words
 from forq_trio.ui.sizes import parse_count, parse_size

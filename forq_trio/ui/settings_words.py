@@ -1,6 +1,6 @@
 """The settings of a queue in words, for the side of its page. Plain functions."""
 
-from forq_trio.model.queue_settings import OF_TABLES, SETTINGS, FormSection, QueueRules, QueueSettings
+from forq_trio.model.queues.settings import OF_TABLES, SETTINGS, FormSection, QueueRules, QueueSettings
 from forq_trio.ui.settings_form import value_words
 
 _BOUNDS = ("max_messages", "max_bytes")

@@ -10,7 +10,7 @@ from quart import Response, g, request
 from forq_trio.broker.broker import Broker
 from forq_trio.config.settings import Config
 from forq_trio.drawing.chart_views import RANGES, range_default
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.clock import Clock
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.system import System

@@ -8,9 +8,9 @@ a series has more than ATTEMPTS_SHOWN_MAX failed attempts, the older ones are fo
 from msgspec import Struct
 
 from forq_trio.drawing import format
-from forq_trio.model.keys import OnceMore
+from forq_trio.model.keys.types import OnceMore
 from forq_trio.model.limits import FAILURES_PER_MESSAGE_MAX
-from forq_trio.model.messages import (
+from forq_trio.model.messages.types import (
     LEASE_ENDED,
     REASON_EXPIRED,
     REASON_MAX_ATTEMPTS,

@@ -1,6 +1,6 @@
 """The viewer of a page, with the server's secret or an access token, and what that allows."""
 
-from forq_trio.model.access import ALL_QUEUES, AccessToken, Principal, Scope
+from forq_trio.model.access.types import ALL_QUEUES, AccessToken, Principal, Scope
 from forq_trio.model.errors import Forbidden
 from forq_trio.model.holders import OWNER, Holder, HolderKind
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from forq_trio.broker.broker import Broker
-from forq_trio.model.workers import WorkerInfo
+from forq_trio.model.workers.types import WorkerInfo
 from forq_trio.ui.directory import FEW, SECONDS, Answers
 from forq_trio.ui.slices import Slices
 from forq_trio.ui.viewer import Viewer

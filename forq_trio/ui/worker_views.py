@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.workers import HeldMessage, WorkerInfo, WorkerQueue
+from forq_trio.model.workers.types import HeldMessage, WorkerInfo, WorkerQueue
 
 GROUPS = ("Silent", "All slots busy", "Working", "Idle")
 GROUP_NOTES = {

@@ -16,8 +16,8 @@ import anyio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, ForqError, WrongKey
-from forq_trio.model.messages import check_queue_name
-from forq_trio.model.where import Wanted
+from forq_trio.model.messages.types import check_queue_name
+from forq_trio.model.messages.where import Wanted
 from forq_trio.outbox.relay import Relay, RelayTarget, check_source
 from forq_trio.worker.handlers import Delays, Handler, HandlerOptions, WorkerSetupError
 from forq_trio.worker.loop import Middleware, QueueLoop, QueueStats

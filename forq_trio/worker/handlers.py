@@ -14,9 +14,9 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import CallerError
-from forq_trio.model.keys import Offered
-from forq_trio.model.messages import Produced, check_queue_name
-from forq_trio.model.where import Wanted, where_of
+from forq_trio.model.keys.types import Offered
+from forq_trio.model.messages.types import Produced, check_queue_name
+from forq_trio.model.messages.where import Wanted, where_of
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.outcomes import ACK, DeadLetter, Discard, Outcome, Retry, Settlement, reason_of
 from forq_trio.worker.payloads import Payload

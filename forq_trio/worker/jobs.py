@@ -8,7 +8,7 @@ from itertools import starmap
 import anyio
 
 from forq_trio.model.clock import machine_ms
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.outcomes import LeaseLost
 
 logger = logging.getLogger("forq_trio.worker")

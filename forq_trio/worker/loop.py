@@ -22,7 +22,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.checks import storable_reason
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.jobs import Job, Run
 from forq_trio.worker.leases import JobLeases

@@ -12,7 +12,7 @@ import anyio
 from forq_trio.model import limits
 from forq_trio.model.clock import machine_ms
 from forq_trio.model.errors import CallerError, ForqError, TooManyWorkers
-from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.model.workers.types import HeldMessage, WorkerQueue, WorkerReport
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.loop import QueueLoop
 from forq_trio.worker.source import Source

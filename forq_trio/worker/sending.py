@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from forq_trio.model import limits
-from forq_trio.model.keys import Offered
-from forq_trio.model.messages import Produced
+from forq_trio.model.keys.types import Offered
+from forq_trio.model.messages.types import Produced
 from forq_trio.worker.handlers import Handler
 from forq_trio.worker.payloads import Payload
 from forq_trio.worker.source import WorkerSource

@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
-from forq_trio.wire.receipts import ReceiptResult
+from forq_trio.model.messages.receipts import ReceiptResult
 from forq_trio.worker.jobs import Job
 from forq_trio.worker.outcomes import Settlement
 from forq_trio.worker.source import Source, patiently

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 import anyio
 
+from forq_trio.model.access.secrets import check_secret
+from forq_trio.model.consumers.consuming import Consuming
 from forq_trio.model.errors import ForqError, ServiceError, Stopping, TooManyWrongKeys
 from forq_trio.model.extras import needing
-from forq_trio.model.keys import Mode, Offered, OfferOptions
-from forq_trio.model.messages import MessageOptions, Produced
-from forq_trio.model.secrets import check_secret
-from forq_trio.wire.consuming import Consuming
-from forq_trio.wire.queues import QueueConfiguration
+from forq_trio.model.keys.types import Mode, Offered, OfferOptions
+from forq_trio.model.messages.new_message import MessageOptions
+from forq_trio.model.messages.types import Produced
+from forq_trio.model.queues.bodies import QueueConfiguration
 
 if TYPE_CHECKING:
     from forq_trio.broker.broker import Broker

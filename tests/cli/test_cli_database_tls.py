@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from forq_trio.cli.exits import Exit
-from forq_trio.model.database_urls import OtherUrls
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.model.server.database_urls import OtherUrls
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.storage.postgres.engine import PostgresEngine

@@ -10,7 +10,7 @@ import pytest
 from forq_trio.cli.commands import forq
 from forq_trio.cli.exits import Exit
 from forq_trio.config.settings import SETTINGS
-from forq_trio.model import queue_settings
+from forq_trio.model.queues import settings as queue_settings
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 ROOT = click.Context(forq, info_name="forq", **forq.context_settings)

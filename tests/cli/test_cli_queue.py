@@ -8,7 +8,7 @@ import pytest
 from forq_trio import ExponentialBackOff, ForqClient, QueueSettings
 from forq_trio.cli.declared_options import back_off, size_bytes
 from forq_trio.model import durations
-from forq_trio.model.queue_settings import SETTINGS
+from forq_trio.model.queues.settings import SETTINGS
 from support.settings import EXAMPLES
 
 from .conftest import NOWHERE, Forq

@@ -19,7 +19,7 @@ from forq_trio import (
 )
 from forq_trio.client.failures import NoAnswer
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
-from forq_trio.wire.limits import RECEIPTS_BATCH_MAX
+from forq_trio.model.limits import RECEIPTS_BATCH_MAX
 from support.fake_transport import answer_of
 from support.processes import WAIT_SECONDS_MAX
 from support.real_server import SECRET

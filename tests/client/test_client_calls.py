@@ -28,7 +28,7 @@ from forq_trio import (
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.model.errors import InvalidSetting, error_of
 from forq_trio.model.forq_error import REASONS
-from forq_trio.wire import queues
+from forq_trio.model.queues.settings import SettingsChange
 from support.fake_transport import answer_of
 from support.settings import EVERYTHING
 
@@ -167,7 +167,7 @@ def test_options_are_the_members_of_what_is_sent():
     assert NewMessage.__struct_fields__[1:] == tuple(MessageOptions.__annotations__)
     sent = get_type_hints(NewMessage)
     assert get_type_hints(MessageOptions) == {name: sent[name] for name in NewMessage.__struct_fields__[1:]}
-    assert tuple(SettingsOptions.__annotations__) == queues.SettingsChange.__struct_fields__
+    assert tuple(SettingsOptions.__annotations__) == SettingsChange.__struct_fields__
 
 
 def test_at_random(call: Call, queue: str):

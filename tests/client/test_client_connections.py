@@ -14,7 +14,7 @@ from forq_trio import AsyncForqClient, ForqClient, ForqProtocolError, ForqUnreac
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.client.sync_pool import Pool
 from forq_trio.client.sync_waits import Signal
-from forq_trio.wire.limits import CLIENT_CONNECTIONS_MAX
+from forq_trio.model.bounds.client import CLIENT_CONNECTIONS_MAX
 from support.real_server import SECRET
 from support.scripted_server import Peer, Script, answering, scripted
 

@@ -16,7 +16,7 @@ from forq_trio.client.deadlines import Deadline
 from forq_trio.client.failures import NoAnswer
 from forq_trio.client.http1 import AnswerReader
 from forq_trio.client.protocol import ANSWER_SECONDS
-from forq_trio.wire.limits import CLIENT_BYTES_PER_SECOND_MIN, CLIENT_HEAD_BYTES_MAX
+from forq_trio.model.bounds.client import CLIENT_BYTES_PER_SECOND_MIN, CLIENT_HEAD_BYTES_MAX
 from support.scripted_server import Peer, Script, answering, scripted
 
 from .conftest import calls_of

@@ -6,7 +6,7 @@ import pytest
 
 from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
 from forq_trio.client.http1 import AnswerReader, HttpAnswer, encode_headers, encode_request
-from forq_trio.wire import limits
+from forq_trio.model.bounds import client as limits
 
 START = b"HTTP/1.1 200 OK\r\n"
 PLAIN = START + b"Content-Length: 3\r\nX-Forq-Next: 7\r\n\r\nabc"

@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio import AsyncForqClient, ForqClient, InvalidSecret, InvalidServerUrl, TooManyWrongKeys, WrongKey
 from forq_trio.client.http1 import ClientRequest, HttpAnswer
-from forq_trio.model.secrets import why_no_secret
+from forq_trio.model.access.secrets import why_no_secret
 from support.in_process import in_process_server
 from support.real_server import SECRET
 

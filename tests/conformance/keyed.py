@@ -4,8 +4,8 @@ from contextlib import closing
 from typing import Any
 
 from forq_trio.model.commands import AckRevision, DropKey, OfferMany, RescheduleKey
-from forq_trio.model.keys import Offered, Offering
-from forq_trio.model.messages import KeyedMessage
+from forq_trio.model.keys.types import Offered, Offering
+from forq_trio.model.messages.types import KeyedMessage
 from forq_trio.storage.engine import Engine
 
 from .script import T0, do

@@ -11,7 +11,8 @@ from typing import Any, get_args
 import msgspec
 from hypothesis import strategies as st
 
-from forq_trio.model.access import SECRET, Key, Scope
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import SECRET, Key, Scope
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -75,23 +76,22 @@ from forq_trio.model.commands import (
     TrimEvents,
     TrimHistory,
 )
-from forq_trio.model.consumers import Settling
-from forq_trio.model.keys import Mode, Offering
-from forq_trio.model.messages import (
+from forq_trio.model.consumers.types import Settling
+from forq_trio.model.dead_letters.redrives import RedriveState, RedriveStep
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.keys.types import Mode, Offering
+from forq_trio.model.messages.types import (
     REASON_EXPIRED,
     REASON_OVERFLOW,
     NewMessageWithDefaultBound,
     Receipt,
     Status,
 )
-from forq_trio.model.outboxes import RelayedMessage
-from forq_trio.model.publishing import Stage, StagedPart
-from forq_trio.model.queue_settings import QueueTable, SettingsChange
-from forq_trio.model.redrives import RedriveState, RedriveStep
-from forq_trio.model.schedules import NewSchedule
-from forq_trio.model.searches import MessageFilter
-from forq_trio.model.sessions import UiSession
-from forq_trio.model.where import where_of
+from forq_trio.model.messages.where import where_of
+from forq_trio.model.outboxes.types import RelayedMessage
+from forq_trio.model.publishing.types import Stage, StagedPart
+from forq_trio.model.queues.settings import QueueTable, SettingsChange
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.rules import message_bytes
 from support.access import access_token
 from support.by_id import BY_ID

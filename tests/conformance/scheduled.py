@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from forq_trio.model.commands import SaveSchedule
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.schedules.types import NewSchedule
 
 from .script import T0, do, run
 

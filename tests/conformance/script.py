@@ -18,16 +18,16 @@ from forq_trio.model.commands import (
     Sweep,
     SweepKind,
 )
-from forq_trio.model.messages import (
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import (
     Delivery,
     MessageInfo,
-    NewMessage,
     NewMessageWithDefaultBound,
     Produced,
     QueueCounts,
     Receipt,
 )
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.queues.settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import BatchResult, Engine
 from support import batches
 

@@ -22,13 +22,14 @@ from forq_trio.model.commands import (
     TrimEvents,
     TrimHistory,
 )
-from forq_trio.model.consumers import PipelineConsumer
-from forq_trio.model.keys import Offered, Offering
-from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, Receipt
-from forq_trio.model.schedules import SavedRun, Schedule
-from forq_trio.model.searches import ListedState, MessageFilter
+from forq_trio.model.consumers.types import PipelineConsumer
+from forq_trio.model.dead_letters.searches import ListedState, MessageFilter
+from forq_trio.model.keys.types import Offered, Offering
+from forq_trio.model.messages.export import ExportedMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, Receipt
+from forq_trio.model.schedules.types import SavedRun, Schedule
 from forq_trio.storage.engine import Batch, Deferred, Engine
-from forq_trio.wire.export import ExportedMessage
 from support.batches import read_events, served_by_queue, waiting
 from support.by_id import BY_ID
 

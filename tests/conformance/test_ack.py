@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Ack, AckById, NackById
-from forq_trio.model.messages import QueueCounts, Receipt
+from forq_trio.model.messages.types import QueueCounts, Receipt
 
 from .script import (
     LEASE_MS,

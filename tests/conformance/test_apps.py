@@ -3,10 +3,10 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import SECRET, UNKNOWN, Key
+from forq_trio.model.access.types import SECRET, UNKNOWN, Key
 from forq_trio.model.commands import EndStages, ForgetApp, Publish, StagePage
 from forq_trio.model.errors import AppInUse, StageMissing, StagingFull, TooManyApps
-from forq_trio.model.publishing import KeyShare, PublishedVersion, Stage
+from forq_trio.model.publishing.types import KeyShare, PublishedVersion, Stage
 from forq_trio.storage.apps import shares_of_all, shares_with
 
 from .script import DAY_MS, T0, do

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 
 from .script import ack, fail, look, nack, receive_one, redrive, send, send_dead_letter, sweep
 

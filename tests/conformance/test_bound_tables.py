@@ -14,9 +14,9 @@ from forq_trio.model.commands import (
     SaveSchedule,
 )
 from forq_trio.model.errors import InvalidSetting, QueueBound, QueueNotBound, QueueNotEmpty
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import QueueTable, SettingsChange
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import QueueTable, SettingsChange
+from forq_trio.model.schedules.types import NewSchedule
 
 from .script import HOUR_MS, T0, configure, counted, do, drain, pause, run, send, send_dead_letter
 

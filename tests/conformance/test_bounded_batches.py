@@ -20,8 +20,9 @@ from forq_trio.model.commands import (
     SweepKind,
 )
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.queue_settings import Overflow
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import DEFERRED, Deferred
 
 from .script import (

@@ -4,8 +4,8 @@ import pytest
 
 from forq_trio.model.commands import Ack, Cancel, Claim, Configure, Nack, Pause
 from forq_trio.model.errors import MessageInFlight, MessageNotFound
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import CLEANED_UP, Event
 
 from .script import T0, counted, do, has_no_message, look, receive, receive_one, run, send, send_dead_letter

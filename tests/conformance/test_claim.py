@@ -1,7 +1,8 @@
 """Claiming: contract F3."""
 
 from forq_trio.model.commands import Produce
-from forq_trio.model.messages import NewMessage, QueueCounts, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts, Receipt
 
 from .script import (
     LEASE_MS,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from forq_trio.model.commands import Ack, Produce
-from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
 
 from .script import (
     LEASE_MS,

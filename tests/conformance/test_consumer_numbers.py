@@ -3,9 +3,9 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Key
+from forq_trio.model.access.types import Key
 from forq_trio.model.commands import ForgetConsumer, OpenConsumer, SettleLease
-from forq_trio.model.consumers import Settling
+from forq_trio.model.consumers.types import Settling
 from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder, LeasesFull, TooManyConsumers
 from forq_trio.storage.engine import DEFERRED
 

@@ -16,7 +16,7 @@ from forq_trio.model.commands import (
     SettleLease,
     SweepKind,
 )
-from forq_trio.model.consumers import Settling, consumer_key
+from forq_trio.model.consumers.types import Settling, consumer_key
 from forq_trio.model.errors import (
     ConsumerFenced,
     ConsumerNotFound,
@@ -25,9 +25,9 @@ from forq_trio.model.errors import (
     LeasesFull,
     TooManyConsumers,
 )
-from forq_trio.model.messages import LEASE_ENDED, QueueCounts
+from forq_trio.model.messages.export import ExportedMessage
+from forq_trio.model.messages.types import LEASE_ENDED, QueueCounts
 from forq_trio.storage.engine import DEFERRED, Batch
-from forq_trio.wire.export import ExportedMessage
 
 from .script import DAY_MS, T0, configure, counted, do, drain, look, pause, receive, run, send, sweep
 

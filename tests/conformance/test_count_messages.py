@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.searches import MatchCount, MessageFilter
+from forq_trio.model.dead_letters.searches import MatchCount, MessageFilter
 
 from .script import T0, receive, send
 

@@ -3,7 +3,8 @@
 import pytest
 
 from forq_trio.model.commands import Ack, Nack, Produce, ProduceMany, Release, Sweep, SweepKind
-from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import (
     ACKED,
     CONSUMED,

@@ -4,8 +4,8 @@ import pytest
 
 from forq_trio.model.commands import Configure, ForgetQueue, Removed, Sweep, SweepKind
 from forq_trio.model.errors import InvalidSetting
-from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.messages.types import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts
+from forq_trio.model.queues.settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, Event
 
 from .script import (

@@ -1,7 +1,8 @@
 """Deduplication: a second send with a known id within the window stores nothing."""
 
 from forq_trio.model.commands import Produce, ProduceMany, SweepKind
-from forq_trio.model.messages import NewMessage, Produced, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Produced, QueueCounts
 from forq_trio.storage.engine import PRODUCED, Event
 
 from .script import T0, ack, contents, counted, do, receive, receive_one, run, send, sweep

@@ -13,8 +13,9 @@ from forq_trio.model.commands import (
     Purge,
     SweepKind,
 )
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import SettingsChange
 
 from .script import T0, ack, configure, counted, do, receive_one, redrive, run, send, send_dead_letter, sweep
 

@@ -1,7 +1,7 @@
 """When a message can be had first, and how long it lives: its own word, else its queue's (S2)."""
 
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.messages import REASON_EXPIRED
+from forq_trio.model.messages.types import REASON_EXPIRED
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, Event
 
 from .script import (

@@ -5,9 +5,9 @@ from contextlib import closing
 import pytest
 
 from forq_trio.model.commands import Ack, DiscardMessages, Nack, OfferMany
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, EngineSettings, Event
 
 from .script import T0, ack, do, drain, nack, receipts, receive, receive_one, run, send

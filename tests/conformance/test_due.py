@@ -4,7 +4,8 @@ import pytest
 
 from forq_trio.model.commands import Nack, ProduceMany
 from forq_trio.model.limits import DUE_BATCH_MAX
-from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import STALE_RECOVERED, EngineSettings, Event
 
 from .script import (

@@ -14,8 +14,8 @@ from forq_trio.model.commands import (
     Purge,
     Release,
 )
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import END_TO_END, HANDLING, WAIT
 
 from .script import T0, ack, claim, nack, receipts, receive, receive_one, run, send

@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
+from forq_trio.model.dead_letters.searches import ErrorGroup, ErrorTexts, MessageFilter
 from forq_trio.model.fingerprints import fingerprint
-from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS
-from forq_trio.model.searches import ErrorGroup, ErrorTexts, MessageFilter
+from forq_trio.model.messages.types import REASON_EXPIRED, REASON_MAX_ATTEMPTS
 
 from .script import T0, nack, receive_one, run, send, sweep
 

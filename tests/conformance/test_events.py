@@ -23,8 +23,8 @@ from forq_trio.model.commands import (
     SweepKind,
     TrimEvents,
 )
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Overflow, SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from support.batches import read_events
 

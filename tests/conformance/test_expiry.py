@@ -1,6 +1,6 @@
 """Time to live: contract F7."""
 
-from forq_trio.model.messages import REASON_EXPIRED, QueueCounts
+from forq_trio.model.messages.types import REASON_EXPIRED, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, EngineSettings, Event
 
 from .script import (

@@ -5,7 +5,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Redrive
-from forq_trio.wire.export import ExportedMessage
+from forq_trio.model.messages.export import ExportedMessage
 
 from .script import T0, fail, receive, run, send, send_dead_letter
 

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Ack, DiscardMessages, Extend, Nack, Release, SweepKind
-from forq_trio.model.messages import Receipt
+from forq_trio.model.messages.types import Receipt
 
 from .script import DAY_MS, T0, ack, do, fail, look, nack, receive_one, run, send, sweep
 

@@ -3,8 +3,8 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Status
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.messages.types import Status
 
 from .script import T0, contents, fail, nack, receive, receive_one, run, send, send_dead_letter
 

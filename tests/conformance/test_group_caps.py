@@ -16,8 +16,9 @@ from forq_trio.model.commands import (
     RedrivePolicy,
     Release,
 )
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import DEFERRED, MOVED_TO_DLQ, Event
 
 from .script import (

@@ -19,10 +19,10 @@ from forq_trio.model.commands import (
     SweepKind,
     TrimHistory,
 )
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Overflow
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.logs.history import HistoryCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import EngineSettings
 
 from .script import (

@@ -17,9 +17,9 @@ from forq_trio.model.commands import (
     Release,
     SettleLease,
 )
-from forq_trio.model.consumers import Settling
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.consumers.types import Settling
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import SettingsChange
 
 from .script import (
     LEASE_MS,

@@ -3,7 +3,8 @@
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Optimize, Ping, Produce, ProduceMany
 from forq_trio.model.errors import ForqError, Overloaded
-from forq_trio.model.messages import NewMessage, Produced, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Produced, QueueCounts
 from forq_trio.storage.engine import Batch
 
 from .script import T0, claim, contents, counted, receipts, receive, run, send

@@ -5,8 +5,8 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import OfferMany, Produce
 from forq_trio.model.errors import KeyExists, QueueFull
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Overflow
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import DEFERRED, Deferred
 
 from .keyed import offer, offer_all, offering, outcomes, pending, read

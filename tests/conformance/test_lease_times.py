@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ForgetConsumer, LeaseMessages, OpenConsumer, SettleLease
-from forq_trio.model.consumers import Settling, consumer_key
+from forq_trio.model.consumers.types import Settling, consumer_key
 from forq_trio.model.errors import LeaseGone, OtherLease
 
 from .script import T0, counted, do, send

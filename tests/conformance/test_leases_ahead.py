@@ -4,9 +4,9 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ForgetConsumer, LeaseMessages, OpenConsumer, SettleLease
-from forq_trio.model.consumers import Settling, consumer_key
+from forq_trio.model.consumers.types import Settling, consumer_key
 from forq_trio.model.errors import ConsumerFenced, LeaseGone, LeaseOutOfOrder
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 
 from .script import T0, counted, do, drain, send
 

@@ -1,8 +1,8 @@
 """Newest first: queues whose name ends in _lifo (S6), and queues that are set so."""
 
 from forq_trio.model.commands import Produce, ProduceMany, SweepKind
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Order
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import Order
 
 from .script import (
     T0,

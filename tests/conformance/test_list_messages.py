@@ -5,8 +5,8 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Nack, SweepKind
 from forq_trio.model.errors import OutOfRange
-from forq_trio.model.messages import STATUS_NAMES
-from forq_trio.model.queue_settings import Order
+from forq_trio.model.messages.types import STATUS_NAMES
+from forq_trio.model.queues.settings import Order
 
 from .keyed import offer
 from .script import (

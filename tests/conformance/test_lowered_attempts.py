@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Extend
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS, QueueCounts
+from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import MOVED_TO_DLQ, EngineSettings, Event
 
 from .script import claim, configure, contents, counted, do, fail, look, receipts, receive, run, send

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Extend, NackById, Release
-from forq_trio.model.messages import LEASE_ENDED, Failure
+from forq_trio.model.messages.types import LEASE_ENDED, Failure
 from forq_trio.storage.engine import EngineSettings
 
 from .script import T0, configure, do, fail, look, nack, receive_one, redrive, run, send, send_dead_letter

@@ -30,8 +30,9 @@ from forq_trio.model.commands import (
     SettleLease,
     TrimHistory,
 )
-from forq_trio.model.consumers import Settling, consumer_key
-from forq_trio.model.messages import Delivery, NewMessage
+from forq_trio.model.consumers.types import Settling, consumer_key
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Engine, EngineSettings
 from forq_trio.storage.logs import event_bytes
 from forq_trio.storage.postgres.engine import PostgresEngine

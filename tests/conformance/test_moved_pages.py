@@ -19,10 +19,10 @@ from forq_trio.model.commands import (
     Resubmit,
     SettleLease,
 )
-from forq_trio.model.consumers import Settling
+from forq_trio.model.consumers.types import Settling
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import MessageInFlight
-from forq_trio.model.messages import QueueCounts, Status
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.messages.types import QueueCounts, Status
 from forq_trio.storage.engine import DEFERRED
 from support.batches import looking
 

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Nack, NackById, SweepKind
-from forq_trio.model.messages import QueueCounts, Receipt
+from forq_trio.model.messages.types import QueueCounts, Receipt
 from forq_trio.storage.engine import EngineSettings
 
 from .script import (

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Extend, Nack, Release, Sweep, SweepKind
-from forq_trio.model.messages import Receipt
+from forq_trio.model.messages.types import Receipt
 
 from .script import DAY_MS, T0, ack, claim, fail, receive_one, run, send
 

@@ -2,7 +2,7 @@
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ProduceMany
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch, Receiver
 
 from .script import T0, claim, contents, run

@@ -3,12 +3,12 @@
 from operator import attrgetter
 
 from forq_trio.model import limits
-from forq_trio.model.access import Key
+from forq_trio.model.access.types import Key
 from forq_trio.model.commands import Configure, RelayMessages
 from forq_trio.model.errors import Forbidden, QueueFull, TooManyOutboxes
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.outboxes import OutboxPosition, RelayedMessage
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.outboxes.types import OutboxPosition, RelayedMessage
+from forq_trio.model.queues.settings import SettingsChange
 
 from .script import do
 

@@ -3,8 +3,9 @@
 import pytest
 
 from forq_trio.model.commands import Ack, Configure, Nack, Pause, Produce, ProduceMany
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import QueueSettings, SettingsChange
 
 from .script import (
     LEASE_MS,

@@ -3,7 +3,8 @@
 from uuid import UUID
 
 from forq_trio.model.commands import Ack, Produce, ProduceMany
-from forq_trio.model.messages import NewMessage, Produced, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Produced, QueueCounts
 
 from .script import DAY_MS, T0, ack, contents, counted, do, look, receipts, receive, receive_one, run, send
 

@@ -6,9 +6,9 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
 from forq_trio.model.errors import QueueFull, StageMissing, StagingFull, TooManyApps
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.publishing import Published, PublishedVersion, Stage, Staged, StagedPart
-from forq_trio.model.queue_settings import Overflow
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import Published, PublishedVersion, Stage, Staged, StagedPart
+from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import DEFERRED, Batch, Deferred
 
 from .script import DAY_MS, T0, claim, configure, contents, do, drain, run, send

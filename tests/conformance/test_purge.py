@@ -4,8 +4,9 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, PurgeStep
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Batch, Event
 
 from .script import T0, ack, claim, configure, counted, do, drain, fail, receive, receive_one, run, send

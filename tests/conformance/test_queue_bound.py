@@ -13,8 +13,8 @@ from forq_trio.model.commands import (
     RedrivePolicy,
 )
 from forq_trio.model.errors import Overloaded
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import SettingsChange
 
 from .script import DAY_MS, T0, claim, counted, do, fail, look, run, send
 from .test_publishing import advance, publish, stage

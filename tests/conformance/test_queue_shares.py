@@ -3,11 +3,11 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import SECRET, Key
+from forq_trio.model.access.types import SECRET, Key
 from forq_trio.model.commands import ForgetQueue, NameQueues, Publish, Purge, StagePage, SweepKind
 from forq_trio.model.errors import TooManyQueues
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.publishing import Stage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import Stage
 from support.actors import T0
 
 from .script import counted, do, fail, run, send, sweep

@@ -19,8 +19,8 @@ from forq_trio.model.commands import (
     RedrivePolicy,
     Release,
 )
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import Rate, RatePer, SettingsChange
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import Rate, RatePer, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from oracle.engine import MemoryEngine
 

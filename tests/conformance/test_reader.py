@@ -4,8 +4,9 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, SweepKind
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import Batch
 
 from .script import DAY_MS, T0, ack, contents, fail, receive, receive_one, run, send, sweep

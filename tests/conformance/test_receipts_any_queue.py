@@ -1,7 +1,7 @@
 """A receipt names its message in whatever queue: acks and extends need not say which (S5)."""
 
 from forq_trio.model.commands import Ack, Extend
-from forq_trio.model.messages import QueueCounts, Receipt
+from forq_trio.model.messages.types import QueueCounts, Receipt
 from forq_trio.storage.engine import ACKED, Event
 
 from .script import T0, counted, do, look, receive_one, redrive, run, send, send_dead_letter

@@ -3,7 +3,8 @@
 import pytest
 
 from forq_trio.model.commands import Ack, Produce, Redrive
-from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import REQUEUED, Event
 
 from .script import (

@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Extend, RedrivePolicy, Resubmit, SweepKind
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS, QueueCounts
+from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, CONSUMED, DEFERRED, MOVED_TO_DLQ, Event
 
 from .script import (

@@ -6,9 +6,9 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ChangeRedrive, Delete, ForgetRedrive, Redrive, SaveRedrive
+from forq_trio.model.dead_letters.redrives import RedriveStep
+from forq_trio.model.dead_letters.searches import AppliedFilter, MessageFilter
 from forq_trio.model.errors import RedriveStateConflict, TooManyRedrives
-from forq_trio.model.redrives import RedriveStep
-from forq_trio.model.searches import AppliedFilter, MessageFilter
 from forq_trio.model.values import seen
 from forq_trio.storage.engine import Batch
 from support.redrives import redrive_task

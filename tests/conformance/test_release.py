@@ -1,7 +1,7 @@
 """Undoing a claim: what happens for a consumer that left before it got its messages."""
 
 from forq_trio.model.commands import Release
-from forq_trio.model.messages import QueueCounts, Receipt
+from forq_trio.model.messages.types import QueueCounts, Receipt
 
 from .script import T0, counted, do, has_no_message, look, receipts, receive, receive_one, run, send
 

@@ -2,8 +2,8 @@
 
 from forq_trio.model.commands import Resubmit
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import Overflow
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import Overflow
 from forq_trio.storage.engine import CLEANED_UP, PRODUCED, Event
 
 from .script import (

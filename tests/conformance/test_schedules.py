@@ -13,10 +13,10 @@ from forq_trio.model.commands import (
     SaveSchedule,
     SettleLease,
 )
-from forq_trio.model.consumers import Settling
+from forq_trio.model.consumers.types import Settling
 from forq_trio.model.errors import QueueFull, ScheduleExists, ScheduleNotFound, TooManySchedules
-from forq_trio.model.queue_settings import Overflow, SettingsChange
-from forq_trio.model.schedules import NewSchedule, ScheduleTotals
+from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.schedules.types import NewSchedule, ScheduleTotals
 from forq_trio.schedules.times import jitter_of
 from forq_trio.storage.engine import Batch
 

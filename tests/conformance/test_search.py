@@ -3,8 +3,8 @@
 import pytest
 
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.messages.types import REASON_EXPIRED, REASON_MAX_ATTEMPTS
 
 from .script import T0, contents, fail, receive, run, send, sweep
 

@@ -1,8 +1,8 @@
 """Sessions of the admin UI: stored by digest, told from memory, ended, and when they were last used."""
 
 from forq_trio.model import limits
+from forq_trio.model.access.sessions import UiSession
 from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
-from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import Batch
 
 from .script import T0, do, run

@@ -1,8 +1,8 @@
 """What is set for a queue: kept member by member, in force at once, nothing stored where nothing is set."""
 
 from forq_trio.model.commands import Configure, Produce
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange, rules_of
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import QueueSettings, SettingsChange, rules_of
 from forq_trio.storage.engine import Batch, EngineSettings
 from support.settings import EVERYTHING
 

@@ -3,7 +3,8 @@
 import pytest
 
 from forq_trio.model.commands import Ack, Nack, Produce, ProduceMany, Sweep, SweepKind
-from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
 
 from .script import HOUR_MS, T0, claim, contents, counted, fail, receipts, receive, run, send
 

@@ -4,7 +4,8 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceMany, RedrivePolicy
-from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
 
 from .script import (
     T0,

@@ -5,7 +5,8 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ProduceMany, Removed, Sweep, SweepKind
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED, EngineSettings, Event
 
 from .script import DAY_MS, T0, contents, counted, do, fail, look, receive, run, send, sweep

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
 from forq_trio.model.errors import TokenExists, TooManyTokens
 from forq_trio.storage.engine import Batch

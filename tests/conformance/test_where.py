@@ -3,8 +3,8 @@
 import pytest
 
 from forq_trio.model.commands import ProduceMany, Release
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.where import where_of
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.where import where_of
 
 from .script import claim, contents, do, nack, receipts, receive, run, send
 

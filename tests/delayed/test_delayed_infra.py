@@ -20,7 +20,7 @@ from forq_trio import (
 from forq_trio.delayed import DelayedQueue, QueueUnavailable, Scheduled, UnreadablePayload
 from forq_trio.delayed.retry import with_retries
 from forq_trio.model.errors import ForqUnreachable
-from forq_trio.model.keys import Offering
+from forq_trio.model.keys.types import Offering
 from forq_trio.model.limits import TTL_MS_MAX
 from support.actors import TrioClock, all_idle
 

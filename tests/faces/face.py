@@ -23,7 +23,7 @@ from forq_trio import (
     SettingsOptions,
 )
 from forq_trio.model.limits import WAIT_MS_MAX
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from support.actors import all_idle
 from support.results import oks
 

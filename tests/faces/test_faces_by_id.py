@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
-from forq_trio.model.messages import QueueCounts
-from forq_trio.wire.methods.messages import MessageMethods
+from forq_trio.model.messages.methods import MessageMethods
+from forq_trio.model.messages.types import QueueCounts
 
 from .face import MESSAGE_ID_INVALID, NOT_FOUND, QUEUE_INVALID
 from .words import code_of

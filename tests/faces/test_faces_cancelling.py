@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio import MessageInFlight, MessageNotFound
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 
 from .face import NOBODY, NOT_FOUND
 from .words import SECOND, code_of, contents

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.limits import ATTEMPTS_MAX_DEFAULT
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY, NOT_FOUND

@@ -3,7 +3,7 @@
 import trio
 
 from forq_trio import NewMessage
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 
 from .face import NOBODY
 from .waiter import park

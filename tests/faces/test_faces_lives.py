@@ -2,7 +2,7 @@
 
 from forq_trio import NewMessage
 from forq_trio.model.limits import DAY_MS
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY

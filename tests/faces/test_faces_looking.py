@@ -4,7 +4,7 @@ from collections import Counter
 from contextlib import suppress
 
 from forq_trio import ForqError
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from support.actors import T0, TrioClock
 
 from .face import MESSAGE_ID_INVALID, NOBODY, NOT_FOUND, Face

@@ -11,7 +11,7 @@ from msgspec import Struct
 from forq_trio import AsyncForqClient, NewMessage
 from forq_trio.client.types import Delivery, Scope, WorkerQueue, WorkerReport
 from forq_trio.model.errors import CallerError
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.model.values import json_name
 
 WORKER = "00000000-0000-4000-8000-000000000001"

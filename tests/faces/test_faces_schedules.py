@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from forq_trio import InvalidCron, NewSchedule, ScheduleNotFound, Timing
-from forq_trio.model.schedules import SavedRun
+from forq_trio.model.schedules.types import SavedRun
 
 from .face import Face
 from .running import open_face

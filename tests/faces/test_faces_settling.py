@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY, NOT_FOUND

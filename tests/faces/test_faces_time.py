@@ -1,6 +1,6 @@
 """What falls due by time alone: delays (contract F1, F2) and times to live (F7)."""
 
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY, NOT_FOUND

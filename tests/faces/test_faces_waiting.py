@@ -8,7 +8,7 @@ import trio
 
 from forq_trio import NewMessage
 from forq_trio.model.limits import WAIT_MS_MAX
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY

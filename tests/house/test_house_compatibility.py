@@ -73,7 +73,7 @@ def test_the_walk_reaches_code_tests_and_documents(texts) -> None:
     assert any(place.endswith(".sql") for place in texts)
     assert all(
         "F13" in named(texts[place])
-        for place in ("forq_trio/model/commands/upkeep.py", "docs/compatibility/forq.md")
+        for place in ("forq_trio/model/server/commands.py", "docs/compatibility/forq.md")
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forq_trio.model.commands import COMMANDS
-from forq_trio.model.messages import MessageInfo
+from forq_trio.model.messages.types import MessageInfo
 from support.by_id import BY_ID
 from support.source import parsed
 

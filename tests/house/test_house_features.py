@@ -29,20 +29,20 @@ FEATURES = {
         r"moved_page|moved page|moves_staged|_moved\b", r"moved_|leased_pages|consumers|migrations/", 8
     ),
     "shares": Feature(r"\bholder\b|\bHolder(Kind)?\b|\bHOLDER\b", r"budget|holders|transport/", 8),
-    "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 12),
+    "keys": Feature(r"\bOffer\w*\b|offers?\(", r"offers|keys|delayed/", 11),
     # Not: to reschedule a message or a task, what is scheduled (pgq's scheduled_for, a backup that nobody asked for), a
     # scheduler. `delayed` is a layer above, whose recurring messages have a cron of their own.
-    "schedules": Feature(r"(?<![Rr]e)[Ss]chedule(?![dr])", r"schedule|delayed/|migrations/", 26),
+    "schedules": Feature(r"(?<![Rr]e)[Ss]chedule(?![dr])", r"schedule|delayed/|migrations/", 25),
     # Its own files are those of the two logs, too, of which it is one. Not: the monitor's, for charts, and pgq's, of
     # its tables.
     "history": Feature(
         r"(?<!monitor\.)\bhistory\b",
-        r"history|finished|(^|/)logs\.|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
-        44,
+        r"history|finished|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
+        43,
     ),
-    "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 14),
+    "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
     "pipelines": Feature(
-        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 19
+        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 18
     ),
 }
 

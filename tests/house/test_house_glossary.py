@@ -6,12 +6,13 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from forq_trio.model import limits, messages
-from forq_trio.model.access import Scope
+from forq_trio.model import limits
+from forq_trio.model.access.types import Scope
 from forq_trio.model.commands import COMMANDS, SweepKind
-from forq_trio.model.messages import Status
-from forq_trio.model.queue_settings import Order, Overflow
-from forq_trio.model.redrives import RedriveState
+from forq_trio.model.dead_letters.redrives import RedriveState
+from forq_trio.model.messages import types as messages
+from forq_trio.model.messages.types import Status
+from forq_trio.model.queues.settings import Order, Overflow
 from forq_trio.storage.engine import DURATION_KINDS, EVENT_KINDS, NO_DURABILITY
 from forq_trio.system import open_broker
 from forq_trio.telemetry.log import LogEvent

@@ -10,6 +10,10 @@ import pytest
 
 from support.source import parsed, statements
 
+TOPICS = (
+    *("access", "consumers", "dead_letters", "keys", "logs", "messages", "outboxes"),
+    *("publishing", "queues", "schedules", "server", "workers"),
+)
 GROUPS = {
     "model": {"model"},
     "telemetry": {"telemetry"},
@@ -39,7 +43,22 @@ GROUPS = {
     "broker": {"broker"},
     "monitor": {"monitor"},
     "jobs": {"jobs"},
-    "wire": {"wire"},
+    "api": {
+        *(
+            "model.endpoint",
+            "model.command_methods",
+            "model.error_answers",
+            "model.paths",
+            "model.queries",
+            "model.bounds.client",
+        ),
+        *(f"model.{topic}.{part}" for topic in TOPICS for part in ("bodies", "endpoints", "methods")),
+        *(f"model.logs.history_{part}" for part in ("bodies", "endpoints", "methods")),
+        *("model.consumers.consuming", "model.messages.export", "model.messages.receipts"),
+        *("model.messages.settlement_methods", "model.server.backups", "model.server.compaction"),
+        *(f"model.server.{part}" for part in ("process_bodies", "process_endpoints")),
+        *(f"model.server.{part}" for part in ("backup_endpoints", "compaction_endpoints")),
+    },
     "http": {"http"},
     "ui": {"ui"},
     "drawing": {"drawing"},
@@ -78,11 +97,11 @@ MAY_IMPORT = {
     "oracle": {"model", "seam", "storage", "schedules"},
     "files": {"model", "storage", "relational", "sqlite", "statements"},
     "actors": {"model", "telemetry", "seam"},
-    "broker": {"model", "telemetry", "seam", "actors", "wire", "schedules"},
-    "monitor": {"model", "telemetry", "seam", "actors", "broker", "wire"},
-    "jobs": {"model", "telemetry", "seam", "actors", "broker", "monitor", "wire"},
-    "wire": {"model"},
-    "http": {"model", "telemetry", "broker", "monitor", "jobs", "wire"},
+    "broker": {"model", "telemetry", "seam", "actors", "api", "schedules"},
+    "monitor": {"model", "telemetry", "seam", "actors", "broker", "api"},
+    "jobs": {"model", "telemetry", "seam", "actors", "broker", "monitor", "api"},
+    "api": {"model"},
+    "http": {"model", "telemetry", "broker", "monitor", "jobs", "api"},
     "drawing": {"model", "telemetry"},
     "ui": {
         "drawing",
@@ -94,7 +113,7 @@ MAY_IMPORT = {
         "monitor",
         "jobs",
         "http",
-        "wire",
+        "api",
         "system",
     },
     "engines": {"model", "seam", "storage", "sqlite", "postgres"},
@@ -113,7 +132,7 @@ MAY_IMPORT = {
         "tables",
     },
     "outbox": {"model", "statements"},
-    "blocking": {"model", "wire", "broker", "client", "guests", "system"},
+    "blocking": {"model", "api", "broker", "client", "guests", "system"},
     "app": {
         "model",
         "telemetry",
@@ -140,12 +159,12 @@ MAY_IMPORT = {
         "outbox",
         "tables",
     },
-    "client": {"model", "wire"},
-    "spark": {"model", "wire", "client", "drawing"},
-    "embedding": {"model", "wire", "broker", "client", "system", "outbox", "schedules"},
+    "client": {"model", "api"},
+    "spark": {"model", "api", "client", "drawing"},
+    "embedding": {"model", "api", "broker", "client", "system", "outbox", "schedules"},
     "pgq": {"model", "tables", "embedding"},
-    "tables": {"model", "wire", "statements"},
-    "names": {"model", "broker", "wire", "system", "client", "embedding", "outbox", "blocking"},
+    "tables": {"model", "api", "statements"},
+    "names": {"model", "broker", "api", "system", "client", "embedding", "outbox", "blocking"},
 }
 AT_HOME = {
     "apsw": ("storage.sqlite",),

@@ -1,18 +1,17 @@
-"""Each method of the broker and of the clients is declared once, in forq_trio/wire/methods: text and signature."""
+"""Each method of the broker and of the clients is declared once, in forq_trio/model: text and signature."""
 
 import inspect
 from collections.abc import Callable
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any
 
-from forq_trio import AsyncForqClient, Broker, ForqClient
+from forq_trio import AsyncForqClient, Broker, ForqClient, model
 from forq_trio.broker.endpoint_commands import CHECKS
 from forq_trio.model.commands import COMMANDS
+from forq_trio.model.endpoint import COMMAND_ENDPOINTS, CommandEndpoint
+from forq_trio.model.messages.methods import CANCEL_MESSAGE
 from forq_trio.model.values import python_name
-from forq_trio.wire import methods as declarations
-from forq_trio.wire.endpoints.endpoint import COMMAND_ENDPOINTS, CommandEndpoint
-from forq_trio.wire.methods.messages import CANCEL_MESSAGE
 
 OTHER_PARAMETERS = {
     ("ack", "queue"),
@@ -48,7 +47,9 @@ def public(kind: type) -> dict[str, Callable[..., Any]]:
 def declared() -> dict[str, list[Callable[..., Any]]]:
     """The declarations of each method."""
     found: dict[str, list[Callable[..., Any]]] = {}
-    for module in iter_modules(declarations.__path__, f"{declarations.__name__}."):
+    for module in walk_packages(model.__path__, f"{model.__name__}."):
+        if not module.name.endswith("methods"):
+            continue
         for kind in vars(import_module(module.name)).values():
             if inspect.isclass(kind) and kind.__module__ == module.name:
                 for name, each in public(kind).items():

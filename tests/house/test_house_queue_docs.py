@@ -7,8 +7,8 @@ from typing import Any
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.declared import ValueKind
-from forq_trio.model.new_message import OPTIONS, MessageOptions, NewMessage, Option
-from forq_trio.model.queue_settings import (
+from forq_trio.model.messages.new_message import OPTIONS, MessageOptions, NewMessage, Option
+from forq_trio.model.queues.settings import (
     SETTINGS,
     Defaults,
     QueueRules,

@@ -7,7 +7,8 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.queue_settings import Rate
+from forq_trio.model.queues.bodies import QueueHealth
+from forq_trio.model.queues.settings import Rate
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.monitor import Monitor
@@ -16,7 +17,6 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings, Event
 from forq_trio.system import System, open_system
 from forq_trio.telemetry.counters import Counters
-from forq_trio.wire.queues import QueueHealth
 from oracle.engine import MemoryEngine
 from support.actors import TrioClock, elapse, on_the_loop
 from support.forq_api import Seconds, SetClock

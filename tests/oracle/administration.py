@@ -19,8 +19,8 @@ from forq_trio.model.commands import (
     SaveToken,
 )
 from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound, TokenExists, TooManyTokens
-from forq_trio.model.messages import Status
-from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.model.messages.types import Status
+from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage import bound_tables, rules
 from forq_trio.storage.allowance import Allowance, within
 from oracle.operations import operation

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
-from forq_trio.model.queue_settings import NO_DEAD_LETTERS
-from forq_trio.model.where import Where, takes
+from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
+from forq_trio.model.messages.where import Where, takes
+from forq_trio.model.queues.settings import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred, Receiver

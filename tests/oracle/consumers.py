@@ -17,7 +17,7 @@ from forq_trio.model.commands import (
     OpenConsumer,
     SettleLease,
 )
-from forq_trio.model.consumers import PipelineConsumer, Settling, consumer_key
+from forq_trio.model.consumers.types import PipelineConsumer, Settling, consumer_key
 from forq_trio.model.errors import (
     ConsumerFenced,
     ConsumerNotFound,
@@ -27,7 +27,7 @@ from forq_trio.model.errors import (
     OtherLease,
     TooManyConsumers,
 )
-from forq_trio.model.messages import LEASE_ENDED
+from forq_trio.model.messages.types import LEASE_ENDED
 from forq_trio.storage import engine
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import PageLine, encode_lines

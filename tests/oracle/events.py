@@ -4,8 +4,8 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, TrimEvents
-from forq_trio.model.events import MessageEvent
-from forq_trio.model.logs import LogLines
+from forq_trio.model.logs.events import MessageEvent
+from forq_trio.model.logs.types import LogLines
 from forq_trio.storage.logs import believable_until, retention_steps
 from oracle.operations import operation
 from oracle.state import State

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.messages import NewMessage, Status
-from forq_trio.model.queue_settings import Order
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Status
+from forq_trio.model.queues.settings import Order
 from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.transitions import UNHELD

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from forq_trio.model.commands import PurgeHistory, PurgeStep, Removed, TrimHistory
-from forq_trio.model.history import FinishedMessage
+from forq_trio.model.logs.history import FinishedMessage
 from forq_trio.storage.logs import one_step, outlived, retention_steps
 from oracle.operations import operation
 from oracle.transaction import Transaction

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.fingerprints import alike
-from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
-from forq_trio.model.logs import LogLines
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.logs.types import LogLines
 from forq_trio.storage.logs import end_of_page
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last, shown_bytes
 from oracle.state import Row, State

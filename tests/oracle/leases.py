@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from forq_trio.model.consumers import NumberedLease, PipelineConsumer, Settling
+from forq_trio.model.consumers.types import NumberedLease, PipelineConsumer, Settling
 
 
 class Page(NamedTuple):

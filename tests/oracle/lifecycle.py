@@ -1,6 +1,6 @@
 """The reference engine: how a change becomes a lifecycle event (see storage/logs.py)."""
 
-from forq_trio.model.events import MessageEvent
+from forq_trio.model.logs.events import MessageEvent
 from forq_trio.storage.engine import CONSUMED
 from forq_trio.storage.logs import TIMED, event_bytes, kind_and_reason
 from forq_trio.storage.transitions import UPDATED

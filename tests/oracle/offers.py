@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, PurgeStep, RescheduleKey
 from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
-from forq_trio.model.keys import Offered, Offering, Outcome
-from forq_trio.model.messages import NewMessage, Status
-from forq_trio.model.queue_settings import Order
+from forq_trio.model.keys.types import Offered, Offering, Outcome
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Status
+from forq_trio.model.queues.settings import Order
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.engine import DEFERRED, Deferred

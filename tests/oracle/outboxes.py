@@ -2,7 +2,7 @@
 
 from forq_trio.model.commands import RelayMessages, TakeSetAside
 from forq_trio.model.errors import ForqError
-from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal
+from forq_trio.model.outboxes.types import OutboxPosition, OutboxRefusal
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.outboxes import check_outboxes, check_owner
 from oracle.operations import operation

@@ -5,10 +5,10 @@ from functools import partial
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.access import Key
+from forq_trio.model.access.types import Key
 from forq_trio.model.commands import DiscardStage, EndStages, ForgetApp, Publish, StagePage
 from forq_trio.model.errors import AppInUse
-from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
+from forq_trio.model.publishing.types import Published, PublishedVersion, Staged, Staging
 from forq_trio.storage import apps as rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.apps import Full

@@ -9,16 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.consumers import consumer_key
-from forq_trio.model.database_state import DatabaseReading
-from forq_trio.model.fingerprints import alike, fingerprint
-from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
-from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.messages import KeyedMessage, MessageInfo, QueueCounts, Status
-from forq_trio.model.places import ClaimPlace, parse_sequence
-from forq_trio.model.publishing import PublishedVersion
-from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
-from forq_trio.model.searches import (
+from forq_trio.model.consumers.types import consumer_key
+from forq_trio.model.dead_letters.places import ClaimPlace, parse_sequence
+from forq_trio.model.dead_letters.searches import (
     DeadLetterPage,
     ErrorGroup,
     ErrorGroups,
@@ -31,7 +24,14 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
-from forq_trio.model.set_aside import SetAside
+from forq_trio.model.fingerprints import alike, fingerprint
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.logs.types import LogLines, LogName
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.messages.types import KeyedMessage, MessageInfo, QueueCounts, Status
+from forq_trio.model.publishing.types import PublishedVersion
+from forq_trio.model.schedules.types import SavedRun, Schedule, SchedulePage
+from forq_trio.model.server.database_state import DatabaseReading
 from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, number_of_last
 from oracle import events, history_reader
 from oracle.schedules import told

@@ -1,8 +1,8 @@
 """The reference engine: redrive tasks."""
 
 from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
+from forq_trio.model.dead_letters.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.storage import bound_tables, rules
 from oracle.operations import operation
 from oracle.transaction import Transaction

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
 from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
-from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import SavedRun, Schedule, is_dropped
+from forq_trio.model.messages.types import Produced
+from forq_trio.model.schedules.types import SavedRun, Schedule, is_dropped
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.bound_tables import check_all_unbound
 from forq_trio.storage.engine import Deferred

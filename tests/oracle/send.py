@@ -8,8 +8,9 @@ import uuid6
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
 from forq_trio.model.errors import ForqError, InvalidContent, QueueFull
-from forq_trio.model.messages import REASON_OVERFLOW, NewMessage, NewMessageWithDefaultBound, Produced, Status
-from forq_trio.model.queue_settings import Order, Overflow
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import REASON_OVERFLOW, NewMessageWithDefaultBound, Produced, Status
+from forq_trio.model.queues.settings import Order, Overflow
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model.commands import Ack, AckById, Command, DiscardMessages, Extend, Nack, NackById, Release
-from forq_trio.model.messages import Receipt, Status
+from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.logs import DISCARDED_BY_CONSUMER

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
-from forq_trio.model.publishing import KeyShare, PublishedVersion, StagedPart, Staging
+from forq_trio.model.publishing.types import KeyShare, PublishedVersion, StagedPart, Staging
 from forq_trio.storage.rules import Space
 
 

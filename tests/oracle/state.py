@@ -13,18 +13,18 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken
-from forq_trio.model.events import MessageEvent
-from forq_trio.model.history import FinishedMessage, HistoryCounts, Outcome
-from forq_trio.model.keys import KeyInfo, Mode, Offering, OnceMore
-from forq_trio.model.logs import Log, LogName
-from forq_trio.model.messages import STATUS_NAMES, Failure, MessageInfo, QueueCounts, Status
-from forq_trio.model.publishing import PublishedVersion, Staging
-from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.schedules import SavedRun, ScheduleTotals
-from forq_trio.model.searches import PREVIEW_ELLIPSIS, MessageRow
-from forq_trio.model.sessions import UiSession
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import AccessToken
+from forq_trio.model.dead_letters.redrives import RedriveTask
+from forq_trio.model.dead_letters.searches import PREVIEW_ELLIPSIS, MessageRow
+from forq_trio.model.keys.types import KeyInfo, Mode, Offering, OnceMore
+from forq_trio.model.logs.events import MessageEvent
+from forq_trio.model.logs.history import FinishedMessage, HistoryCounts, Outcome
+from forq_trio.model.logs.types import Log, LogName
+from forq_trio.model.messages.types import STATUS_NAMES, Failure, MessageInfo, QueueCounts, Status
+from forq_trio.model.publishing.types import PublishedVersion, Staging
+from forq_trio.model.queues.settings import QueueRules, QueueSettings, rules_of
+from forq_trio.model.schedules.types import SavedRun, ScheduleTotals
 from forq_trio.model.values import SeenT, seen
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.rules import NO_GROUP, message_bytes

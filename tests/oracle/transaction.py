@@ -12,10 +12,10 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import Failure, Status
-from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
-from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
-from forq_trio.model.schedules import SavedRun
+from forq_trio.model.messages.types import Failure, Status
+from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
+from forq_trio.model.queues.settings import NO_DEAD_LETTERS, QueueRules
+from forq_trio.model.schedules.types import SavedRun
 from forq_trio.storage import bound_tables, engine, rules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event

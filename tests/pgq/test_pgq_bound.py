@@ -23,9 +23,9 @@ from forq_trio.model.errors import (
     ReceiptNotCurrent,
     WrongTable,
 )
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import QueueTable
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import QueueTable
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.monitor.ages import Ages
 from forq_trio.pgq import history
 from forq_trio.system import open_broker

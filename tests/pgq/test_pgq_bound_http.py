@@ -15,7 +15,7 @@ from forq_trio.model.errors import (
     StorageUnavailable,
     WrongTable,
 )
-from forq_trio.model.queue_settings import QueueTable
+from forq_trio.model.queues.settings import QueueTable
 from forq_trio.pgq import drop_table
 from forq_trio.worker import Job, Worker
 from pgq.conftest import locked

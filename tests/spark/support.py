@@ -9,7 +9,7 @@ import trustme
 from forq_trio import ForqClient, NewMessage, batches
 from forq_trio.client.sync_pool import Pool
 from forq_trio.model.errors import QueueNotFound
-from forq_trio.wire.export import ExportedMessage
+from forq_trio.model.messages.export import ExportedMessage
 from support.real_server import SECRET, RealServer, real_server
 
 SETTINGS = {"FORQ_EVENTS": "on", "FORQ_HISTORY": "on"}

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from forq_trio import ForqClient
 from forq_trio.model.errors import ForqUnreachable
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.sqlite.files.check import backup_file
 from pyspark_forq.consume import ConsumeReader
 from pyspark_forq.errors import ForqDataLoss, ForqDataSourceError

@@ -21,9 +21,8 @@ from pyspark.sql.types import (
 
 import pyspark_forq
 from forq_trio.client.types import NewMessage, Stage
-from forq_trio.model.limits import CONTENT_BYTES_MAX
-from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.limits import STAGE_PAGE_MESSAGES_MAX
+from forq_trio.model.limits import CONTENT_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
+from forq_trio.model.messages.export import ExportedMessage
 from pyspark_forq.columns import check_columns
 from pyspark_forq.errors import ForqDataSourceError, ForqSchemaError, reason_of
 from pyspark_forq.messages import OPEN_BYTES_MAX, messages_of, pages_of

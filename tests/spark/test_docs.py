@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 import pyspark_forq
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.storage.sqlite.files.check import backup_file
 from forq_trio.storage.sqlite.files.restore import restore_file
 from pyspark_forq import archive, load, replay

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from forq_trio import ForqClient
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from pyspark_forq import archive, archived, load, reason_of, replay
 from pyspark_forq.driver_files import FILE_BYTES_MAX, text_of
 from pyspark_forq.errors import ForqDataSourceError, ForqOptionError

@@ -1,6 +1,6 @@
 """Access tokens as they are stored."""
 
-from forq_trio.model.access import AccessToken, Digest, Scope
+from forq_trio.model.access.types import AccessToken, Digest, Scope
 
 
 def access_token(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import DEFERRED, Batch, BatchResult, Engine, Receiver
 from forq_trio.storage.reader import ReadAfter, Reader
 from support.actors import T0

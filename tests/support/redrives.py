@@ -3,9 +3,9 @@
 from typing import Any
 
 from forq_trio.client.sync import ForqClient
-from forq_trio.model.new_message import NewMessage
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.searches import AppliedFilter, MessageFilter
+from forq_trio.model.dead_letters.redrives import RedriveTask
+from forq_trio.model.dead_letters.searches import AppliedFilter, MessageFilter
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.values import seen
 
 MANY = 100

@@ -5,15 +5,16 @@ from typing import NamedTuple
 import msgspec
 
 from forq_trio.model import commands
-from forq_trio.model.access import AccessToken, Digest, Key, Scope
-from forq_trio.model.consumers import Settling
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import Delivery, NewMessage, Produced
-from forq_trio.model.outboxes import RelayedMessage
-from forq_trio.model.publishing import Stage, StagedPart
-from forq_trio.model.queue_settings import Rate, SettingsChange
-from forq_trio.model.schedules import NewSchedule
-from forq_trio.model.sessions import UiSession
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import AccessToken, Digest, Key, Scope
+from forq_trio.model.consumers.types import Settling
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Produced
+from forq_trio.model.outboxes.types import RelayedMessage
+from forq_trio.model.publishing.types import Stage, StagedPart
+from forq_trio.model.queues.settings import Rate, SettingsChange
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Engine
 from support.actors import T0
 from support.batches import do, run

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, Rate, RatePer
+from forq_trio.model.queues.settings import ExponentialBackOff, Order, Overflow, Rate, RatePer
 
 
 class Example(NamedTuple):

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from forq_trio import ForqClient
-from forq_trio.model.keys import Mode, Offering
+from forq_trio.model.keys.types import Mode, Offering
 from forq_trio.model.limits import OFFER_BATCH_MAX
 
 CUSTOMERS = "customers.sync"

@@ -8,7 +8,7 @@ import trio
 
 from forq_trio import AsyncForqClient
 from forq_trio.model import limits
-from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.model.workers.types import HeldMessage, WorkerQueue, WorkerReport
 
 CHARGE = "orders.charge"
 TAKEN = 7

@@ -19,9 +19,10 @@ from forq_trio.model.commands import (
     OpenConsumer,
     Produce,
 )
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import Delivery, NewMessage, Produced
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Produced
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch, BatchResult, Deferred, Receiver
 from support.actors import T0
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from forq_trio.model.access import Scope
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import Scope
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -42,11 +43,10 @@ from forq_trio.model.commands import (
     SaveToken,
     TakeSetAside,
 )
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.outboxes import RelayedMessage
-from forq_trio.model.queue_settings import Order, Overflow, QueueTable, Rate, SettingsChange
-from forq_trio.model.sessions import UiSession
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.outboxes.types import RelayedMessage
+from forq_trio.model.queues.settings import Order, Overflow, QueueTable, Rate, SettingsChange
 from support.access import access_token
 from support.actors import T0
 from support.by_id import BY_ID

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from forq_trio.model.access import SECRET
+from forq_trio.model.access.types import SECRET
 from forq_trio.model.commands import (
     Ack,
     Claim,
@@ -34,12 +34,13 @@ from forq_trio.model.commands import (
     TrimEvents,
     TrimHistory,
 )
-from forq_trio.model.consumers import Settling
-from forq_trio.model.messages import NewMessage, NewMessageWithDefaultBound
-from forq_trio.model.publishing import Stage, StagedPart
-from forq_trio.model.queue_settings import Order, Rate, RatePer, SettingsChange
-from forq_trio.model.schedules import NewSchedule
-from forq_trio.model.where import Condition
+from forq_trio.model.consumers.types import Settling
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import NewMessageWithDefaultBound
+from forq_trio.model.messages.where import Condition
+from forq_trio.model.publishing.types import Stage, StagedPart
+from forq_trio.model.queues.settings import Order, Rate, RatePer, SettingsChange
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Receiver
 from support.actors import T0
 from support.waits_of import LEASE_MS, Commands, World, case, moved_pages, names

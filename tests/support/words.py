@@ -6,7 +6,8 @@ from typing import Any
 import trio
 
 from forq_trio.model.commands import Ack, Claim, Command, Nack, Produce, Release
-from forq_trio.model.messages import Delivery, NewMessage, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Receipt
 from forq_trio.writer_actor import WriterActor
 
 LEASE_MS = 300_000

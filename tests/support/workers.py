@@ -1,6 +1,6 @@
 """Reports of workers."""
 
-from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.model.workers.types import HeldMessage, WorkerQueue, WorkerReport
 
 
 def worker_id(number: int = 1) -> str:

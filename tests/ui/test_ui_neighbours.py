@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from forq_trio.model.access import Scope
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.access.types import Scope
+from forq_trio.model.dead_letters.bodies import DeadLetterFilter
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.wire.dead_letters import DeadLetterFilter
 from support.in_process_ui import InProcessUi, in_process_ui
 from support.ui_http import Markup, is_stream, logged_in
 

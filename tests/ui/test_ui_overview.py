@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from forq_trio import ForqClient
-from forq_trio.model.access import Scope
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.access.types import Scope
+from forq_trio.model.schedules.types import NewSchedule
 from support.browser import axe, dark, focused, keyboard, sideways_pixels
 from support.in_process_ui import in_process_ui
 from support.real_server import SECRET

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from forq_trio.model.limits import MIB
+from forq_trio.model.server.compaction import CompactionInfo
 from forq_trio.ui.pages.system import CompactionView, compaction_view
-from forq_trio.wire.compaction import CompactionInfo
 from support.browser import axe
 from support.real_server import SECRET
 from support.ui_http import Markup, logged_in

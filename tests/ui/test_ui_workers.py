@@ -8,8 +8,8 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from forq_trio.model.access import Scope
-from forq_trio.model.workers import HeldMessage, WorkerQueue, WorkerReport
+from forq_trio.model.access.types import Scope
+from forq_trio.model.workers.types import HeldMessage, WorkerQueue, WorkerReport
 from forq_trio.ui.pages.workers import ROWS_A_PAGE
 from support.browser import PHONE, axe, sideways_pixels
 from support.in_process_ui import InProcessUi, in_process_ui

@@ -9,12 +9,12 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from forq_trio import AsyncForqClient
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.schedules import NewSchedule, Timing
+from forq_trio.model.endpoint import Endpoint
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.receipts import ReceiptResult, ReceiptResults
+from forq_trio.model.schedules.types import NewSchedule, Timing
 from forq_trio.model.values import python_name
-from forq_trio.wire.endpoints.endpoint import Endpoint
-from forq_trio.wire.receipts import ReceiptResult, ReceiptResults
-from forq_trio.wire.workers import WorkerState
+from forq_trio.model.workers.bodies import WorkerState
 from support.endpoints import all_endpoints
 
 NO_METHOD = {

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forq_trio.model.command import Work
 from forq_trio.model.commands import (
     COMMANDS,
     Ack,
@@ -17,8 +18,8 @@ from forq_trio.model.commands import (
     Traits,
     in_order,
 )
-from forq_trio.model.commands.base import Work
-from forq_trio.model.messages import NewMessage, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
 from forq_trio.storage.relational import run_batch
 
 ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"

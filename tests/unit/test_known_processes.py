@@ -5,7 +5,7 @@ import pytest
 
 from forq_trio.broker.known_processes import KnownProcesses
 from forq_trio.model import limits
-from forq_trio.model.processes import HeardProcess, JobRun, is_newer
+from forq_trio.model.server.processes import HeardProcess, JobRun, is_newer
 from forq_trio.storage.migrate import load
 from support.forq_api import SetClock
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from forq_trio.broker.known_workers import KnownWorkers
 from forq_trio.model import limits
-from forq_trio.model.access import Key
+from forq_trio.model.access.types import Key
 from forq_trio.model.errors import (
     CallerError,
     Forbidden,
@@ -15,9 +15,9 @@ from forq_trio.model.errors import (
     OutOfRange,
     TooManyWorkers,
 )
-from forq_trio.model.workers import HeldMessage, QueueWorkers, WorkerReport
+from forq_trio.model.workers.bodies import WorkerList
+from forq_trio.model.workers.types import HeldMessage, QueueWorkers, WorkerReport
 from forq_trio.telemetry.families import QUEUE_TEXTS
-from forq_trio.wire.workers import WorkerList
 from support.forq_api import SetClock
 from support.workers import held, part, report, worker_id
 

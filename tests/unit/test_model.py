@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forq_trio.model import messages as model
 from forq_trio.model.errors import InvalidQueueName, MalformedReceipt
-from forq_trio.model.messages import Receipt
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.messages import types as model
+from forq_trio.model.messages.types import Receipt
+from forq_trio.model.queues.names import is_dead_letter_queue
 
 SEQS = st.integers(1, 2**47 - 1)
 TOKENS = st.integers(0, 2**62 - 1)

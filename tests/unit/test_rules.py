@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidSetting
-from forq_trio.model.messages import Failure, NewMessage, Status
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, rules_of
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Failure, Status
+from forq_trio.model.queues.settings import ExponentialBackOff, Order, Overflow, QueueSettings, rules_of
 from forq_trio.storage import rules
 from forq_trio.storage.engine import EngineSettings
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidCron, InvalidRequest, InvalidSchedule
-from forq_trio.model.schedules import Timing
+from forq_trio.model.schedules.types import Timing
 from forq_trio.schedules.cron import times_after
 from forq_trio.schedules.times import NominalTimes, check_timing, jitter_of
 from support.effort import EFFORT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.schedules import Timing
+from forq_trio.model.schedules.types import Timing
 from forq_trio.schedules.words import in_words
 
 

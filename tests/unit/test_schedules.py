@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from forq_trio.model.errors import InvalidSchedule
-from forq_trio.model.new_message import OPTIONS, NewMessage
-from forq_trio.model.schedules import NO_OPTIONS, NewSchedule, Schedule, Timing, check_schedule_name
+from forq_trio.model.messages.new_message import OPTIONS, NewMessage
+from forq_trio.model.schedules.types import NO_OPTIONS, NewSchedule, Schedule, Timing, check_schedule_name
 
 
 def types_of(struct):

@@ -15,8 +15,8 @@ from forq_trio.jobs.facts import (
 )
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotKeeper
-from forq_trio.model.processes import ProcessInfo
+from forq_trio.model.server.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotKeeper
+from forq_trio.model.server.processes import ProcessInfo
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry.counters import Counters
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.messages import Status
+from forq_trio.model.messages.types import Status
 from forq_trio.storage import engine, transitions
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.relational.transaction import Transaction as SqliteTransaction

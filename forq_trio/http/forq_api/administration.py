@@ -9,10 +9,10 @@ from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
 from forq_trio.http.router import Route
-from forq_trio.model.access import Scope
-from forq_trio.model.queue_settings import QueueSettings, QueueTable, SettingsChange
-from forq_trio.wire.endpoints import queues as api
-from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, QueuesQuery
+from forq_trio.model.access.types import Scope
+from forq_trio.model.queues import endpoints as api
+from forq_trio.model.queues.bodies import ConfiguredQueue, ConfiguredQueues, QueuesQuery
+from forq_trio.model.queues.settings import QueueSettings, QueueTable, SettingsChange
 
 _read_change = BodyReader(SettingsChange)
 _read_table = BodyReader(QueueTable)

@@ -8,10 +8,16 @@ from forq_trio.http.forq_api.sends import read_messages, results_of, valid
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import Request, Response, encode_json, json_response, nothing_done
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.checks import check_producible
-from forq_trio.model.messages import Produced
-from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
+from forq_trio.model.messages.bodies import (
+    LeasedMessages,
+    ReceivedMessages,
+    ReceiveRequest,
+    SendResult,
+    SendResults,
+)
+from forq_trio.model.messages.types import Produced
 
 _read_receive = BodyReader(ReceiveRequest)
 

@@ -13,11 +13,11 @@ from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.reading import number_of_path
 from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
 from forq_trio.http.router import Respond, Route
-from forq_trio.model.access import Principal
+from forq_trio.model.access.types import Principal
+from forq_trio.model.endpoint import CommandEndpoint, Endpoint
 from forq_trio.model.forq_error import ForqError
+from forq_trio.model.paths import PATH_PARAMETERS
 from forq_trio.model.values import python_name
-from forq_trio.wire.endpoints.endpoint import CommandEndpoint, Endpoint
-from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
 
 MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
 """Makes the route of an endpoint from its declaration and the function that responds."""

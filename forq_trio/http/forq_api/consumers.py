@@ -7,9 +7,9 @@ from forq_trio.http.forq_api.calls import MakeRoute, calling, with_key
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
 from forq_trio.http.router import Route
-from forq_trio.model.access import Scope
-from forq_trio.wire.consumers import ConsumerList, ConsumersQuery
-from forq_trio.wire.endpoints import consumers as api
+from forq_trio.model.access.types import Scope
+from forq_trio.model.consumers import endpoints as api
+from forq_trio.model.consumers.bodies import ConsumerList, ConsumersQuery
 
 _NOT_YET = Response(202, b"")
 _read_page = QueryReader(ConsumersQuery)

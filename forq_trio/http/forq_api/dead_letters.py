@@ -8,13 +8,13 @@ from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors
-from forq_trio.model.access import Principal, Scope
-from forq_trio.wire import dead_letters as wire
-from forq_trio.wire.endpoints import dead_letters as api
+from forq_trio.model.access.types import Principal, Scope
+from forq_trio.model.dead_letters import bodies
+from forq_trio.model.dead_letters import endpoints as api
 
-_read_redrive = BodyReader(wire.RedriveMessages)
-_read_start = BodyReader(wire.StartRedrive)
-_read_resubmission = BodyReader(wire.Resubmission)
+_read_redrive = BodyReader(bodies.RedriveMessages)
+_read_start = BodyReader(bodies.StartRedrive)
+_read_resubmission = BodyReader(bodies.Resubmission)
 
 
 class DeadLetterEndpoints:
@@ -28,7 +28,7 @@ class DeadLetterEndpoints:
         wanted = _read_redrive(request.body)
         check_target(request, wanted.target)
         results = await self._broker.redrive(queue, wanted.message_ids, target=wanted.target)
-        return json_response(wire.MoveResults(results))
+        return json_response(bodies.MoveResults(results))
 
     async def resubmit(self, request: Request, queue: str, message_id: str) -> Response:
         """Send an edited copy of a dead letter."""

@@ -15,9 +15,9 @@ from forq_trio.http.forq_api.refusals import Refused, answer, forqs_answer, shor
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import errors
+from forq_trio.model.error_answers import RECEIPT_HEADER, PlaceView
 from forq_trio.model.forq_error import REASONS
 from forq_trio.model.values import python_name
-from forq_trio.wire.errors import RECEIPT_HEADER, PlaceView
 
 PART_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.ProduceToDeadLetterQueue: "queue",

@@ -15,11 +15,11 @@ from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseState
+from forq_trio.model.endpoint import Answer, Operation
 from forq_trio.model.engine_facts import ReplicaState, SendsRefused
 from forq_trio.model.errors import ServiceError, StorageUnavailable
-from forq_trio.wire.endpoints.endpoint import Answer, Operation
-from forq_trio.wire.queries import Query
+from forq_trio.model.queries import Query
+from forq_trio.model.server.database_state import DatabaseState
 
 
 class HealthQuery(Query, frozen=True, kw_only=True):

@@ -11,16 +11,16 @@ from forq_trio.http.forq_api.sends import MessageReader, MessagesReader, check_b
 from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.checks import check_producible
-from forq_trio.model.keys import Offer, Offering
-from forq_trio.wire import keys as wire
-from forq_trio.wire.endpoints import keys as api
+from forq_trio.model.keys import bodies
+from forq_trio.model.keys import endpoints as api
+from forq_trio.model.keys.types import Offer, Offered, Offering
 
 read_offer = MessageReader(Offer)
-_read_offerings = MessagesReader(wire.Offerings, Offering)
-_read_kind = QueryReader(wire.KindQuery)
-_read_drop = QueryReader(wire.DropKeyQuery)
+_read_offerings = MessagesReader(bodies.Offerings, Offering)
+_read_kind = QueryReader(bodies.KindQuery)
+_read_drop = QueryReader(bodies.DropKeyQuery)
 
 
 class KeyEndpoints:
@@ -35,7 +35,7 @@ class KeyEndpoints:
         offer = read_offer(request.body)
         if offer.dead_letter_queue:
             request.principal.check(Scope.PRODUCE, offer.dead_letter_queue)
-        offering = wire.Offering.of(key, _read_kind(request.query).kind, offer)
+        offering = Offering.of(key, _read_kind(request.query).kind, offer)
         offered = await self._broker.offer_message(queue, offering)
         return json_response(offered, 201 if offered.outcome == "created" else 200)
 
@@ -44,7 +44,7 @@ class KeyEndpoints:
         check_producible(queue)
         entries = await _read_offerings(request)
         outcomes = await self._broker.offer_many(queue, valid(entries))
-        return json_response(wire.OfferResults(results_of(entries, outcomes, _offered, wire.OfferResult)))
+        return json_response(bodies.OfferResults(results_of(entries, outcomes, _offered, bodies.OfferResult)))
 
     async def drop(self, request: Request, queue: str, key: str) -> Response:
         """Remove the message of a key: 204 if there was one."""
@@ -61,8 +61,8 @@ class KeyEndpoints:
         return NO_CONTENT
 
 
-def _offered(offered: wire.Offered) -> wire.OfferResult:
-    return wire.OfferResult(
+def _offered(offered: Offered) -> bodies.OfferResult:
+    return bodies.OfferResult(
         offered.outcome,
         offered.id,
         offered.sequence,

@@ -13,13 +13,13 @@ from forq_trio.http.forq_api.sends import results_of
 from forq_trio.http.long_poll import wait_for_events
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
-from forq_trio.model.access import Scope
-from forq_trio.model.events import read_events
-from forq_trio.wire.endpoints import history as history_api
-from forq_trio.wire.endpoints import logs as api
-from forq_trio.wire.history import RequeueFinished
-from forq_trio.wire.logs import EventsQuery, HistoryPageQuery
-from forq_trio.wire.messages import SendResult, SendResults
+from forq_trio.model.access.types import Scope
+from forq_trio.model.logs import endpoints as api
+from forq_trio.model.logs import history_endpoints as history_api
+from forq_trio.model.logs.bodies import EventsQuery, HistoryPageQuery
+from forq_trio.model.logs.events import read_events
+from forq_trio.model.logs.history_bodies import RequeueFinished
+from forq_trio.model.messages.bodies import SendResult, SendResults
 
 _read_events = QueryReader(EventsQuery)
 _read_history = QueryReader(HistoryPageQuery)

@@ -8,10 +8,10 @@ from forq_trio.http.forq_api.sends import check_body, read_message
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import NO_CONTENT, Request, Response, encode_json
 from forq_trio.model import errors
-from forq_trio.model.access import Scope
-from forq_trio.model.messages import Delivery
-from forq_trio.wire.errors import RECEIPT_HEADER
-from forq_trio.wire.messages import NextMessage, NextQuery, ReceivedMessage, ReceiveRequest
+from forq_trio.model.access.types import Scope
+from forq_trio.model.error_answers import RECEIPT_HEADER
+from forq_trio.model.messages.bodies import NextMessage, NextQuery, ReceivedMessage, ReceiveRequest
+from forq_trio.model.messages.types import Delivery
 
 _RECEIPT = RECEIPT_HEADER.lower().encode()
 _read_next = QueryReader(NextQuery)

@@ -11,9 +11,9 @@ from prometheus_client.exposition import generate_latest
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Gate, Route
+from forq_trio.model.endpoint import Answer, Operation
 from forq_trio.telemetry.families import ReadFamilies
 from forq_trio.telemetry.metrics_text import Exposition
-from forq_trio.wire.endpoints.endpoint import Answer, Operation
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -1,8 +1,8 @@
 """Answers and bodies that have one JSON value a line."""
 
 from forq_trio.http.message import Response
-from forq_trio.wire.endpoints.endpoint import NDJSON
-from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
+from forq_trio.model.endpoint import NDJSON
+from forq_trio.model.error_answers import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
 
 _NDJSON_BYTES = NDJSON.encode()
 _NEXT, _FIRST, _LAST = (name.lower().encode() for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER))

@@ -14,13 +14,13 @@ from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
+from forq_trio.model.endpoint import Answer, Operation
+from forq_trio.model.error_answers import FIELD_HEADER, MESSAGE_HEADER
 from forq_trio.model.forq_error import Reason
-from forq_trio.model.schedule_errors import InvalidCron
+from forq_trio.model.paths import PATH_PARAMETERS
+from forq_trio.model.queries import parameters_of
+from forq_trio.model.schedules.errors import InvalidCron
 from forq_trio.model.values import LEFT_OUT_MARK
-from forq_trio.wire.endpoints.endpoint import Answer, Operation
-from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
-from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
-from forq_trio.wire.queries import parameters_of
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
 

@@ -15,8 +15,9 @@ from forq_trio.http.forq_api.sends import ReadSlices, at_most, entries_of, read_
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
-from forq_trio.wire.endpoints import outboxes as api
-from forq_trio.wire.outboxes import OutboxRefusal, RelayedMessage, RelayRequest
+from forq_trio.model.outboxes import endpoints as api
+from forq_trio.model.outboxes.bodies import RelayRequest
+from forq_trio.model.outboxes.types import OutboxRefusal, RelayedMessage
 
 
 class _RawRelay(Struct, frozen=True, forbid_unknown_fields=True):

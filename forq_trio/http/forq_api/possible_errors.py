@@ -12,13 +12,13 @@ import msgspec
 
 from forq_trio.http.router import Route
 from forq_trio.model import errors
+from forq_trio.model.access.bodies import NewToken
+from forq_trio.model.dead_letters.bodies import DeadLetterFilter
+from forq_trio.model.endpoint import Endpoint
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
-from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.wire.dead_letters import DeadLetterFilter
-from forq_trio.wire.endpoints.endpoint import Endpoint
-from forq_trio.wire.endpoints.paths import PATH_PARAMETERS
-from forq_trio.wire.queries import parameters_of
-from forq_trio.wire.tokens import NewToken
+from forq_trio.model.paths import PATH_PARAMETERS
+from forq_trio.model.queries import parameters_of
+from forq_trio.model.queues.settings import SettingsChange
 
 INVALID: dict[str, tuple[AnyReason, ...]] = {
     "target": (errors.InvalidQueueName,),

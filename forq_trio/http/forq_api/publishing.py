@@ -14,13 +14,13 @@ from forq_trio.http.forq_api.sends import ReadSlices, read_our_message
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.checks import check_producible
-from forq_trio.model.messages import NewMessage
-from forq_trio.wire import publishing as wire
-from forq_trio.wire.endpoints import publishing as api
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing import bodies
+from forq_trio.model.publishing import endpoints as api
 
-_read_publish = BodyReader(wire.PublishRequest)
+_read_publish = BodyReader(bodies.PublishRequest)
 
 
 class PublishingEndpoints:

@@ -13,7 +13,7 @@ from forq_trio.http.forq_api.reading import check_range
 from forq_trio.http.forq_api.refusals import Refused, shortened
 from forq_trio.http.router import NOT_UTF8
 from forq_trio.model import errors
-from forq_trio.wire.queries import Parameter, Query, parameters_of
+from forq_trio.model.queries import Parameter, Query, parameters_of
 
 QueryT = TypeVar("QueryT", bound=Query)
 ValueReader: TypeAlias = Callable[[Sequence[str]], object]

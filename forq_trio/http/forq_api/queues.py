@@ -6,8 +6,8 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
+from forq_trio.model.queues.bodies import QueueInfo, QueueList, QueuesQuery
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.wire.queues import QueueInfo, QueueList, QueuesQuery
 
 _read_page = QueryReader(QueuesQuery)
 

@@ -4,8 +4,8 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.long_poll import peek_messages, receive_messages
 from forq_trio.http.message import Request
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.model.messages import Delivery, MessageInfo
-from forq_trio.wire.messages import ReceivedMessage, ReceiveRequest
+from forq_trio.model.messages.bodies import ReceivedMessage, ReceiveRequest
+from forq_trio.model.messages.types import Delivery, MessageInfo
 
 
 async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> list[Delivery]:

@@ -9,9 +9,16 @@ from collections.abc import Mapping
 
 from forq_trio.http.message import Request, Response, encode_json
 from forq_trio.model import limits
+from forq_trio.model.error_answers import (
+    ANSWER_HEADER,
+    FIELD_HEADER,
+    FULL,
+    MESSAGE_HEADER,
+    ErrorView,
+    PlaceView,
+)
 from forq_trio.model.errors import ContentTooLarge, ForqError, InternalError, Overloaded
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
-from forq_trio.wire.errors import ANSWER_HEADER, FIELD_HEADER, FULL, MESSAGE_HEADER, ErrorView, PlaceView
 
 _ANSWER = ANSWER_HEADER.lower().encode()
 _FULL = FULL.encode()

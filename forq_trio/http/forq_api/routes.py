@@ -21,14 +21,14 @@ from forq_trio.http.forq_api.schedules import schedule_routes
 from forq_trio.http.forq_api.workers import worker_routes
 from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import BackupJob
+from forq_trio.model.access import endpoints as token_api
+from forq_trio.model.endpoint import COMMAND_ENDPOINTS, PREFIX, Endpoint
+from forq_trio.model.messages import endpoints as api
+from forq_trio.model.queues import endpoints as queue_api
+from forq_trio.model.server import backup_endpoints as backup_api
+from forq_trio.model.server import compaction_endpoints as compaction_api
+from forq_trio.model.server import process_endpoints as process_api
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.wire.endpoints import backups as backup_api
-from forq_trio.wire.endpoints import compaction as compaction_api
-from forq_trio.wire.endpoints import messages as api
-from forq_trio.wire.endpoints import processes as process_api
-from forq_trio.wire.endpoints import queues as queue_api
-from forq_trio.wire.endpoints import tokens as token_api
-from forq_trio.wire.endpoints.endpoint import COMMAND_ENDPOINTS, PREFIX, Endpoint
 
 _NO_STORE = ((b"cache-control", b"no-store"),)
 """For the one answer that contains a token's text: no proxy may store it."""

@@ -12,11 +12,17 @@ from forq_trio.http.forq_api.possible_errors import INVALID
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import InvalidCron, InvalidSchedule, ScheduleNotFound
-from forq_trio.model.schedules import NewSchedule, Schedule, SchedulePage, Timing
-from forq_trio.wire.endpoints import schedules as api
-from forq_trio.wire.schedules import NextRuns, NextRunsQuery, SaveScheduleQuery, ScheduleQuery, SchedulesQuery
+from forq_trio.model.schedules import endpoints as api
+from forq_trio.model.schedules.bodies import (
+    NextRuns,
+    NextRunsQuery,
+    SaveScheduleQuery,
+    ScheduleQuery,
+    SchedulesQuery,
+)
+from forq_trio.model.schedules.types import NewSchedule, Schedule, SchedulePage, Timing
 
 _read_schedule = BodyReader(NewSchedule)
 _read_timing = BodyReader(Timing)

@@ -22,10 +22,10 @@ from forq_trio.http.forq_api.reading import check_length
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request
 from forq_trio.model import errors, limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import NewMessage
-from forq_trio.wire.messages import NewMessages
+from forq_trio.model.messages.bodies import NewMessages
+from forq_trio.model.messages.new_message import NewMessage
 
 MessageT = TypeVar("MessageT", bound="_Message")
 OutcomeT = TypeVar("OutcomeT")

@@ -12,8 +12,8 @@ from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
-from forq_trio.wire.endpoints import workers as api
-from forq_trio.wire.workers import WorkerState
+from forq_trio.model.workers import endpoints as api
+from forq_trio.model.workers.bodies import WorkerState
 
 _read_state = BodyReader(WorkerState)
 

@@ -13,9 +13,9 @@ from forq_trio.http.sasquatch_api.bodies import SasquatchBodyReader, required
 from forq_trio.http.sasquatch_api.errors import SERVICE_UNAVAILABLE, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.messages import QueueCounts, check_queue_name
+from forq_trio.model.messages.types import QueueCounts, check_queue_name
 
 ALL_QUEUES = "*"
 

@@ -13,9 +13,9 @@ from forq_trio.http.sasquatch_api.bodies import SasquatchBodyReader, in_range, m
 from forq_trio.http.sasquatch_api.errors import VALIDATION_ERROR, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
-from forq_trio.model.access import Principal, Scope
+from forq_trio.model.access.types import Principal, Scope
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.messages import Delivery, MessageInfo, check_queue_name
+from forq_trio.model.messages.types import Delivery, MessageInfo, check_queue_name
 
 
 class ReceiveOptions(msgspec.Struct, frozen=True):

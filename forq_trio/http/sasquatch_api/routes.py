@@ -14,9 +14,9 @@ from forq_trio.http.sasquatch_api.receiving import ReceiveEndpoints
 from forq_trio.http.sasquatch_api.sending import SendEndpoints
 from forq_trio.http.sasquatch_api.settling import SettleEndpoints
 from forq_trio.http.sasquatch_api.stats import RequestCounts
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.clock import Clock
-from forq_trio.wire.endpoints.endpoint import Operation
+from forq_trio.model.endpoint import Operation
 
 # "METHOD /path": a summary, and the scope that a token needs (None: no key is needed).
 ENDPOINTS: dict[str, tuple[str, Scope | None]] = {

@@ -29,10 +29,11 @@ from forq_trio.http.sasquatch_api.errors import (
 )
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
-from forq_trio.model.access import Principal, Scope
+from forq_trio.model.access.types import Principal, Scope
 from forq_trio.model.checks import check_attributes, encode
 from forq_trio.model.errors import CallerError, QueueFull
-from forq_trio.model.messages import NewMessage, NewMessageWithDefaultBound, Produced
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import NewMessageWithDefaultBound, Produced
 
 # Stricter than for receives: no queue is made through this dialect whose name Sasquatch would refuse.
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")

@@ -11,8 +11,8 @@ from forq_trio.http.sasquatch_api.bodies import SasquatchBodyReader, count_in_ba
 from forq_trio.http.sasquatch_api.errors import NOT_FOUND, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
-from forq_trio.model.access import ALL_QUEUES, Principal, Scope
-from forq_trio.model.messages import Receipt
+from forq_trio.model.access.types import ALL_QUEUES, Principal, Scope
+from forq_trio.model.messages.types import Receipt
 
 _DONE = msgspec.json.encode(bodies.Done())
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from forq_trio.http.message import Request, Response
 from forq_trio.http.sasquatch_api.page import EndpointRow, render
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.clock import Clock
 
 

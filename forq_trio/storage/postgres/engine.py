@@ -26,7 +26,6 @@ from msgspec import Struct
 
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Command, Compact, Compacted, Optimize, TakeSetAside, in_order
-from forq_trio.model.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.model.errors import (
     FeatureUnavailable,
     ForqError,
@@ -34,6 +33,7 @@ from forq_trio.model.errors import (
     StorageUnavailable,
     ZeroCharacter,
 )
+from forq_trio.model.server.database_urls import NO_OTHER_URLS, OtherUrls
 from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, OutcomeLost, Snapshot
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.failures import LOCK_TIMEOUT, DatabaseFailed, StatementFailed

@@ -21,7 +21,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
-from forq_trio.model.processes import HeardProcess, ProcessReport
+from forq_trio.model.server.processes import HeardProcess, ProcessReport
 from forq_trio.model.wake_ups import WakeUps
 from forq_trio.storage.postgres.failures import DatabaseFailed
 from forq_trio.storage.postgres.notices import Notices, read_notice

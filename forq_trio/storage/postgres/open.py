@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from forq_trio.model.database_urls import split_pooled
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
+from forq_trio.model.server.database_urls import split_pooled
 from forq_trio.storage.migrate import Applied, Migrated, load, pending, version_of
 from forq_trio.storage.move import MARK, half_filled_by_move
 from forq_trio.storage.postgres.connecting import CONNECT_SECONDS

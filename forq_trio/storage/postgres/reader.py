@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseReading, SnapshotKeeper
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model.new_message import NewMessage
-from forq_trio.model.set_aside import SetAside
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.server.database_state import DatabaseReading, SnapshotKeeper
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.dialect import UNBOUNDED
 from forq_trio.storage.postgres.failures import DatabaseFailed, StatementFailed

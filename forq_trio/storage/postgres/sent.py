@@ -29,8 +29,9 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_message, check_producible
 from forq_trio.model.commands import TakeSetAside
 from forq_trio.model.errors import CommandRefused, ForqError, ServiceError, TooManyQueues
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.queue_settings import QueueRules
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.postgres.bindings import array
 from forq_trio.storage.relational.operations.send import look_up, send

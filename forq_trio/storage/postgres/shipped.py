@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from forq_trio.model.access import Digest
+from forq_trio.model.access.types import Digest
 from forq_trio.storage.relational.parts.heads import Head, Heads
 from forq_trio.storage.relational.parts.parts import Parts
 from forq_trio.storage.relational.transaction import Transaction

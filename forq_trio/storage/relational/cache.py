@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from forq_trio.model.access import AccessToken
-from forq_trio.model.consumers import PipelineConsumer
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.logs import Log, LogName
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.publishing import Staging
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.schedules import ScheduleTotals
-from forq_trio.model.sessions import UiSession
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import AccessToken
+from forq_trio.model.consumers.types import PipelineConsumer
+from forq_trio.model.dead_letters.redrives import RedriveTask
+from forq_trio.model.logs.history import HistoryCounts
+from forq_trio.model.logs.types import Log, LogName
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.publishing.types import Staging
+from forq_trio.model.queues.settings import QueueRules, QueueSettings
+from forq_trio.model.schedules.types import ScheduleTotals
 from forq_trio.storage.relational.parts.parts import Parts
 
 

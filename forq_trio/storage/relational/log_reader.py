@@ -1,9 +1,9 @@
 """Reads pages of the two logs. The database itself makes the lines, so no Python runs for each of them."""
 
 from forq_trio.model import limits
-from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
-from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.logs.types import LogLines, LogName
 from forq_trio.storage.logs import end_of_page
 from forq_trio.storage.relational.row import shown_as
 from forq_trio.storage.relational.search import filter_bindings

@@ -7,16 +7,8 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseReading
-from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
-from forq_trio.model.keys import OnceMore
-from forq_trio.model.logs import LogLines, LogName
-from forq_trio.model.messages import STATUS_NAMES, KeyedMessage, MessageInfo, QueueCounts
-from forq_trio.model.places import ClaimPlace, parse_sequence
-from forq_trio.model.publishing import PublishedVersion
-from forq_trio.model.schedules import SavedRun, Schedule, SchedulePage
-from forq_trio.model.searches import (
+from forq_trio.model.dead_letters.places import ClaimPlace, parse_sequence
+from forq_trio.model.dead_letters.searches import (
     PREVIEW_ELLIPSIS,
     DeadLetterPage,
     ErrorGroup,
@@ -31,6 +23,14 @@ from forq_trio.model.searches import (
     MessagePage,
     MessageRow,
 )
+from forq_trio.model.fingerprints import fingerprint_key
+from forq_trio.model.keys.types import OnceMore
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.logs.types import LogLines, LogName
+from forq_trio.model.messages.types import STATUS_NAMES, KeyedMessage, MessageInfo, QueueCounts
+from forq_trio.model.publishing.types import PublishedVersion
+from forq_trio.model.schedules.types import SavedRun, Schedule, SchedulePage
+from forq_trio.model.server.database_state import DatabaseReading
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.relational import log_reader
 from forq_trio.storage.relational.needs import Needs

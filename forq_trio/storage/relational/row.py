@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model.keys import KeyInfo, Mode
-from forq_trio.model.messages import STATUS_NAMES, Failure, Status
-from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.model.keys.types import KeyInfo, Mode
+from forq_trio.model.messages.types import STATUS_NAMES, Failure, Status
+from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage.relational.statements import check_order, columns
 from forq_trio.storage.rules import failed_again
 

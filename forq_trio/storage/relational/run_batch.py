@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command, Ping
 from forq_trio.model.errors import CommandRefused, ForqError, StorageUnavailable
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import Batch, BatchResult
 from forq_trio.storage.relational.connection import WriteConnection

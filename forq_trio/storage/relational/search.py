@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from forq_trio.model import limits
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.relational.needs import Needs
 from forq_trio.storage.relational.row import write_attributes
 from forq_trio.storage.relational.statements import Query

@@ -11,7 +11,7 @@ from typing import Any
 from forq_trio.model import limits
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import ForqError, Overloaded
-from forq_trio.model.queue_settings import QueueRules
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.bound_tables import check_all_unbound
 from forq_trio.storage.engine import CONSUMED, EVENT_KINDS, PRODUCED, REQUEUED

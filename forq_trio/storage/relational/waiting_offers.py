@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from forq_trio.model.keys import Offering
+from forq_trio.model.keys.types import Offering
 
 
 class Waiting(Struct, frozen=True, gc=False):

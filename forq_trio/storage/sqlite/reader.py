@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model.set_aside import SetAside
+from forq_trio.model.messages.set_aside import SetAside
 from forq_trio.storage.relational.connection import STATEMENTS
 from forq_trio.storage.relational.reader import SqlReader
 from forq_trio.storage.relational.statements import load

@@ -4,9 +4,9 @@ from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import check_queue_name
+from forq_trio.model.messages.types import check_queue_name
 from forq_trio.ui.pages.queue import back_to
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site

@@ -3,12 +3,12 @@
 from quart import Response, request
 
 from forq_trio.drawing import format
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
+from forq_trio.model.consumers.bodies import ConsumerInfo
 from forq_trio.model.errors import ConsumerNotFound, MessageNotFound
 from forq_trio.ui.pages.queue import back_to
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
-from forq_trio.wire.consumers import ConsumerInfo
 
 
 def consumer_routes(site: Site) -> Routes:

@@ -7,8 +7,8 @@ from msgspec import Struct
 from quart import Response, request
 
 from forq_trio.drawing import format
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.redrives import RedriveInfo
+from forq_trio.model.dead_letters.redrives import RedriveInfo
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.ui.directory import QueueNames
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.routes import Routes

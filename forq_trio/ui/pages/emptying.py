@@ -5,7 +5,7 @@ from typing import Any
 from quart import Response, request
 
 from forq_trio.drawing import format
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import QueueNotEmpty, ServiceError
 from forq_trio.ui.pages.queue import back_to, check_known
 from forq_trio.ui.routes import Routes

@@ -8,11 +8,11 @@ from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import ForqError, ServiceError
-from forq_trio.model.history import OUTCOMES, Outcome
-from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.logs.history import OUTCOMES, Outcome
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.ui import content
 from forq_trio.ui.event_timeline import event_timeline
 from forq_trio.ui.pages.emptying import is_about

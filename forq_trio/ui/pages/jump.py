@@ -8,9 +8,9 @@ from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.model.messages import is_message_id
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.messages.types import is_message_id
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site, see_other
 

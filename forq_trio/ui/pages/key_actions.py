@@ -9,11 +9,11 @@ from quart import Response, request
 
 from forq_trio.broker.broker import Broker
 from forq_trio.drawing import format
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import CallerError, InvalidRequest, KeyNotFound, MessageNotFound
-from forq_trio.model.keys import KeyInfo, OnceMore
-from forq_trio.model.messages import MessageInfo
+from forq_trio.model.keys.types import KeyInfo, OnceMore
+from forq_trio.model.messages.types import MessageInfo
 from forq_trio.ui.pages.emptying import is_about
 from forq_trio.ui.pages.queue import back_to, check_known
 from forq_trio.ui.routes import Routes

@@ -8,11 +8,11 @@ from msgspec import Struct
 from quart import Response, request
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import MalformedMessageId, MessageNotFound
-from forq_trio.model.events import MessageEvent
-from forq_trio.model.keys import OnceMore
-from forq_trio.model.messages import MessageInfo
+from forq_trio.model.keys.types import OnceMore
+from forq_trio.model.logs.events import MessageEvent
+from forq_trio.model.messages.types import MessageInfo
 from forq_trio.ui import content, timeline
 from forq_trio.ui.curl import curl_command
 from forq_trio.ui.event_timeline import event_timeline, is_whole

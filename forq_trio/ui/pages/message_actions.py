@@ -7,9 +7,10 @@ from typing import Any
 from msgspec import Struct
 from quart import Response, request
 
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound
-from forq_trio.model.messages import MessageInfo, NewMessage, Produced, check_queue_name
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import MessageInfo, Produced, check_queue_name
 from forq_trio.ui import attributes as attribute_texts
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site

@@ -10,10 +10,10 @@ from quart import Response, request
 
 from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
+from forq_trio.model.dead_letters.searches import ListedState, MessageFilter, MessageRow
 from forq_trio.model.errors import CallerError, MessageNotFound, StorageFull
-from forq_trio.model.messages import MessageInfo, QueueCounts, Status, is_message_id
-from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
+from forq_trio.model.messages.types import MessageInfo, QueueCounts, Status, is_message_id
 from forq_trio.ui.key_counts import KeyCount
 from forq_trio.ui.key_words import MODE_WORDS
 from forq_trio.ui.queue_limits import HoldUp, Limits, limits_of

@@ -10,8 +10,8 @@ from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.drawing.chart_views import RANGES, ChartLine, ChartView, make_chart
-from forq_trio.model.access import Scope
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.access.types import Scope
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui.directory import QueueNames

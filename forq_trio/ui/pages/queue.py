@@ -12,11 +12,11 @@ from quart import Response, request
 from forq_trio.drawing import format
 from forq_trio.drawing.chart_views import RANGES, ChartLine, ChartView, make_chart
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import ForqError, QueueNotFound
-from forq_trio.model.messages import QueueCounts, check_queue_name
-from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.model.queue_settings import QueueRules
+from forq_trio.model.messages.types import QueueCounts, check_queue_name
+from forq_trio.model.queues.names import is_dead_letter_queue
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.monitor.history import Range, TimeSeries
 from forq_trio.monitor.totals import Now
 from forq_trio.monitor.watched import Metric

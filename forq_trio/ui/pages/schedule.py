@@ -7,10 +7,10 @@ from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import QueueFull, ScheduleNotFound
-from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import ScheduleDetails
+from forq_trio.model.messages.types import Produced
+from forq_trio.model.schedules.types import ScheduleDetails
 from forq_trio.schedules.words import in_words, zone_words
 from forq_trio.schedules.zones import local_of, zone_of
 from forq_trio.ui.content import show

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from quart import Response, request
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import CallerError, Forbidden
-from forq_trio.model.schedules import Schedule
+from forq_trio.model.schedules.types import Schedule
 from forq_trio.schedules.words import in_words, zone_words
 from forq_trio.schedules.zones import zone_of
 from forq_trio.ui import schedule_form

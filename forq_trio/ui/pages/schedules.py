@@ -10,7 +10,7 @@ from quart import Response, request
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import ScheduleNotFound
-from forq_trio.model.schedules import SavedRun, Schedule
+from forq_trio.model.schedules.types import SavedRun, Schedule
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.schedule_views import GROUPS, ScheduleRow, needs_runs, row

@@ -3,11 +3,11 @@
 from quart import Response, request
 
 from forq_trio.drawing import format
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import CallerError, Forbidden, InvalidQueueName, ProduceToDeadLetterQueue
-from forq_trio.model.keys import Offered
-from forq_trio.model.messages import Produced, check_queue_name
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.keys.types import Offered
+from forq_trio.model.messages.types import Produced, check_queue_name
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.ui import send_form
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.send_form import TypedMessage

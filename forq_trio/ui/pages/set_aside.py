@@ -6,7 +6,7 @@ from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import OutOfRange
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site

@@ -4,7 +4,7 @@ from typing import Any
 
 from quart import Response, request
 
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.errors import CallerError
 from forq_trio.ui import settings_form
 from forq_trio.ui.pages.queue import back_to, check_known

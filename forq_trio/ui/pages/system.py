@@ -12,11 +12,12 @@ from forq_trio.drawing import charts, format
 from forq_trio.jobs.compaction import BYTES_MIN
 from forq_trio.jobs.facts import SystemFacts
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.processes import is_newer
-from forq_trio.model.set_aside import SetAside
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.server.compaction import CompactionInfo
+from forq_trio.model.server.processes import is_newer
 from forq_trio.telemetry.histogram import DISK_SECONDS, quantile
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui.freeing import what_frees_space
@@ -25,7 +26,6 @@ from forq_trio.ui.pages.set_aside import SHOWN
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
-from forq_trio.wire.compaction import CompactionInfo
 
 REFUSALS = {
     "Key missing or wrong": (Cause.UNAUTHORIZED, Cause.THROTTLED),
@@ -43,7 +43,7 @@ REFUSALS = {
 
 
 class UnreadableBackups(Struct, frozen=True):
-    """Replaces `wire.backups.Backups` if their directory cannot be read. problem: why."""
+    """Replaces `model.server.backups.Backups` if their directory cannot be read. problem: why."""
 
     directory: str
     problem: str

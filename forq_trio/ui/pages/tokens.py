@@ -10,7 +10,7 @@ from quart import Response, request
 
 from forq_trio.drawing.format import sentence
 from forq_trio.model import limits
-from forq_trio.model.access import ALL_QUEUES, Scope
+from forq_trio.model.access.types import ALL_QUEUES, Scope
 from forq_trio.model.errors import CallerError, InvalidToken, TokenExists
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site

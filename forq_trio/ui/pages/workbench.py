@@ -9,11 +9,11 @@ from msgspec import Struct
 from quart import Response, request
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
+from forq_trio.model.dead_letters.redrives import ChangedRedrive
+from forq_trio.model.dead_letters.searches import ErrorTexts, FoundRows
 from forq_trio.model.errors import DeadLettersOnly
 from forq_trio.model.fingerprints import parts
-from forq_trio.model.redrives import ChangedRedrive
-from forq_trio.model.searches import ErrorTexts, FoundRows
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
 from forq_trio.ui.pages.workbench_actions import add_actions

@@ -15,11 +15,12 @@ from quart import Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
+from forq_trio.model.dead_letters.bodies import MoveResult
+from forq_trio.model.dead_letters.redrives import RedriveInfo
 from forq_trio.model.durations import TEXT_LENGTH_MAX
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
-from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.model.redrives import RedriveInfo
+from forq_trio.model.messages.types import check_message_id, check_queue_name
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -28,7 +29,6 @@ from forq_trio.ui.workbench.filter import Filter, Parameters, read_filter
 from forq_trio.ui.workbench.groups import Groups
 from forq_trio.ui.workbench.search import Search, is_near, read_search
 from forq_trio.ui.workbench.tasks import remaining
-from forq_trio.wire.dead_letters import MoveResult
 
 CONFIRM_TEXT = "Are you sure you want to permanently delete all messages? This cannot be undone."
 """Forq's words, exactly (contract F15)."""

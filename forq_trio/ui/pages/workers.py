@@ -9,8 +9,8 @@ from quart import Response, request
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, MessageNotFound
-from forq_trio.model.messages import MessageInfo
-from forq_trio.model.workers import HeldMessage, WorkerInfo
+from forq_trio.model.messages.types import MessageInfo
+from forq_trio.model.workers.types import HeldMessage, WorkerInfo
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.routes import Routes
 from forq_trio.ui.site import Site

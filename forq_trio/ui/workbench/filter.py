@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from forq_trio.drawing import format
 from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
-from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, REASON_OVERFLOW
-from forq_trio.model.searches import AppliedFilter, MessageFilter
+from forq_trio.model.dead_letters.searches import AppliedFilter, MessageFilter
+from forq_trio.model.messages.types import REASON_EXPIRED, REASON_MAX_ATTEMPTS, REASON_OVERFLOW
 
 AGES: Mapping[str, tuple[int, str]] = {
     "10m": (10 * 60_000, "10 min"),

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
+from forq_trio.model.dead_letters.searches import ErrorGroup
 from forq_trio.model.fingerprints import fingerprint
-from forq_trio.model.searches import ErrorGroup
 from forq_trio.ui.workbench.filter import reason_words
 from forq_trio.ui.workbench.search import SPAN
 

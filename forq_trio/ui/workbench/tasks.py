@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from forq_trio.drawing import format
-from forq_trio.model.redrives import RedriveInfo
+from forq_trio.model.dead_letters.redrives import RedriveInfo
 from forq_trio.ui.workbench.filter import ALL_WORDS, task_words
 
 _SECONDS_SEEN_MIN = 2.0

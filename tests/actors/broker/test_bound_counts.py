@@ -9,7 +9,7 @@ import trio.testing
 from forq_trio.broker.bound_counts import TableCounts
 from forq_trio.model import limits
 from forq_trio.model.errors import NoTable, StorageUnavailable
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 
 
 async def passes(seconds: float) -> None:

@@ -7,8 +7,8 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, InvalidSetting, QueueNotEmpty, QueueNotFound
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import ExponentialBackOff, Order, Overflow, QueueSettings
 
 RANGES = [
     ("lease_ms", "leaseMs", 0, limits.LEASE_MS_MAX),

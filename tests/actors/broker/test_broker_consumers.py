@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 from forq_trio.model import limits
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import ConsumerFenced, ConsumerNotFound, LeasesFull, ServiceError
-from forq_trio.model.searches import MessageFilter
 from forq_trio.system import open_broker
 from support.processes import WAIT_SECONDS_MAX
 

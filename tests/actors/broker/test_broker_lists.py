@@ -3,9 +3,9 @@
 import pytest
 
 from forq_trio.broker.broker import Broker
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import InvalidContent, InvalidQueueName, OutOfRange
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.system import open_broker
 
 QUEUE = "orders"

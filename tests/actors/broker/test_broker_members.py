@@ -14,7 +14,7 @@ from forq_trio.model.errors import (
     OutOfRange,
     QueueFull,
 )
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.model.values import json_name
 from support.actors import T0
 

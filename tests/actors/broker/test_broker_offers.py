@@ -8,7 +8,7 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model.errors import InvalidKey
-from forq_trio.model.keys import Offered, Offering
+from forq_trio.model.keys.types import Offered, Offering
 from forq_trio.system import open_broker
 from support.effort import count, many_trials
 from support.processes import WAIT_SECONDS_MAX

@@ -6,10 +6,11 @@ from forq_trio.broker.broker import Broker
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.model.errors import PublicationUnfinished, StorageFull
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.bodies import Publication
+from forq_trio.model.publishing.types import Stage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.wire.publishing import Publication, Stage
 from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, TrioClock, running_writer
 

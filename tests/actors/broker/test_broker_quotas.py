@@ -7,15 +7,15 @@ import pytest
 from forq_trio.broker.broker import Broker
 from forq_trio.broker.quotas import quotas
 from forq_trio.model import limits
-from forq_trio.model.access import Key
+from forq_trio.model.access.types import Key
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import TooManyQueues
 from forq_trio.model.holders import HOLDER, Holder, HolderKind
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import Stage
 from forq_trio.model.quotas import Quota
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.system import open_broker
-from forq_trio.wire.publishing import Stage
 
 MINE, OTHER = Key("t", "q"), Key("u", "q")
 

@@ -18,7 +18,7 @@ from forq_trio.model.errors import (
     ScheduleNotFound,
 )
 from forq_trio.model.holders import HOLDER, Holder, HolderKind
-from forq_trio.model.schedules import ChangedSchedule, NewSchedule, NextRun, Timing
+from forq_trio.model.schedules.types import ChangedSchedule, NewSchedule, NextRun, Timing
 from forq_trio.model.values import seen
 from support.actors import T0
 

@@ -9,7 +9,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound, OutOfRange, QueueNotFound, Stopping, StorageOpenError
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.system import open_broker
 from support.actors import T0
 from support.results import oks

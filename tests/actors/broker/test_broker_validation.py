@@ -15,7 +15,7 @@ from forq_trio.model.errors import (
     ProcessAfterTooFar,
     ProduceToDeadLetterQueue,
 )
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.actors import T0
 from support.results import oks
 

@@ -5,8 +5,8 @@ import trio
 import trio.testing
 
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.where import NotEqual
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.where import NotEqual
 
 
 async def test_a_waiting_receiver_gets_what_matches_it_and_another_the_rest(broker):

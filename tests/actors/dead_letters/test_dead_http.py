@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.limits import MOVE_BATCH_MAX, REDRIVES_RUNNING_A_KEY_MAX, SEARCH_AGE_MS_MAX
 from support.actors import until
 from support.forq_api import Api, blamed, json_of, open_api

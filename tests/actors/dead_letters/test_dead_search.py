@@ -2,10 +2,10 @@
 
 import pytest
 
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import InvalidAttributes, InvalidContent, OutOfRange
 from forq_trio.model.limits import SEARCH_TEXT_LENGTH_MAX
-from forq_trio.model.messages import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Failure
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.messages.types import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Failure
 from support.actors import T0
 
 from .workbench import DEAD, QUEUE, Workbench

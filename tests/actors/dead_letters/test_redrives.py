@@ -4,6 +4,8 @@ import pytest
 import trio
 import trio.testing
 
+from forq_trio.model.dead_letters.redrives import RedriveTask
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import (
     InvalidQueueName,
     OutOfRange,
@@ -22,8 +24,6 @@ from forq_trio.model.limits import (
     REDRIVES_RUNNING_MAX,
     SEARCH_PAGE_MAX,
 )
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.searches import MessageFilter
 from support.actors import T0, all_idle
 from support.results import oks
 

@@ -4,10 +4,10 @@ import pytest
 import trio
 
 from forq_trio.model import limits
+from forq_trio.model.dead_letters.redrives import RedriveTask
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import RedriveNotFound, RedriveStateConflict, StorageUnavailable, TooManyRedrives
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.messages.new_message import NewMessage
 from support.actors import T0, all_idle
 from support.results import oks
 

@@ -10,9 +10,10 @@ import trio.testing
 from faces.running import real_deadline
 from forq_trio.broker.broker import Broker
 from forq_trio.model.commands import Redrive
-from forq_trio.model.messages import Delivery, MessageInfo, NewMessage
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.dead_letters.redrives import RedriveTask
+from forq_trio.model.dead_letters.searches import MessageFilter
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, MessageInfo
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_system

@@ -14,14 +14,14 @@ from forq_trio.jobs.backup_copy import BackupSettings
 from forq_trio.jobs.backup_files import BackupFiles
 from forq_trio.model import limits
 from forq_trio.model.errors import BackupImpossible, BackupRunning, Stopping, StorageUnavailable
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.server.backups import BackupInfo
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import verify_backup
 from forq_trio.system import System, open_system
 from forq_trio.telemetry import words
-from forq_trio.wire.backups import BackupInfo
 from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, until
 

@@ -14,7 +14,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Compact, Compacted
 from forq_trio.model.engine_facts import EngineFacts
 from forq_trio.model.errors import CompactionImpossible, Stopping, StorageUnavailable
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.compaction import STEP_PAGES
 from forq_trio.storage.sqlite.engine import SqliteEngine

@@ -6,7 +6,7 @@ from trio.testing import wait_all_tasks_blocked
 from forq_trio.jobs.retention import Retention, retention_job
 from forq_trio.model import limits
 from forq_trio.model.limits import HOUR_MS
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import open_system
 from oracle.engine import MemoryEngine

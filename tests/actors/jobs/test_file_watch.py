@@ -26,7 +26,7 @@ from forq_trio.model.commands import (
     RevokeToken,
 )
 from forq_trio.model.errors import StorageLost
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.telemetry.counters import Counters

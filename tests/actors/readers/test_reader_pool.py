@@ -13,10 +13,10 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.access import CALLER
+from forq_trio.model.access.types import CALLER
 from forq_trio.model.commands import Command, MoveBack, ProduceMany
 from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping, StorageUnavailable
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.reader import ReadAfter

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.ui.connections import ConnectionPlace, UiConnections
 from forq_trio.ui.viewer import Viewer
 from support.access import access_token

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 import trio
 
-from forq_trio.model.access import Scope
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.model.access.types import Scope
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.ui.directory import FEW, SECONDS, SOURCES_SECONDS, Directory
 from forq_trio.ui.slices import AT_ONCE, Slices
 from forq_trio.ui.viewer import Viewer

@@ -5,7 +5,7 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.model.budget import Budget
 from forq_trio.ui.request_reader import Arrived, RequestReader, RequestRefused
 from forq_trio.ui.viewer import Viewer

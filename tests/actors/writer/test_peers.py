@@ -5,7 +5,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs import peers
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from forq_trio.system import open_broker
 from support.actors import until
 from support.processes import WAIT_SECONDS_MAX

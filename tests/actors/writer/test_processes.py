@@ -12,7 +12,7 @@ import trio
 from forq_trio.jobs.board import redrives_report
 from forq_trio.jobs.runs import JobReport
 from forq_trio.model import limits
-from forq_trio.model.new_message import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_broker, open_system

@@ -5,8 +5,9 @@ import trio
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Claim, Configure, Nack, Pause, ProduceMany
 from forq_trio.model.errors import Stopping
-from forq_trio.model.messages import NewMessage, Receipt
-from forq_trio.model.queue_settings import Overflow, SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
+from forq_trio.model.queues.settings import Overflow, SettingsChange
 from support.actors import recorded, running_writer
 from support.words import Pending, claim, contents, send
 

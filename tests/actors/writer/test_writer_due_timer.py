@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages.types import Delivery
 from support.actors import T0, elapse, running_writer
 from support.words import Pending, ack, claim, contents, nack, send
 

@@ -4,12 +4,12 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.access import Key
+from forq_trio.model.access.types import Key
 from forq_trio.model.commands import OfferMany, PauseSchedule, ProduceMany, RelayMessages
 from forq_trio.model.errors import CommandRefused, InvalidContent
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.outboxes import RelayedMessage
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.outboxes.types import RelayedMessage
 from support.actors import SlowCommit, in_a_thread, running_writer
 from support.words import Pending, claim, contents, send
 

@@ -4,7 +4,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Configure
-from forq_trio.model.queue_settings import Rate, RatePer, SettingsChange
+from forq_trio.model.queues.settings import Rate, RatePer, SettingsChange
 from support.actors import running_writer
 from support.words import claim, contents, send
 

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from conformance.random_commands import commands, messages
 from conformance.test_model_equivalence import SETTINGS, Side
 from forq_trio.model.commands import Claim, Produce, Release
-from forq_trio.model.messages import Delivery, NewMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.store import Store

@@ -5,8 +5,8 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DropPages, OpenConsumer, Publish, StagePage
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.publishing import Stage, StagedPart
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import Stage, StagedPart
 from support.actors import elapse, running_writer
 from support.words import Pending, send
 

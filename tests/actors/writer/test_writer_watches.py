@@ -8,7 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Pause
-from forq_trio.model.messages import Receipt
+from forq_trio.model.messages.types import Receipt
 from forq_trio.watches import Watches
 from support.actors import elapse, running_writer
 from support.words import claim, contents, send

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from forq_trio.http.message import JSON
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from support.forq_api import Api, blamed, json_of, make_request, open_api
 
 

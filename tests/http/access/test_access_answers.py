@@ -11,12 +11,12 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from msgspec import Struct
 
-from forq_trio.model.access import Scope
-from forq_trio.model.schedules import NextRun, SavedRun, Schedule
+from forq_trio.model.access.types import Scope
+from forq_trio.model.endpoint import Endpoint
+from forq_trio.model.schedules.bodies import NextRuns
+from forq_trio.model.schedules.types import NextRun, SavedRun, Schedule
 from forq_trio.model.values import json_name
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.wire.endpoints.endpoint import Endpoint
-from forq_trio.wire.schedules import NextRuns
 from oracle.engine import MemoryEngine
 from support.endpoints import all_endpoints
 from support.forq_api import SECRET, Api, open_api

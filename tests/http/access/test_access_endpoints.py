@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope, digest
+from forq_trio.model.access.types import Scope, digest
 from forq_trio.model.errors import TokenExists, TooManyTokens
 from support.forq_api import START_MS, Api, blamed, json_of
 

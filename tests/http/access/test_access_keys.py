@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import CALLER, Scope, digest
+from forq_trio.model.access.types import CALLER, Scope, digest
 from forq_trio.model.commands import SaveToken
 from support.access import access_token
 from support.forq_api import SECRET, START_MS, Api, blamed, json_of, make_request

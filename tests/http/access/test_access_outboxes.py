@@ -1,6 +1,6 @@
 """Outboxes: a token sends to the queues that it covers, and a message for another one is refused alone."""
 
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from support.forq_api import Api
 
 from .conftest import Tokens

@@ -3,7 +3,7 @@
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from support.forq_api import Api, json_of, open_api
 
 from .conftest import Tokens

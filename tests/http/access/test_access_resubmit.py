@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from support.forq_api import Api
 
 from .conftest import Tokens, missing

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from forq_trio.http.router import Route
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from support.forq_api import Api, open_api
 
 from .conftest import Tokens, is_forbidden, missing

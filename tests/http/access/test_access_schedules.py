@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from support.forq_api import SECRET, Api
 
 from .conftest import Holder, Tokens, is_forbidden

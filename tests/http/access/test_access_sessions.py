@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope, digest
+from forq_trio.model.access.types import Scope, digest
 from forq_trio.model.commands import NoteSessionUse
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine

@@ -8,7 +8,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
-from forq_trio.model.access import Scope, digest
+from forq_trio.model.access.types import Scope, digest
 from forq_trio.model.commands import Command, NoteTokenUse
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from forq_trio.broker.views import token_info
 from forq_trio.model import limits
-from forq_trio.model.access import (
+from forq_trio.model.access.types import (
     EVERYBODY,
     AccessToken,
     Principal,

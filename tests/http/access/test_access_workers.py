@@ -2,8 +2,8 @@
 
 import msgspec
 
-from forq_trio.model.access import Scope
-from forq_trio.wire.workers import WorkerState
+from forq_trio.model.access.types import Scope
+from forq_trio.model.workers.bodies import WorkerState
 from support.forq_api import Api
 from support.workers import part, report, worker_id
 

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from forq_trio.model import limits
-from forq_trio.model.queue_settings import (
+from forq_trio.model.queues.settings import (
     SETTINGS,
     Defaults,
     QueueRules,

@@ -21,7 +21,7 @@ from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.refusals import TRANSPORT_CODES, Refused, answer, transport_answer
 from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings, OutcomeLost
 from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine

@@ -12,7 +12,7 @@ from forq_trio.client.http1 import ClientRequest, HttpAnswer
 from forq_trio.http.message import Response
 from forq_trio.jobs.retention import trim_log
 from forq_trio.model.limits import WAIT_MS_MAX
-from forq_trio.model.logs import LogLines
+from forq_trio.model.logs.types import LogLines
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine

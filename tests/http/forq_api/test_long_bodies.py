@@ -12,7 +12,7 @@ from forq_trio.http.forq_api import publishing
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.sends import read_message, read_messages, split_messages
 from forq_trio.model import limits
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.forq_api import Api, json_of
 
 MANY = b",".join(b'"key %d":"v"' % number for number in range(60_000))

@@ -10,7 +10,7 @@ from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.body_errors import did_you_mean
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.sends import read_message, split_messages
-from forq_trio.wire.consumers import OpenConsumerRequest
+from forq_trio.model.consumers.bodies import OpenConsumerRequest
 
 LONG = 200_000
 NAME = b'"' + b"a" * LONG + b'":1'

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import OFFERED, Event
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.queue_counters import COUNTED, OTHER

@@ -7,7 +7,7 @@ import pytest
 
 from forq_trio.http.message import Response
 from forq_trio.http.router import Route
-from forq_trio.wire.queries import parameters_of
+from forq_trio.model.queries import parameters_of
 from support.forq_api import Api, make_request
 
 FILLED = {"queue": "q", "messageId": "01890000-0000-7000-8000-000000000000", "number": "1", "page": "0"}

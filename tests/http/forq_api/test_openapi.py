@@ -14,11 +14,11 @@ from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route, Router
+from forq_trio.model.endpoint import Endpoint
 from forq_trio.model.errors import QueueFull, QueueNotFound
 from forq_trio.model.forq_error import REASONS
+from forq_trio.model.queues.endpoints import SHOW_QUEUE
 from forq_trio.model.values import json_name
-from forq_trio.wire.endpoints.endpoint import Endpoint
-from forq_trio.wire.endpoints.queues import SHOW_QUEUE
 from support.endpoints import named_endpoints
 from support.forq_api import Api, json_of, make_request, only_documented, open_api
 

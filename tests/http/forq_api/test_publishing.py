@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.wire.publishing import Stage
+from forq_trio.model.publishing.types import Stage
 from support.forq_api import START_MS, Api, blamed, json_of
 
 

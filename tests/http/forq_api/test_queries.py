@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from forq_trio.http.forq_api.queries import QueryReader
 from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.model.queries import Parameter, Query, parameters_of
 from forq_trio.model.values import bounded
-from forq_trio.wire.queries import Parameter, Query, parameters_of
 from support.endpoints import all_endpoints
 
 

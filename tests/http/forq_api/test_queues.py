@@ -8,7 +8,7 @@ import trio.testing
 
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
-from forq_trio.model.access import EVERYBODY, Principal, Scope
+from forq_trio.model.access.types import EVERYBODY, Principal, Scope
 from support.access import access_token
 from support.actors import all_idle
 from support.forq_api import START_MS, Api, json_of

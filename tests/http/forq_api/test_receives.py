@@ -7,8 +7,8 @@ import trio
 import trio.testing
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Delivery
-from forq_trio.wire.messages import ReceivedMessage
+from forq_trio.model.messages.bodies import ReceivedMessage
+from forq_trio.model.messages.types import Delivery
 from support.forq_api import ASKING_FOR_MORE, START_MS, Api, json_of
 
 ALWAYS = {"id", "content", "attempts", "sequence", "receivedAt", "priority", "firstReceivedAt"}

@@ -7,7 +7,7 @@ import pytest
 from forq_trio.http.errors import HttpError, Unauthorized
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import ErrorMapping, Route, Router
-from forq_trio.wire.endpoints.endpoint import Operation
+from forq_trio.model.endpoint import Operation
 from support.forq_api import Api, blamed, json_of, make_request
 
 OPERATION = Operation(name="test", tag="Test", summary="A test", answers=())

@@ -7,7 +7,7 @@ import pytest
 
 from forq_trio.http.forq_api.sends import OUR_MEMBERS
 from forq_trio.model import limits
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.forq_api import ASKING_FOR_MORE, START_MS, Api, blamed, json_of
 
 EVERYTHING = {

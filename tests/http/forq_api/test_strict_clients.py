@@ -12,7 +12,7 @@ import trio
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Response
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 from support.forq_api import ASKING_FOR_MORE, SECRET, START_MS, Api, blamed, json_of, make_request
 
 ID = "0199164b-4dea-78d9-9b4c-c699d5037962"

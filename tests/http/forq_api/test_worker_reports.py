@@ -3,7 +3,7 @@
 import msgspec
 import trio
 
-from forq_trio.wire.workers import WorkerState
+from forq_trio.model.workers.bodies import WorkerState
 from support.forq_api import Api
 from support.passes import Passes
 from support.workers import part, report, worker_id

@@ -9,8 +9,8 @@ import pytest
 from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.jobs.database_watch import DatabaseWatch
 from forq_trio.model import limits
-from forq_trio.model.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotKeeper
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.server.database_state import DatabaseReading, DatabaseState, HeldSnapshot, SnapshotKeeper
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import DURATION_KINDS, EngineSettings, Event
 from forq_trio.telemetry.counters import STATES, Counters

@@ -16,7 +16,7 @@ from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.monitor.ages import Ages
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.reader import Reader

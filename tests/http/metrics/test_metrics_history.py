@@ -7,7 +7,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model.commands import Claim, ProduceMany, RedrivePolicy
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from forq_trio.writer_families import call_families, parked_families

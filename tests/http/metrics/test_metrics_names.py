@@ -7,9 +7,9 @@ import pytest
 
 from forq_trio.http.forq_api.metrics import MetricsPage
 from forq_trio.model.budget import Share
-from forq_trio.model.database_state import DatabaseReading, DatabaseState
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.schedules import SavedRun
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.schedules.types import SavedRun
+from forq_trio.model.server.database_state import DatabaseReading, DatabaseState
 from forq_trio.storage.engine import EVENT_KINDS, EngineSettings, Event
 from forq_trio.system import open_system
 from forq_trio.telemetry.counters import STATES, Counters

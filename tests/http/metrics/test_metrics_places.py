@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, HANDLING, Event
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.families import QUEUE_TEXTS

@@ -24,8 +24,9 @@ from forq_trio.model.errors import (
     StorageUnavailable,
 )
 from forq_trio.model.forq_error import REASONS
-from forq_trio.model.messages import MessageInfo, NewMessage
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import MessageInfo
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import open_system
 from forq_trio.telemetry.counters import Counters

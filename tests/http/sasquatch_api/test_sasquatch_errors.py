@@ -5,7 +5,7 @@ import pytest
 from forq_trio.http.sasquatch_api.errors import CODES, INTERNAL_ERROR, INTERNAL_MESSAGE, answer, explain
 from forq_trio.http.sasquatch_api.routes import ENDPOINTS
 from forq_trio.model import errors
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 
 from .harness import SECRET, Api, json_of
 

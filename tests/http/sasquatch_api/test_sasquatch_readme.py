@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from forq_trio.model.messages import check_message_id
+from forq_trio.model.messages.types import check_message_id
 
 from .harness import SECRET
 from .server import Server, running

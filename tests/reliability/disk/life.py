@@ -25,8 +25,9 @@ from forq_trio.model.commands import (
     SweepKind,
 )
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
-from forq_trio.model.messages import Delivery, NewMessage, Receipt
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Receipt
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import backup_file

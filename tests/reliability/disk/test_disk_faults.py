@@ -17,7 +17,7 @@ import pytest
 
 from forq_trio.model.commands import Claim, Produce
 from forq_trio.model.errors import StorageFull, StorageOpenError, StorageUnavailable
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.disk.faulty import Fault, FaultyDisk, Kind

@@ -27,11 +27,11 @@ from forq_trio.model.commands import (
     Purge,
     SettleLease,
 )
-from forq_trio.model.consumers import PipelineConsumer, Settling
+from forq_trio.model.consumers.types import PipelineConsumer, Settling
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.limits import KIB, MIB
-from forq_trio.model.logs import LogName
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.logs.types import LogName
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.telemetry.counters import Counters

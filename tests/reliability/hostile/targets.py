@@ -30,10 +30,10 @@ from forq_trio.http.sasquatch_api.errors import SasquatchError
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.h1 import RequestParser
 from forq_trio.http.transport.response_bytes import CLOSE
-from forq_trio.model import messages as model
 from forq_trio.model.errors import CallerError
 from forq_trio.model.forq_error import REASONS
-from forq_trio.model.schedules import Timing
+from forq_trio.model.messages import types as model
+from forq_trio.model.schedules.types import Timing
 from forq_trio.schedules.cron import check_cron
 from forq_trio.schedules.times import NominalTimes, check_timing
 from support.forq_api import make_request

@@ -13,7 +13,7 @@ from forq_trio.http.access import Access, ApiKeyGate
 from forq_trio.http.errors import HttpError
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
-from forq_trio.model.access import Scope
+from forq_trio.model.access.types import Scope
 
 from .raw import KEY, connect, request, statuses, until_end
 

@@ -28,7 +28,7 @@ from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.model.budget import Budget
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool

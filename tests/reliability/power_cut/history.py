@@ -20,7 +20,8 @@ from forq_trio.model.commands import (
     Sweep,
     SweepKind,
 )
-from forq_trio.model.messages import Delivery, NewMessage, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Receipt
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.power_cut.disk import Disk

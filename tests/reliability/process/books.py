@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import apsw
 
-from forq_trio.model.messages import Receipt
+from forq_trio.model.messages.types import Receipt
 from forq_trio.storage.sqlite.files.check import check_file, verify_backup
 
 LOAD = "load"

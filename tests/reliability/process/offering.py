@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.model.keys import Mode, Offered, Offering
+from forq_trio.model.keys.types import Mode, Offered, Offering
 from forq_trio.system import open_broker
 
 QUEUE = "q"

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from forq_trio import ForqClient, Offering
-from forq_trio.model.keys import Mode
+from forq_trio.model.keys.types import Mode
 from reliability.process import key_client
 from reliability.process.conftest import ENGINES
 from reliability.process.key_client import Batch, Consume, Done, Offers, Task, Tasks

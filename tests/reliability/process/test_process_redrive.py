@@ -6,7 +6,7 @@ import pytest
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import ChangedRedrive, RedriveInfo
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.effort import count
 from support.real_server import SECRET, real_server
 

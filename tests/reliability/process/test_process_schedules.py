@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from forq_trio import ForqClient, open_broker
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.schedules.types import NewSchedule
 from support.real_server import SECRET, real_server
 
 pytestmark = pytest.mark.process

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Delivery, MessageInfo, Produced, QueueCounts
+from forq_trio.model.messages.types import Delivery, MessageInfo, Produced, QueueCounts
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 from forq_trio.writer_actor import WriterActor
 from support.actors import ObservedEngine

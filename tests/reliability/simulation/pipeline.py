@@ -17,8 +17,8 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.errors import ConsumerFenced, ServiceError
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.publishing import Stage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import Stage
 from forq_trio.storage.engine import Engine
 from forq_trio.store import CommitFailed
 from reliability.simulation.trial import TRIAL_SECONDS_MAX, Trial

@@ -14,7 +14,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.errors import ScheduleNotFound, ServiceError
-from forq_trio.model.schedules import NewSchedule, SavedRun, is_dropped
+from forq_trio.model.schedules.types import NewSchedule, SavedRun, is_dropped
 from forq_trio.storage.engine import Engine
 from forq_trio.store import CommitFailed
 from reliability.simulation.trial import TRIAL_SECONDS_MAX, Trial

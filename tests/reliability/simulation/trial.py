@@ -19,7 +19,8 @@ from forq_trio.broker.broker import Broker
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.model.errors import OutcomeUnknown, QueueNotFound, ServiceError
-from forq_trio.model.messages import Delivery, NewMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
 from forq_trio.store import CommitFailed, Store

@@ -13,10 +13,10 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model.errors import ForqUnreachable, OutcomeUnknown, QueueNotFound, ServiceError
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages.receipts import ReceiptResult
+from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import Engine
 from forq_trio.store import CommitFailed
-from forq_trio.wire.receipts import ReceiptResult
 from forq_trio.worker import DeadLetter, Job, LeaseLost, Retry, Worker
 from reliability.simulation.trial import QUEUES, TRIAL_SECONDS_MAX, Trial
 from reliability.simulation.worker_books import Attempt, Books

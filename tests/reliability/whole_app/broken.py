@@ -8,8 +8,8 @@ import trio
 
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.model.commands import Ack, Claim, OfferMany, Pause, Produce, Release, Sweep
-from forq_trio.model.keys import Offered
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, QueueCounts, Receipt, Status
+from forq_trio.model.keys.types import Offered
+from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS, Delivery, QueueCounts, Receipt, Status
 from forq_trio.storage.engine import Batch, BatchResult
 from reliability.whole_app.engine import SENDS
 from reliability.whole_app.stores import MemoryStore

@@ -27,8 +27,9 @@ from forq_trio.model.commands import (
     Resubmit,
     Sweep,
 )
-from forq_trio.model.keys import Offered, Offering
-from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
+from forq_trio.model.keys.types import Offered, Offering
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Delivery, Produced, Receipt
 from forq_trio.storage.engine import Batch, BatchResult, Deferred
 from reliability.whole_app.stores import Stored, Table, key_name
 

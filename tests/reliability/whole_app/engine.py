@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from forq_trio.model.commands import Claim, OfferMany, Produce, ProduceMany, Resubmit
 from forq_trio.model.errors import StorageFull, StorageUnavailable
-from forq_trio.model.queue_settings import QueueRules
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.engine import Batch, BatchResult, Engine, Receiver
 from reliability.whole_app.books import Books
 from reliability.whole_app.deeds import queues_reconfigured

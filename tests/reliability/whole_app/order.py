@@ -11,7 +11,7 @@ So between two receivers of different batches the earlier one got the earlier me
 
 from collections.abc import Sequence, Set
 
-from forq_trio.model.messages import Status
+from forq_trio.model.messages.types import Status
 from reliability.whole_app.deeds import Deeds
 from reliability.whole_app.stores import Stored, Table
 from reliability.whole_app.violations import Clause, hold

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, cast
 import apsw
 import psycopg
 
-from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.model.messages.types import QueueCounts, Status
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.storage.rules import NO_GROUP

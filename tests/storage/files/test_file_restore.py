@@ -10,7 +10,7 @@ import pytest
 
 from forq_trio.model.commands import Produce
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import backup_file, check_file

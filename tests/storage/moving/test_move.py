@@ -21,11 +21,11 @@ from forq_trio.model.commands import (
     StagePage,
 )
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.processes import ProcessReport
-from forq_trio.model.publishing import StagedPart
-from forq_trio.model.queue_settings import QueueTable
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import StagedPart
+from forq_trio.model.queues.settings import QueueTable
+from forq_trio.model.server.processes import ProcessReport
 from forq_trio.storage import move as module
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
 from forq_trio.storage.move import NOT_MOVED, MovedTable, MoveFailed, move

@@ -11,7 +11,7 @@ import pytest
 
 from forq_trio.model.commands import Command, ProduceMany
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support.batches import do

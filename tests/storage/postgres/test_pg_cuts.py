@@ -15,8 +15,8 @@ from psycopg.rows import namedtuple_row
 
 from forq_trio.model.commands import Ack, Configure, Nack, Produce
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.model.messages import Delivery, QueueCounts, Status
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.types import Delivery, QueueCounts, Status
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import connection as connection_module
 from forq_trio.storage.postgres import engine as module

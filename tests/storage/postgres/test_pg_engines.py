@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Digest, Scope
+from forq_trio.model.access.types import AccessToken, Digest, Scope
 from forq_trio.model.commands import (
     Claim,
     Configure,
@@ -27,11 +27,12 @@ from forq_trio.model.commands import (
     StagePage,
 )
 from forq_trio.model.errors import CommandRefused, FeatureUnavailable, StorageUnavailable, ZeroCharacter
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import NewMessage, Receipt
-from forq_trio.model.publishing import Stage, StagedPart
-from forq_trio.model.queue_settings import Overflow, SettingsChange
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
+from forq_trio.model.publishing.types import Stage, StagedPart
+from forq_trio.model.queues.settings import Overflow, SettingsChange
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Batch, EngineSettings, OutcomeLost
 from forq_trio.storage.postgres import engine as module
 from support.actors import T0

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from forq_trio.model.commands import Configure
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.postgres import open as module
 from support.batches import do
 from support.processes import WAIT_SECONDS_MAX

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from forq_trio.model.commands import Command, OfferMany
-from forq_trio.model.keys import Offering
-from forq_trio.model.messages import Delivery
+from forq_trio.model.keys.types import Offering
+from forq_trio.model.messages.types import Delivery
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres import dialect
 from forq_trio.storage.postgres import engine as module

@@ -3,9 +3,9 @@
 import select
 from contextlib import closing
 
-from forq_trio.model.access import AccessToken, Digest, Scope
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import AccessToken, Digest, Scope
 from forq_trio.model.commands import EndSessions, RevokeToken, SaveSession, SaveToken
-from forq_trio.model.sessions import UiSession
 from support.actors import T0
 from support.batches import do
 from support.processes import WAIT_SECONDS_MAX

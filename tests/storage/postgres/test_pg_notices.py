@@ -14,7 +14,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import TakeSetAside
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.model.processes import ProcessReport
+from forq_trio.model.server.processes import ProcessReport
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.connection import PgConnection
 from forq_trio.storage.postgres.engine import PostgresEngine

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from forq_trio.model.commands import Ack, ProduceMany
-from forq_trio.model.messages import NewMessage, Receipt
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres import plans as module
 from forq_trio.storage.postgres.dialect import SQL

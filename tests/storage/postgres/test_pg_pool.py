@@ -12,8 +12,8 @@ import pytest
 
 from forq_trio import open_blocking_broker
 from forq_trio.model import limits
-from forq_trio.model.database_urls import OtherUrls, split_pooled
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.model.server.database_urls import OtherUrls, split_pooled
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.storage.postgres.connection import PgConnection

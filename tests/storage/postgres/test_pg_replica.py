@@ -12,8 +12,8 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
-from forq_trio.model.database_urls import OtherUrls
 from forq_trio.model.errors import ServiceError, StorageOpenError
+from forq_trio.model.server.database_urls import OtherUrls
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.postgres.engine import PostgresEngine
 from forq_trio.system import open_broker

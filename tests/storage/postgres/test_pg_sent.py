@@ -13,9 +13,8 @@ from psycopg.types.json import Jsonb
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Configure, Ping, TakeSetAside
 from forq_trio.model.errors import TooManyQueues
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.new_message import OPTIONS
-from forq_trio.model.queue_settings import Rate, SettingsChange
+from forq_trio.model.messages.new_message import OPTIONS, NewMessage
+from forq_trio.model.queues.settings import Rate, SettingsChange
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support.actors import T0

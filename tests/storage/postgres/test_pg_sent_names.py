@@ -8,7 +8,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Configure
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.postgres.engine import PostgresEngine
 from support.actors import T0

@@ -11,16 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from forq_trio.model.access import AccessToken, Digest, Scope
-from forq_trio.model.consumers import ConsumerTotals, NumberedLease, PipelineConsumer, Settling
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.logs import Log
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.publishing import KeyShare, Staging
-from forq_trio.model.queue_settings import QueueSettings
-from forq_trio.model.schedules import ScheduleTotals
-from forq_trio.model.sessions import UiSession
-from forq_trio.model.where import Condition
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import AccessToken, Digest, Scope
+from forq_trio.model.consumers.types import ConsumerTotals, NumberedLease, PipelineConsumer, Settling
+from forq_trio.model.logs.history import HistoryCounts
+from forq_trio.model.logs.types import Log
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.messages.where import Condition
+from forq_trio.model.publishing.types import KeyShare, Staging
+from forq_trio.model.queues.settings import QueueSettings
+from forq_trio.model.schedules.types import ScheduleTotals
 from forq_trio.storage.engine import DamagedMessage, EngineSettings
 from forq_trio.storage.postgres import shipped as module
 from forq_trio.storage.postgres.shipped import unpack

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from forq_trio.model.processes import ProcessReport
+from forq_trio.model.server.processes import ProcessReport
 from support.batches import do
 from support.processes import WAIT_SECONDS_MAX
 from support.words import send

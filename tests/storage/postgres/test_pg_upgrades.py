@@ -10,7 +10,7 @@ import pytest
 
 from forq_trio.model.commands import Configure, Ping
 from forq_trio.model.errors import StorageOpenError, StorageUnavailable
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.migrate import Migration
 from forq_trio.storage.postgres import open as module

@@ -5,8 +5,8 @@ import pytest
 from conformance.script import claim, contents, do, receive, run, send
 from forq_trio.model import limits
 from forq_trio.model.commands import ProduceMany
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.where import where_of
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.where import where_of
 from forq_trio.storage.engine import DEFERRED
 
 MATCH = NewMessage("match", attributes={"region": "eu"})

@@ -7,8 +7,8 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Publish, StagePage
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.publishing import Stage, StagedPart
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import Stage, StagedPart
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do, run

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from forq_trio.model.commands import Produce, Purge, PurgeHistory, TrimHistory
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.logs.history import HistoryCounts
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file

@@ -9,8 +9,8 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import LeaseMessages, MoveBack, OpenConsumer, SettleLease
-from forq_trio.model.consumers import Settling
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.consumers.types import Settling
+from forq_trio.model.messages.types import QueueCounts
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file

@@ -10,8 +10,8 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Configure, ProduceMany
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.relational.connection import FILES
 from forq_trio.storage.relational.statements import load

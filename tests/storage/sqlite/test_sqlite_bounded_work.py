@@ -31,8 +31,9 @@ from forq_trio.model.commands import (
     Sweep,
     SweepKind,
 )
-from forq_trio.model.messages import NewMessage, Receipt
-from forq_trio.model.queue_settings import Order, Overflow, SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Receipt
+from forq_trio.model.queues.settings import Order, Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do, run

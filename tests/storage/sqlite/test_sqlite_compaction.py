@@ -4,7 +4,7 @@ import apsw
 import pytest
 
 from forq_trio.model.commands import Compact, Compacted, ProduceMany, Purge
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite import compaction
 from forq_trio.storage.sqlite.engine import SqliteEngine

@@ -6,8 +6,8 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, ProduceMany, TrimEvents
-from forq_trio.model.events import KINDS
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.logs.events import KINDS
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do, read_events

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import Scope
 from forq_trio.model.commands import (
     Claim,
     Configure,
@@ -29,9 +30,9 @@ from forq_trio.model.commands import (
     SweepKind,
 )
 from forq_trio.model.errors import TokenExists
-from forq_trio.model.messages import Failure, NewMessage, QueueCounts
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange
-from forq_trio.model.sessions import UiSession
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Failure, QueueCounts
+from forq_trio.model.queues.settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file

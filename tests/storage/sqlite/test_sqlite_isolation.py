@@ -18,7 +18,7 @@ from forq_trio.model.commands import (
     Sweep,
     SweepKind,
 )
-from forq_trio.model.consumers import Settling
+from forq_trio.model.consumers.types import Settling
 from forq_trio.model.errors import (
     CommandRefused,
     ConsumerFenced,
@@ -30,8 +30,9 @@ from forq_trio.model.errors import (
     StorageUnavailable,
     TooManyConsumers,
 )
-from forq_trio.model.messages import NewMessage, QueueCounts, Receipt
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts, Receipt
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import DEFERRED, Batch
 from support.actors import T0
 from support.batches import do, run

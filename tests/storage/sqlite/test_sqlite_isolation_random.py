@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from conformance.test_model_equivalence import EnginesAgree, run_histories
 from forq_trio.model.commands import ProduceMany
 from forq_trio.model.errors import CommandRefused, QueueBound
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.engine import Batch, BatchResult
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.effort import count, many_trials

@@ -21,8 +21,8 @@ from forq_trio.model.commands import (
     SweepKind,
 )
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.model.messages import QueueCounts, Status
-from forq_trio.model.queue_settings import Overflow, SettingsChange
+from forq_trio.model.messages.types import QueueCounts, Status
+from forq_trio.model.queues.settings import Overflow, SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.relational.ids import MessageIds
 from forq_trio.storage.sqlite.engine import SqliteEngine

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from forq_trio.model import limits
 from forq_trio.model.commands import SaveSchedule
-from forq_trio.model.schedules import NewSchedule
+from forq_trio.model.schedules.types import NewSchedule
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.actors import T0

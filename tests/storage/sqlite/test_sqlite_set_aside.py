@@ -4,10 +4,11 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Configure, ProduceMany, Purge, PurgeStep, Sweep, SweepKind
+from forq_trio.model.dead_letters.searches import MessageFilter
 from forq_trio.model.errors import CommandRefused
-from forq_trio.model.messages import NewMessage, QueueCounts
-from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.actors import T0, ObservedEngine, elapse, running_writer

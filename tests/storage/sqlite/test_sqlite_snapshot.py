@@ -1,8 +1,8 @@
 """What is cached of settings and tokens can be walked through while a commit in a thread changes it."""
 
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access.types import AccessToken, Scope
 from forq_trio.model.commands import Configure, SaveToken
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queues.settings import SettingsChange
 from support.access import access_token
 from support.actors import T0
 from support.batches import do

@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from forq_trio.model.events import EventKind, MessageEvent
-from forq_trio.model.keys import OnceMore
+from forq_trio.model.keys.types import OnceMore
+from forq_trio.model.logs.events import EventKind, MessageEvent
 from forq_trio.ui.event_timeline import SHOWN_MAX, event_timeline, is_whole
 
 

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from forq_trio.model.errors import InvalidAttributes
-from forq_trio.model.messages import LEASE_ENDED, Failure, MessageInfo
+from forq_trio.model.messages.types import LEASE_ENDED, Failure, MessageInfo
 from forq_trio.ui.attributes import from_text, to_text
 from forq_trio.ui.curl import curl_command
 from forq_trio.ui.pages.message_actions import can_edit, edited

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.schedules import COUNTED_IN_PART, DROPPED, SavedRun, Schedule
+from forq_trio.model.schedules.types import COUNTED_IN_PART, DROPPED, SavedRun, Schedule
 from forq_trio.ui import schedule_form
 from forq_trio.ui.schedule_views import MARKS_MAX, lateness, missed_words, needs_runs, next_day, row, verdict
 

@@ -3,8 +3,9 @@
 import pytest
 from werkzeug.datastructures import MultiDict
 
-from forq_trio.model.redrives import RedriveInfo
-from forq_trio.model.searches import AppliedFilter, ErrorGroup, ErrorGroups
+from forq_trio.model.dead_letters.bodies import MoveResult
+from forq_trio.model.dead_letters.redrives import RedriveInfo
+from forq_trio.model.dead_letters.searches import AppliedFilter, ErrorGroup, ErrorGroups
 from forq_trio.ui.pages.dead import headline
 from forq_trio.ui.pages.workbench_actions import outcome, read_rate
 from forq_trio.ui.rendering import encode_query
@@ -12,7 +13,6 @@ from forq_trio.ui.workbench.filter import Filter, read_filter, splits, task_word
 from forq_trio.ui.workbench.groups import GROUPS_SECONDS, Group, Groups
 from forq_trio.ui.workbench.search import Search, is_near, read_search
 from forq_trio.ui.workbench.tasks import band, to_go_ms
-from forq_trio.wire.dead_letters import MoveResult
 
 NOW = 1_700_000_000_000
 ANY = AppliedFilter(None, None, None, {}, None, None, None)

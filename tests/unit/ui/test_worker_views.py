@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Scope
-from forq_trio.model.workers import HeldMessage, WorkerInfo, WorkerQueue, WorkerReport
+from forq_trio.model.access.types import AccessToken, Scope
+from forq_trio.model.workers.types import HeldMessage, WorkerInfo, WorkerQueue, WorkerReport
 from forq_trio.ui.pages.workers import ROWS_A_PAGE, WantedWorkers, listed, read_wanted, unnamed
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.worker_directory import SeenWorkers, within

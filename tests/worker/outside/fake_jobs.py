@@ -2,7 +2,7 @@
 
 import anyio
 
-from forq_trio.model.messages import Delivery
+from forq_trio.model.messages.types import Delivery
 from forq_trio.worker.jobs import Job
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from forq_trio.model.access import Key
+from forq_trio.model.access.types import Key
 from forq_trio.model.commands import ForgetApp, Publish
 from forq_trio.model.errors import ForqError
-from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.publishing.types import PublishedVersion
 from forq_trio.storage import apps as rules
 from forq_trio.storage.apps import Full, shares_with
 from forq_trio.storage.relational.operations.table import operation_on_each

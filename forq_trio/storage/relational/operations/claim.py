@@ -27,9 +27,9 @@ from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
-from forq_trio.model.messages import RECEIPT_TOKEN_BITS, Delivery, receipt_text
-from forq_trio.model.queue_settings import QueueRules
-from forq_trio.model.where import Where
+from forq_trio.model.messages.types import RECEIPT_TOKEN_BITS, Delivery, receipt_text
+from forq_trio.model.messages.where import Where
+from forq_trio.model.queues.settings import QueueRules
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
 from forq_trio.storage.relational.operations.claim_filter import (

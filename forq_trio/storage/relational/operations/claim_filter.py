@@ -10,9 +10,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS
-from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
-from forq_trio.model.where import Where
+from forq_trio.model.messages.types import REASON_MAX_ATTEMPTS
+from forq_trio.model.messages.where import Where
+from forq_trio.model.queues.settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove, target_of

@@ -15,7 +15,7 @@ from forq_trio.model.commands import (
     OpenConsumer,
     SettleLease,
 )
-from forq_trio.model.consumers import PipelineConsumer, Settling, consumer_key
+from forq_trio.model.consumers.types import PipelineConsumer, Settling, consumer_key
 from forq_trio.model.errors import CallerError, ForqError, LeasesFull
 from forq_trio.storage import consumers as rules
 from forq_trio.storage.allowance import Allowance, Step

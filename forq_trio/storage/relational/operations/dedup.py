@@ -6,7 +6,7 @@ messages of a kind of command are looked up together, and a send stores all its 
 
 from collections.abc import Iterable
 
-from forq_trio.model.messages import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.relational.transaction import Transaction
 
 

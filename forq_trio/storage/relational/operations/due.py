@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, Sweep, SweepKind
-from forq_trio.model.messages import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.messages.types import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.engine import STALE_RECOVERED
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete

@@ -9,8 +9,9 @@ from itertools import starmap
 
 from forq_trio.model import limits
 from forq_trio.model.errors import QueueFull
-from forq_trio.model.messages import REASON_OVERFLOW, NewMessage
-from forq_trio.model.queue_settings import Order, Overflow, QueueRules
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import REASON_OVERFLOW
+from forq_trio.model.queues.settings import Order, Overflow, QueueRules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import dead_letter_or_delete, remove

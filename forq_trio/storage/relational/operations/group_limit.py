@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Status
+from forq_trio.model.messages.types import Status
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.relational.operations.rate_limit import (
     expire_buckets,

@@ -7,8 +7,9 @@ over the network, those of all groups are looked up together (`look_up_groups`).
 
 from collections.abc import Iterable, Mapping
 
-from forq_trio.model.messages import NewMessage, Status
-from forq_trio.model.queue_settings import Order
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.types import Status
+from forq_trio.model.queues.settings import Order
 from forq_trio.storage.relational.parts.groups import Round
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import NO_GROUP, group_position

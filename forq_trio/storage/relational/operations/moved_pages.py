@@ -22,7 +22,7 @@ import msgspec
 from forq_trio.model import limits
 from forq_trio.model.commands import MoveBack
 from forq_trio.model.errors import StorageFull
-from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queues.names import is_dead_letter_queue
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import PageLine, read_line
 from forq_trio.storage.engine import DEFERRED, Deferred

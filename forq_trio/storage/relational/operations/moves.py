@@ -5,7 +5,7 @@ from json import dumps
 
 from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
 from forq_trio.model.errors import ForqError, MessageInFlight, MessageNotFound
-from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
+from forq_trio.model.messages.types import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import (

@@ -24,9 +24,9 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import AckRevision, DropKey, DropKeys, OfferMany, PurgeStep, RescheduleKey
 from forq_trio.model.errors import ForqError, KeyExists, MessageInFlight, QueueFull
-from forq_trio.model.keys import Offered, Offering, Outcome
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Order, Overflow, QueueRules
+from forq_trio.model.keys.types import Offered, Offering, Outcome
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.queues.settings import Order, Overflow, QueueRules
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.engine import DEFERRED, OFFERED, Deferred
 from forq_trio.storage.relational.operations.dead_letters import drop, resized

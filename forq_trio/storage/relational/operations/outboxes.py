@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from forq_trio.model.commands import RelayMessages
 from forq_trio.model.errors import ForqError
-from forq_trio.model.outboxes import OutboxPosition, OutboxRefusal
+from forq_trio.model.outboxes.types import OutboxPosition, OutboxRefusal
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.outboxes import check_outboxes, check_owner
 from forq_trio.storage.relational.operations.send import look_up, send

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
 from forq_trio.model.errors import ForqError, ServiceError
-from forq_trio.model.publishing import Published, Staged
+from forq_trio.model.publishing.types import Published, Staged
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.apps import share_of, shares_with
 from forq_trio.storage.engine import DEFERRED, DamagedMessage, Deferred

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import BindTable, Configure, ForgetQueue, NameQueues, Pause, Purge, PurgeStep
 from forq_trio.model.errors import ForqError, InvalidSetting, Overloaded
-from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.model.queues.settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.bound_tables import check_settings_of_table, check_table
 from forq_trio.storage.relational.operations.dead_letters import drop

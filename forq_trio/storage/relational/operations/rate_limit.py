@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.queue_settings import Rate, RatePer
+from forq_trio.model.queues.settings import Rate, RatePer
 from forq_trio.storage.relational.parts.groups import Group
 from forq_trio.storage.relational.row import GROUP_ID, ReadyRow
 from forq_trio.storage.relational.transaction import Transaction

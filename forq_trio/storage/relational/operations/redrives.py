@@ -3,8 +3,8 @@
 import msgspec
 
 from forq_trio.model.commands import ChangeRedrive, ForgetRedrive, SaveRedrive
+from forq_trio.model.dead_letters.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.model.errors import ForqError, ServiceError
-from forq_trio.model.redrives import RedriveStep, RedriveTask, after_step
 from forq_trio.storage.relational.operations.table import operation_on_each
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import after_change, redrive_to_forget, step_refused

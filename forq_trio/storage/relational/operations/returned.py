@@ -3,7 +3,7 @@
 from typing import Any
 
 from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.messages import Status
+from forq_trio.model.messages.types import Status
 from forq_trio.storage.relational.row import Row
 from forq_trio.storage.relational.transaction import Transaction
 from forq_trio.storage.rules import Returned

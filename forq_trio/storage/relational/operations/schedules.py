@@ -26,8 +26,8 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import DeleteSchedule, PauseSchedule, RunSchedule, SaveSchedule
 from forq_trio.model.errors import ForqError, ScheduleExists, ScheduleNotFound
-from forq_trio.model.messages import Produced
-from forq_trio.model.schedules import NewSchedule, SavedRun, Schedule, is_dropped
+from forq_trio.model.messages.types import Produced
+from forq_trio.model.schedules.types import NewSchedule, SavedRun, Schedule, is_dropped
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import Deferred
 from forq_trio.storage.relational.operations.find_messages import id_in_queue

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, AckById, DiscardMessages, Extend, Nack, NackById, Release
 from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.messages import Receipt, Status
+from forq_trio.model.messages.types import Receipt, Status
 from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.engine import (
     ACKED,

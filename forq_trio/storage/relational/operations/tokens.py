@@ -4,7 +4,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from forq_trio.model import limits
-from forq_trio.model.access import expired_longest
+from forq_trio.model.access.types import expired_longest
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
 from forq_trio.model.errors import CallerError, TokenExists, TooManyTokens
 from forq_trio.storage.relational.operations.table import operation_on_each

@@ -6,7 +6,7 @@ Each pair of a queue and conditions has a `Scan` (scans.py): the place up to whi
 from collections.abc import Iterator, Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.where import Where, takes
+from forq_trio.model.messages.where import Where, takes
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.relational.parts.scans import Scan, ScanPlace
 from forq_trio.storage.relational.row import BYTES, ReadyRow, read_attributes

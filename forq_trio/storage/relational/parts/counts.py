@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from forq_trio.model.errors import ForqError, StorageOpenError
-from forq_trio.model.messages import QueueCounts, Status
-from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
+from forq_trio.model.messages.types import QueueCounts, Status
+from forq_trio.model.queues.names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query
 from forq_trio.storage.rules import check_queues

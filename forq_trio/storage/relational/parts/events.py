@@ -5,8 +5,8 @@ They are stored in the batch of their change, with the next ids, so the events o
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
-from forq_trio.model.events import KINDS
-from forq_trio.model.logs import Log
+from forq_trio.model.logs.events import KINDS
+from forq_trio.model.logs.types import Log
 from forq_trio.storage.engine import CONSUMED, PRODUCED
 from forq_trio.storage.logs import TIMED, event_bytes, kind_and_reason
 from forq_trio.storage.relational.parts import inserts

@@ -11,8 +11,8 @@ of them are still in the history. A queue with nothing in the history has no ent
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from forq_trio.model.history import HistoryCounts
-from forq_trio.model.logs import Log
+from forq_trio.model.logs.history import HistoryCounts
+from forq_trio.model.logs.types import Log
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.row import Row, clamped
 from forq_trio.storage.relational.statements import Query

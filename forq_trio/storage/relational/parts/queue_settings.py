@@ -3,7 +3,7 @@
 from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
+from forq_trio.model.queues.settings import QueueRules, QueueSettings, rules_of
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.relational.parts.damaged import whole
 from forq_trio.storage.relational.parts.part import Part

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from forq_trio.model import limits
-from forq_trio.model.where import Where
+from forq_trio.model.messages.where import Where
 from forq_trio.storage.relational.parts.part import Part
 
 ScanPlace = tuple[int, int, int]

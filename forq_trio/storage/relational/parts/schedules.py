@@ -5,7 +5,7 @@ There may be many schedules, so they themselves stay in their table.
 
 from typing import Any
 
-from forq_trio.model.schedules import SavedRun, ScheduleTotals
+from forq_trio.model.schedules.types import SavedRun, ScheduleTotals
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query
 

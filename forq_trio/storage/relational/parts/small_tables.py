@@ -5,10 +5,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from forq_trio.model.access import AccessToken, Digest, Scope
-from forq_trio.model.consumers import ConsumerTotals, PipelineConsumer
-from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.sessions import UiSession
+from forq_trio.model.access.sessions import UiSession
+from forq_trio.model.access.types import AccessToken, Digest, Scope
+from forq_trio.model.consumers.types import ConsumerTotals, PipelineConsumer
+from forq_trio.model.dead_letters.redrives import RedriveTask
 from forq_trio.storage.relational.parts.damaged import whole
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from forq_trio.model.publishing import Staging
+from forq_trio.model.publishing.types import Staging
 from forq_trio.storage.apps import shares_of_all
 from forq_trio.storage.relational.parts.part import Part
 from forq_trio.storage.relational.statements import Query

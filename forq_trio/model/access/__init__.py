@@ -1,0 +1,1 @@
+"""Access: tokens with scopes, their secrets, and sessions of the admin UI."""

@@ -1,0 +1,48 @@
+"""Access tokens: to create, as created with their text, and as listed without it."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.access.types import ALL_QUEUES, Scope, Token
+from forq_trio.model.values import EpochMs, text_up_to
+
+TokenName = Annotated[
+    str, text_up_to(limits.TOKEN_NAME_LENGTH_MAX, "1 to 64 characters of A-Z a-z 0-9 . _ -")
+]
+Scopes = Annotated[
+    list[Scope],
+    Meta(description="What it allows; admin includes the others.", extra_json_schema={"minItems": 1}),
+]
+Queues = Annotated[
+    str, text_up_to(limits.TOKEN_QUEUES_LENGTH_MAX, "A glob over the names of queues: * ? [...] [!...]")
+]
+
+
+class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """A token to create. Without queues it is for all of them, without expiresAt it never expires."""
+
+    name: TokenName
+    scopes: Scopes
+    queues: Queues = ALL_QUEUES
+    expires_at: EpochMs | None = None
+
+
+class CreatedToken(Struct, frozen=True, rename="camel"):
+    """A new token. token: its text, which clients send as the key; no other answer has it, and it is not stored."""
+
+    name: str
+    token: str
+
+
+class TokenInfo(Token, frozen=True, gc=False):
+    """A token without its text. lastUsedAt, expiresAt: null for never."""
+
+    expired: bool
+
+
+class TokenList(Struct, frozen=True, rename="camel"):
+    """All tokens that were not revoked, by name."""
+
+    tokens: list[TokenInfo]

@@ -1,0 +1,1 @@
+"""Bounds that belong to no topic; `forq_trio.model.limits` has all bounds."""

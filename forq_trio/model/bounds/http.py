@@ -1,0 +1,93 @@
+"""Bounds of HTTP: connections, requests, answers, the budgets that all clients share, and a dialect."""
+
+from forq_trio.model.bounds.units import KIB, MIB
+from forq_trio.model.messages.limits import CONTENT_BYTES_MAX
+
+# Budgets that all clients of a server share (model/budget.py). SHARE: how many times as much as is free one
+# token may use; KEYLESS_PART: the part of all for requests without a key; CONNECTION_PART: for one connection.
+BUDGET_SHARE = 2
+BUDGET_KEYLESS_PART = 4
+BODIES_CONNECTION_PART, CONNECTIONS_ADDRESS_PART = 8, 2
+KEYLESS_CONNECTION_SECONDS = 1.0  # before a new connection may replace one without a key
+ANSWERS_CONNECTION_PART = 4
+
+# HTTP.
+HEADER_BYTES_MAX = 16 * KIB
+URI_BYTES_MAX = 8 * KIB
+HEADERS_MAX = 100
+BODY_BYTES_MAX = 8 * MIB
+BODIES_BYTES_MAX = 512 * MIB
+READ_SLICE_BYTES = 64 * KIB  # of JSON that is decoded between two checkpoints
+ATTRIBUTES_JSON_BYTES_MAX = 192 * KIB  # JSON may write one character as twelve: \ud83d\ude00
+ANSWERS_BYTES_MAX = 256 * MIB
+SHORT_ANSWER_BYTES_MAX = 16 * KIB
+SEND_PORTION_BYTES = 64 * KIB
+SEND_NOW_BYTES_MAX = 128 * KIB  # in one pass of the event loop
+SEND_BODY_BYTES_MAX = 6 * CONTENT_BYTES_MAX + 64 * KIB  # JSON may write one byte of content as six: \u0000
+HEADER_SECONDS_MAX = 10.0
+BODY_SECONDS_MAX = 45.0
+IDLE_SECONDS_MAX = 300.0
+SEND_SECONDS_MAX = 45.0
+CONNECTIONS_MAX = 10_000
+WAITS_ENDED_MAX = 32  # in one pass of the event loop, because the client left or the time is over
+OPEN_FILES_BESIDE_MAX = 256  # readers (three files each), writer, checkpointer, listeners, log
+PIPELINED_REQUESTS_MAX = 64
+RECEIVE_CHUNK_BYTES = 64 * KIB
+RECEIVE_TRIES_MAX = 12
+RECEIVE_TRY_EVERY_WAITS = 8
+LINGER_SECONDS_MAX = 2.0
+ACCEPT_BACKLOG = 1_024
+SHUTDOWN_SECONDS_MAX = 10.0
+SHUTDOWN_IDLE_SECONDS = 0.25
+HEALTH_SECONDS_MAX = 3.0  # checkers often wait for five
+PEEK_DEFAULT = 10
+RETRY_SECONDS = 1
+ERROR_FIELD_LENGTH_MAX = 100
+ERROR_MESSAGE_LENGTH_MAX = 300
+ERROR_HEADER_BYTES_MAX = 400
+
+# HTTP/2, for a connection. ALLOWANCE: of the frames that http/transport/http2/frame_allowance.py counts. PORTION: what
+# the one connection that may parse a full portion parses between two checkpoints. FREE: what any other may parse.
+# UNSENT: how much may wait to be sent while more is received.
+HTTP2_STREAMS_MAX = 250
+HTTP2_CLOSED_STREAMS_MAX = 500
+HTTP2_CONNECTION_WINDOW_BYTES = MIB
+HTTP2_PORTION_FRAMES_MAX = 64
+HTTP2_FREE_FRAMES_MAX = 32
+HTTP2_FREE_BLOCK_BYTES_MAX = KIB
+HTTP2_UNSENT_BYTES_MAX = 128 * KIB
+HTTP2_ALLOWANCE_FRAMES_MAX = 1_000
+HTTP2_ALLOWANCE_FRAMES_PER_SECOND = 100.0
+HTTP2_ALLOWANCE_FRAMES_PER_ANSWER = 8
+HTTP2_ALLOWANCE_FRAMES_PER_DATA_FRAME = 4
+HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS = 8
+# HTTP/2, for a stream. LENGTH: the number in Content-Length.
+HTTP2_STREAM_WINDOW_BYTES = 256 * KIB
+HTTP2_LENGTH_DIGITS_MAX = 18
+# HTTP/2, for a header block. BLOCK: as it is sent. LIST: decoded, with 32 bytes more for each field. TABLE SIZES:
+# changes of the table's size at its start (RFC 7541 section 4.2).
+HTTP2_HEADER_BLOCK_BYTES_MAX = 20 * KIB
+HTTP2_HEADER_LIST_BYTES_MAX = 20 * KIB
+HTTP2_TABLE_SIZES_MAX = 2
+
+# Sasquatch's figures (contract S), in its own units: seconds and KiB.
+SASQUATCH_BATCH_MAX = 10
+SASQUATCH_RECEIVES_MAX = 10
+SASQUATCH_SECONDS_MAX = 43_200
+SASQUATCH_POISON_RECEIVES_MAX = 1_000
+SASQUATCH_WAIT_SECONDS_MAX = 20
+SASQUATCH_RETENTION_SECONDS_MIN = 60
+SASQUATCH_RETENTION_SECONDS_MAX = 1_209_600
+SASQUATCH_MESSAGE_KIB_MAX = 10_240
+SASQUATCH_REQUEST_KIB_MAX = 102_400
+SASQUATCH_OVERHEAD_BYTES = 256 * KIB  # of a message besides its body: attributes, as JSON with escapes
+SASQUATCH_INTERVAL_SECONDS_MAX = 86_400
+
+assert 10 * (SASQUATCH_MESSAGE_KIB_MAX * KIB + SASQUATCH_OVERHEAD_BYTES) < BODIES_BYTES_MAX
+assert URI_BYTES_MAX <= HEADER_BYTES_MAX <= RECEIVE_CHUNK_BYTES
+assert SHUTDOWN_IDLE_SECONDS < SHUTDOWN_SECONDS_MAX
+assert ERROR_FIELD_LENGTH_MAX < ERROR_MESSAGE_LENGTH_MAX <= ERROR_HEADER_BYTES_MAX
+assert min(HTTP2_HEADER_BLOCK_BYTES_MAX, HTTP2_HEADER_LIST_BYTES_MAX) > HEADER_BYTES_MAX
+assert HTTP2_STREAMS_MAX < HTTP2_CLOSED_STREAMS_MAX
+assert HTTP2_STREAM_WINDOW_BYTES <= HTTP2_CONNECTION_WINDOW_BYTES
+assert SEND_PORTION_BYTES < HTTP2_UNSENT_BYTES_MAX

@@ -1,0 +1,1 @@
+"""Consumers of pipelines, which read a queue in numbered leases."""

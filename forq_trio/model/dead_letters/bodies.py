@@ -1,0 +1,157 @@
+"""Dead letters: searches, redrives, resubmits and deletions; and tasks that redrive or delete all that match."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from forq_trio.model import limits
+from forq_trio.model.dead_letters.redrives import RedriveAction, RedriveInfo
+from forq_trio.model.error_answers import Explanation
+from forq_trio.model.messages.new_message import Attributes, Content
+from forq_trio.model.queries import Query
+from forq_trio.model.values import LEFT_OUT, bounded, up_to
+
+MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
+Target = Annotated[str, Meta(description="The queue to go to; without it, the one each message came from.")]
+_LENGTH = {"maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
+Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: no limit.")]
+
+
+class MoveResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The result of one message: ok, or not ok, with code and message why."""
+
+    id: str
+    ok: bool
+    code: Annotated[str | None, LEFT_OUT] = None
+    message: Explanation = None
+
+
+class MoveResults(Struct, frozen=True, rename="camel"):
+    """One result per id, in their order."""
+
+    results: list[MoveResult]
+
+
+class RedriveMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """Messages to move back."""
+
+    message_ids: MessageIds = field(name="ids")
+    target: Target | None = None
+
+
+class DeleteMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Messages to remove for good."""
+
+    message_ids: MessageIds = field(name="ids")
+
+
+class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """A copy to send; absent members stay as they are. remove: delete the original in the same transaction."""
+
+    content: Content | None = None
+    attributes: Attributes | None = None
+    target: Target | None = None
+    remove: bool = False
+
+
+class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """Which dead letters match; an empty filter matches all."""
+
+    reason: (
+        Annotated[str, Meta(description="Why they were dead-lettered, exactly.", extra_json_schema=_LENGTH)]
+        | None
+    ) = None
+    min_age_ms: (
+        Annotated[
+            int,
+            bounded(
+                0, limits.SEARCH_AGE_MS_MAX, "Dead letters, or finished, for at least so many milliseconds."
+            ),
+        ]
+        | None
+    ) = None
+    max_age_ms: (
+        Annotated[
+            int,
+            bounded(
+                0, limits.SEARCH_AGE_MS_MAX, "Dead letters, or finished, for at most so many milliseconds."
+            ),
+        ]
+        | None
+    ) = None
+    attributes: Annotated[
+        dict[str, str],
+        Meta(
+            description="The attributes they have, with these values; perhaps others, too.",
+            extra_json_schema={"maxProperties": limits.ATTRIBUTES_MAX},
+        ),
+    ] = {}
+    text: (
+        Annotated[str, Meta(description="Part of their content, exactly.", extra_json_schema=_LENGTH)] | None
+    ) = None
+    error: (
+        Annotated[
+            str,
+            Meta(
+                description="Their last error, exactly; empty for those without one.",
+                extra_json_schema=_LENGTH,
+            ),
+        ]
+        | None
+    ) = None
+    error_like: (
+        Annotated[
+            str,
+            Meta(
+                description="Their last error, numbers, ids and addresses aside.",
+                extra_json_schema={**_LENGTH, "minLength": 1},
+            ),
+        ]
+        | None
+    ) = None
+
+
+AttributePairs = Annotated[
+    dict[str, str],
+    up_to(
+        limits.ATTRIBUTES_MAX, "An attribute they have, as key:value. May be repeated: they have all of them."
+    ),
+]
+SearchLimit = Annotated[int, bounded(1, limits.SEARCH_PAGE_MAX, "The most messages wanted.")]
+
+
+class DeadLettersQuery(Query, DeadLetterFilter, frozen=True, kw_only=True):
+    """A filter, and where the page begins."""
+
+    attributes: AttributePairs = field(default_factory=dict, name="attribute")
+    before: (
+        Annotated[
+            int,
+            bounded(
+                1,
+                limits.SEQUENCE_MAX,
+                "Only those with a sequence below this: nextBefore of the page before.",
+            ),
+        ]
+        | None
+    ) = None
+    limit: SearchLimit = limits.SEARCH_PAGE_DEFAULT
+
+    def arguments(self) -> dict[str, Any]:
+        return {"wanted": self, "before_sequence": self.before, "limit": self.limit}
+
+
+class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """Which messages to move, to which queue and how fast."""
+
+    filter: DeadLetterFilter
+    target: Target | None = None
+    rate_per_second: Rate | None = None
+    dry_run: bool = False  # only count them
+    action: RedriveAction = "redrive"  # delete removes them for good instead; it takes no target
+
+
+class RedriveList(Struct, frozen=True, rename="camel"):
+    """The tasks that run or are paused, and the latest that ended; the latest first."""
+
+    redrives: list[RedriveInfo]

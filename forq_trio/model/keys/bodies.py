@@ -1,0 +1,105 @@
+"""Keyed messages: offers in batches and their results, and the other requests; the rest are the model's types."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.error_answers import Explanation, Field
+from forq_trio.model.keys.types import Offering, Outcome, Revision
+from forq_trio.model.messages.new_message import DelayMs, ProcessAfter
+from forq_trio.model.queries import Query
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
+
+_A_KIND = Meta(extra_json_schema={"maxLength": limits.KIND_LENGTH_MAX})
+_Kind = Annotated[
+    str, _A_KIND, Meta(description="The kind of the key; keys of different kinds are different keys.")
+]
+
+
+class KindQuery(Query, frozen=True, kw_only=True):
+    """The key of which kind is meant."""
+
+    kind: _Kind = ""
+
+
+class DropKeyQuery(KindQuery, frozen=True, kw_only=True):
+    """What of a key is removed. With a revision nothing waits behind the message, so the two exclude each other."""
+
+    revision: (
+        Annotated[
+            int, bounded(1, limits.SEQUENCE_MAX, "Only if it was not changed since it had this revision.")
+        ]
+        | None
+    ) = None
+    once_more: Annotated[
+        bool, Meta(description="Only the offer that waits behind the message in process.")
+    ] = False
+
+
+class DropKeysQuery(KindQuery, frozen=True, kw_only=True):
+    """The keys of which kind are removed."""
+
+    confirm: Annotated[str, Meta(description="The name of the queue; nothing is removed without it.")] = ""
+
+
+class KeysQuery(Query, frozen=True, kw_only=True):
+    """Which keys are wanted, and how many."""
+
+    prefix: Annotated[
+        str,
+        Meta(
+            description="Only keys that begin with this.",
+            extra_json_schema={"maxLength": limits.KEY_LENGTH_MAX},
+        ),
+    ] = ""
+    kind: (
+        Annotated[str, _A_KIND, Meta(description="Only keys of this kind; without it, of all kinds.")] | None
+    ) = None
+    after: Annotated[str, Meta(description="Only what comes after: `next` of the page before.")] | None = None
+    limit: Annotated[int, bounded(1, limits.BROWSE_PAGE_MAX, "The most messages wanted.")] = (
+        limits.BROWSE_PAGE_MAX
+    )
+
+
+class Offerings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Offers in one commit; at most 4 MiB of content in all. A key may be there more than once."""
+
+    messages: Annotated[list[Offering], up_to(limits.PRODUCE_BATCH_MAX, "Offered in this order.")]
+
+
+class OfferResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The result of an offer of a batch: the members of `Offered`, or the code of the reason why it was refused.
+
+    field: a path into the offer.
+    """
+
+    outcome: Annotated[Outcome | None, LEFT_OUT] = None
+    id: Annotated[str | None, LEFT_OUT] = None
+    sequence: Annotated[int | None, LEFT_OUT] = None
+    process_after: Annotated[EpochMs | None, LEFT_OUT] = None
+    revision: Annotated[Revision | None, LEFT_OUT] = None
+    once_more: Annotated[bool, LEFT_OUT] = False
+    code: Annotated[str | None, LEFT_OUT] = None
+    field: Field = None
+    message: Explanation = None
+
+
+class OfferResults(Struct, frozen=True, rename="camel"):
+    """One result per offer, in their order."""
+
+    results: list[OfferResult]
+
+
+class RescheduleRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """When a keyed message is due from now on: one of the two times. onceMore: the offer that waits is meant."""
+
+    process_after: ProcessAfter | None = None
+    delay_ms: DelayMs | None = None
+    once_more: bool = False
+
+
+class Dropped(Struct, frozen=True, gc=False, rename="camel"):
+    """How many messages were removed."""
+
+    dropped: Count

@@ -1,0 +1,1 @@
+"""The two logs: lifecycle events, and the history of finished messages."""

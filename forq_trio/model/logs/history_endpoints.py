@@ -1,0 +1,58 @@
+"""Endpoints for those who look through the history of finished messages; `logs` has those that read it by pages."""
+
+from forq_trio.model import errors
+from forq_trio.model.access.types import Scope
+from forq_trio.model.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.model.logs.endpoints import HISTORY
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage
+from forq_trio.model.logs.history_bodies import FinishedQuery, RequeueFinished
+from forq_trio.model.messages.bodies import SendResults
+from forq_trio.model.queues.bodies import Purged
+
+SEARCH_HISTORY = Endpoint(
+    "GET",
+    "/queues/{queue}/history",
+    Scope.BROWSE,
+    name="searchHistory",
+    tag=HISTORY,
+    summary="Find finished messages of a queue, newest first",
+    description="A page looks at 10,000 messages at most and says how far it came.",
+    query=FinishedQuery,
+    answers=(Answer(200, "Those that match.", FinishedPage),),
+    errors=(errors.InvalidRequest, *READ_ERRORS),
+)
+SHOW_FINISHED_MESSAGE = Endpoint(
+    "GET",
+    "/queues/{queue}/history/{messageId}",
+    Scope.BROWSE,
+    name="showFinishedMessage",
+    tag=HISTORY,
+    summary="One finished message, with its content and how it ended",
+    answers=(Answer(200, "The message.", FinishedMessage),),
+    errors=(errors.MessageNotFound, *READ_ERRORS),
+)
+REQUEUE_FINISHED = Endpoint(
+    "POST",
+    "/queues/{queue}/history/requeue",
+    Scope.REDRIVE,
+    name="requeueFinished",
+    tag=HISTORY,
+    summary="Send finished messages again",
+    description="Each becomes a new message with its content, attributes, priority and group; a former dead letter "
+    "goes to the queue that it came from. A repeated request sends them once more.",
+    body=RequeueFinished,
+    answers=(Answer(200, "One result per id, in their order.", SendResults),),
+    errors=(errors.OutOfRange.about("ids"), *STORE_ERRORS, *READ_ERRORS),
+)
+PURGE_HISTORY = Endpoint(
+    "DELETE",
+    "/queues/{queue}/history",
+    Scope.ADMIN,
+    name="purgeHistory",
+    tag=HISTORY,
+    summary="Remove all messages of a queue from the history",
+    description="Those that ended before this request.",
+    takes_nothing=True,
+    answers=(Answer(200, "How many there were.", Purged),),
+    errors=WRITE_ERRORS,
+)

@@ -1,0 +1,1 @@
+"""Messages: sent, received, settled, looked up."""

@@ -1,0 +1,240 @@
+"""Endpoints for messages: send, receive, settle, show, peek."""
+
+from types import NoneType
+
+from forq_trio.model import errors
+from forq_trio.model.access.types import Scope
+from forq_trio.model.endpoint import (
+    READ_ERRORS,
+    SETTLE_ERRORS,
+    STORE_ERRORS,
+    TABLE_ERRORS,
+    WRITE_ERRORS,
+    Answer,
+    Endpoint,
+    Header,
+)
+from forq_trio.model.error_answers import ANSWER_HEADER, FULL, RECEIPT_HEADER
+from forq_trio.model.messages.bodies import (
+    MessageList,
+    NewMessages,
+    NextMessage,
+    NextQuery,
+    PeekQuery,
+    ReceivedMessage,
+    ReceivedMessages,
+    ReceiveRequest,
+    SendResults,
+)
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.messages.receipts import (
+    AckRequest,
+    DiscardRequest,
+    ExtendRequest,
+    NackRequest,
+    ReceiptResults,
+    ReleaseRequest,
+)
+from forq_trio.model.messages.types import MessageInfo
+
+_RECEIPT = Header(
+    RECEIPT_HEADER,
+    "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
+    "one the id alone decides, unless the server demands receipts.",
+    {"type": "string"},
+)
+_ANSWER = Header(
+    ANSWER_HEADER,
+    "`full`: all members of a message and of an error, not Forq's alone.",
+    {"type": "string", "enum": [FULL]},
+)
+_SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
+SEND_MESSAGE = Endpoint(
+    "POST",
+    "/queues/{queue}/messages",
+    Scope.PRODUCE,
+    name="sendMessage",
+    tag="Producer",
+    summary="Send a message",
+    description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
+    "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
+    body=NewMessage,
+    headers=(_ANSWER,),
+    answers=(Answer(204, "The message is stored durably.", NoneType),),
+    errors=(
+        errors.ProduceToDeadLetterQueue,
+        errors.TooManyQueues,
+        errors.QueueFull,
+        errors.InvalidPayload,
+        *STORE_ERRORS,
+        *TABLE_ERRORS,
+    ),
+)
+RECEIVE_MESSAGE = Endpoint(
+    "GET",
+    "/queues/{queue}/messages",
+    Scope.CONSUME,
+    checks_scope=False,
+    head=False,
+    name="receiveMessage",
+    tag="Consumer",
+    summary="Receive the next message, waiting up to 30 seconds",
+    description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
+    "set. The answer comes as soon as there is one.",
+    query=NextQuery,
+    headers=(_ANSWER,),
+    answers=(
+        Answer(200, "A message.", NextMessage, full=ReceivedMessage),
+        Answer(204, "There was none.", NoneType),
+    ),
+    errors=(*WRITE_ERRORS, *READ_ERRORS, *TABLE_ERRORS),
+)
+ACK_MESSAGE = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/{messageId}/ack",
+    Scope.CONSUME,
+    name="ackMessage",
+    tag="Consumer",
+    summary="Remove a message that is done with",
+    description="Without a receipt it succeeds whether or not the message was there.",
+    headers=(_RECEIPT, _ANSWER),
+    answers=(Answer(204, "The message is gone.", NoneType),),
+    errors=(
+        errors.MalformedReceipt,
+        errors.ReceiptMissing,
+        errors.MessageNotFound,
+        *SETTLE_ERRORS,
+        *TABLE_ERRORS,
+    ),
+)
+NACK_MESSAGE = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/{messageId}/nack",
+    Scope.CONSUME,
+    name="nackMessage",
+    tag="Consumer",
+    summary="Give back a message that failed",
+    description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
+    "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
+    "message was there.",
+    headers=(_RECEIPT, _ANSWER),
+    answers=(Answer(204, "The message is given back, or failed.", NoneType),),
+    errors=(
+        errors.MalformedReceipt,
+        errors.ReceiptMissing,
+        errors.MessageNotFound,
+        *SETTLE_ERRORS,
+        *TABLE_ERRORS,
+    ),
+)
+SEND_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/batch",
+    Scope.PRODUCE,
+    name="sendMessages",
+    tag="Producer",
+    summary="Send up to 1,000 messages in one commit",
+    description="Each is validated alone: the valid ones are stored, all or none of them.",
+    body=NewMessages,
+    answers=(Answer(200, "One result per message, in their order.", SendResults),),
+    errors=(
+        errors.ProduceToDeadLetterQueue,
+        errors.TooManyQueues,
+        errors.QueueFull,
+        errors.InvalidPayload,
+        *STORE_ERRORS,
+        *TABLE_ERRORS,
+    ),
+)
+RECEIVE_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/receive",
+    Scope.CONSUME,
+    checks_scope=False,
+    name="receiveMessages",
+    tag="Consumer",
+    summary="Receive up to 100 messages, waiting for the first",
+    body=ReceiveRequest,
+    answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
+    errors=(*WRITE_ERRORS, *READ_ERRORS, *TABLE_ERRORS),
+)
+ACK_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/ack",
+    Scope.CONSUME,
+    name="ackMessages",
+    tag="Consumer",
+    summary="Remove messages that are done with",
+    body=AckRequest,
+    answers=_SETTLED,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
+)
+NACK_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/nack",
+    Scope.CONSUME,
+    name="nackMessages",
+    tag="Consumer",
+    summary="Give back messages that failed",
+    body=NackRequest,
+    answers=_SETTLED,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
+)
+DISCARD_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/discard",
+    Scope.CONSUME,
+    name="discardMessages",
+    tag="Consumer",
+    summary="End messages that no attempt can process",
+    description="They never come again, and are no dead letters. The history, where it is on, keeps them as discarded.",
+    body=DiscardRequest,
+    answers=_SETTLED,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
+)
+EXTEND_LEASES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/extend",
+    Scope.CONSUME,
+    name="extendLeases",
+    tag="Consumer",
+    summary="Extend the leases of messages",
+    description="leaseMs counts from now; without it, as long as a lease of the queue is. 0 ends the lease at "
+    "once, the attempt counted.",
+    body=ExtendRequest,
+    answers=_SETTLED,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
+)
+RELEASE_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/release",
+    Scope.CONSUME,
+    name="releaseMessages",
+    tag="Consumer",
+    summary="Give back messages unprocessed",
+    description="They are ready again at their old positions, the attempt uncounted.",
+    body=ReleaseRequest,
+    answers=_SETTLED,
+    errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
+)
+SHOW_MESSAGE = Endpoint(
+    "GET",
+    "/queues/{queue}/messages/{messageId}",
+    Scope.BROWSE,
+    name="showMessage",
+    tag="Queues",
+    summary="Show a message without changing it",
+    answers=(Answer(200, "The message.", MessageInfo),),
+    errors=(errors.MessageNotFound, *READ_ERRORS, *TABLE_ERRORS),
+)
+PEEK_MESSAGES = Endpoint(
+    "GET",
+    "/queues/{queue}/peek",
+    Scope.BROWSE,
+    name="peekMessages",
+    tag="Queues",
+    summary="Peek at the next ready messages",
+    query=PeekQuery,
+    answers=(Answer(200, "The messages.", MessageList),),
+    errors=(*READ_ERRORS, *TABLE_ERRORS),
+)

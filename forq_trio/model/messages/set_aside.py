@@ -1,0 +1,15 @@
+"""Messages that were handed over in a database, by a relay or by forq.send, and refused for good."""
+
+from msgspec import Struct
+
+from forq_trio.model.messages.new_message import NewMessage
+
+
+class SetAside(Struct, frozen=True, gc=False):
+    """A message that was handed over in a database, and refused for good."""
+
+    id: int  # names the message to send again or delete; ids grow
+    queue: str
+    message: NewMessage
+    code: str  # this and the next: of the error that sending it would raise
+    reason: str

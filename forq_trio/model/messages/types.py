@@ -1,0 +1,223 @@
+"""Messages as they are sent, delivered and read, and the receipt that proves a delivery.
+
+All are immutable `msgspec.Struct`s, which are cheap to make and need no further code to become JSON. Times are
+milliseconds since the Unix epoch. Columns that Forq has as well have the same meaning (contract F).
+"""
+
+import re
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
+from forq_trio.model.json_text import loads
+from forq_trio.model.keys.types import KeyInfo, OnceMore
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.values import Count, EpochMs
+
+REASON_MAX_ATTEMPTS = "max_attempts_reached"
+REASON_EXPIRED = "message_expired"
+REASON_OVERFLOW = "queue_full"
+LEASE_ENDED = "lease ended"
+"""The reason of a failed attempt whose lease ended."""
+
+_QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
+_PATH_STEPS = (".", "..")
+_FORQS_RECEIPT = re.compile(r"[0-9]{1,15}")  # epoch ms
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+class Status(IntEnum):
+    """The state of a message. 0 to 2 are Forq's; a delayed message is in no claim index until it falls due.
+
+    HELD: it would be ready if its group were below the group limit.
+    """
+
+    READY = 0
+    PROCESSING = 1
+    FAILED = 2
+    DELAYED = 3
+    HELD = 4
+
+
+def check_queue_name(name: str, field: str = "queue") -> str:
+    """Return `name`, or raise InvalidQueueName about `field`. Source of the pattern: Forq 1.0.
+
+    The suffix -dlq does not count towards the length, so that every queue's dead-letter queue has a valid name. "." and
+    ".." are refused: clients and proxies take them as steps in a path, so no URL would reach such a queue.
+    """
+    if _QUEUE_NAME.fullmatch(name) is None or name in _PATH_STEPS:
+        raise InvalidQueueName(field=field)
+    return name
+
+
+def is_message_id(text: str) -> bool:
+    """True for a UUID, in upper or lower case."""
+    return _UUID.fullmatch(text) is not None
+
+
+def check_message_id(text: str) -> str:
+    """Return a message id in its stored form (lower case), or raise MalformedMessageId when it is no UUID."""
+    if not is_message_id(text):
+        raise MalformedMessageId(field="messageId")
+    return text.lower()
+
+
+def token_of_forq(receipt: str) -> int | None:
+    """The token of a receipt that Forq itself gave: the time of its claim (F4). None for any other text."""
+    return int(receipt) if _FORQS_RECEIPT.fullmatch(receipt) else None
+
+
+def receipt_text(seq: int, token: int) -> str:
+    """The text form of a receipt; made for each delivery, hence in the cheapest way."""
+    parts = (seq >> 16, seq & 0xFFFF, 0x8000 | token >> 48, token & 0xFFFF_FFFF_FFFF)
+    return "%08x-%04x-8000-%04x-%012x" % parts  # noqa: UP031 (an f-string takes almost twice as long here)
+
+
+RECEIPT_TOKEN_BITS = 62
+"""The size of the random number that a claim draws for each message."""
+
+
+class Receipt(NamedTuple):
+    """Proof of one delivery: names the message (`seq`) and the claim (`token`, random bits, new at every claim).
+
+    Its text form is a UUID of version 8, because Forq's clients expect UUIDs.
+    """
+
+    seq: int
+    token: int
+
+    def __str__(self) -> str:
+        return receipt_text(*self)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text form. Any UUID is accepted; a UUID that is not a receipt matches no message.
+
+        Raises MalformedReceipt when `text` is not a UUID.
+        """
+        if _UUID.fullmatch(text) is None:
+            raise MalformedReceipt
+        number = int(text.replace("-", ""), 16)
+        if number >> 62 & 0x3FFFF != 0x8000 << 2 | 0b10:  # version 8, twelve bits of ours, RFC 9562's variant
+            return cls(0, 0)
+        return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
+
+
+class NewMessageWithDefaultBound(NewMessage, frozen=True, gc=False):
+    """A message whose sender's dialect leaves the bound on deliveries to its receivers, with a default (Sasquatch).
+
+    default_max_receives: the bound on deliveries for claims whose redrive policy names none; None for no bound.
+    """
+
+    default_max_receives: int | None = None
+
+
+class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
+    """The result of a send. `sequence` grows strictly in the order of arrival and is never used twice.
+
+    duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
+    """
+
+    id: str
+    sequence: int
+    duplicate: bool = False
+
+
+class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A claimed message. `attempts` counts this delivery; the lease ends at `lease_until` (epoch ms)."""
+
+    id: str
+    content: str
+    receipt: str
+    attempts: int
+    sequence: int
+    received_at: int
+    lease_until: int
+    priority: int
+    first_received_at: int  # when it was first handed to a consumer (epoch ms)
+    attributes: dict[str, str] = {}
+    group: str | None = None
+    key: str | None = None  # this and the next: of a keyed message
+    kind: str = ""
+    max_attempts: int | None = None  # the message's own, None for the queue's
+
+    def json(self) -> Any:
+        """The content as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError if it is none."""
+        return loads(self.content)
+
+
+class Failure(Struct, frozen=True, gc=False):
+    """One failed attempt: its number, when it ended (epoch ms) and the reason given, None if there was none."""
+
+    attempt: int
+    at: int
+    reason: str | None
+
+
+class QueueCounts(Struct, frozen=True, gc=False):
+    """How many messages of a queue are in each status, and the bytes of all their contents and attributes."""
+
+    ready: int = 0
+    processing: int = 0
+    failed: int = 0
+    delayed: int = 0
+    held: int = 0
+    bytes: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.ready + self.processing + self.failed + self.delayed + self.held
+
+
+StatusName = Literal["ready", "processing", "failed", "delayed", "held"]
+STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
+"""The name of each `Status` for callers, by its number."""
+
+
+class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A stored message, read without changing it."""
+
+    id: str
+    queue: str
+    sequence: int
+    status: StatusName
+    content: str
+    attempts: Count
+    priority: int
+    received_at: EpochMs
+    process_after: EpochMs
+    updated_at: EpochMs
+    expires_after: EpochMs
+    processing_started_at: EpochMs | None = None
+    lease_until: EpochMs | None = None
+    failure_reason: str | None = None  # of a dead letter: why it is one
+    source_queue: str | None = None  # of a dead letter: where it came from
+    last_error: str | None = None
+    attributes: dict[str, str] = {}
+    group: str | None = None
+    first_received_at: EpochMs | None = None
+    max_attempts: int | None = None
+    ttl_ms: int | None = None
+    dead_letter_queue: str | None = None
+    dead_lettered_at: EpochMs | None = None
+    source_attempts: Count | None = None  # of a dead letter: how many it had where it came from
+    failures: tuple[Failure, ...] = ()  # its latest failed attempts
+    bytes: Count = 0  # of content and attributes
+    keyed: KeyInfo | None = None  # the key of a message that has one, or of a dead letter that had one
+
+
+class KeyedMessage(Struct, frozen=True, gc=False, rename="camel"):
+    """The pending message of a key, whatever its state. onceMore: the offer behind it while it is in process."""
+
+    message: MessageInfo
+    once_more: OnceMore | None = None
+
+
+class KeyPage(Struct, frozen=True, rename="camel"):
+    """A page of pending messages with a key, by kind and key. next: the `after` of the next page; null at the end."""
+
+    messages: list[MessageInfo]
+    next: str | None = None

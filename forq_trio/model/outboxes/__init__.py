@@ -1,0 +1,1 @@
+"""Outboxes, and messages from them that were set aside."""

@@ -1,0 +1,47 @@
+"""Relays of outboxes, and messages that were set aside."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.messages.set_aside import SetAside
+from forq_trio.model.outboxes.types import RelayedMessage
+from forq_trio.model.queries import Query
+from forq_trio.model.values import bounded, up_to
+
+
+class RelayRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The next messages of an outbox, by growing ids, and the position that they come behind."""
+
+    after: Annotated[
+        int, bounded(0, limits.SEQUENCE_MAX, "The position that is stored; nothing is done if it is another.")
+    ]
+    messages: Annotated[list[RelayedMessage], up_to(limits.OUTBOX_PAGE_MAX, "By growing ids.")]
+
+
+class SetAsideQuery(Query, frozen=True, kw_only=True):
+    """A page of messages that were set aside."""
+
+    after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with ids above this.")] = 0
+    limit: Annotated[int, bounded(1, limits.SET_ASIDE_PAGE_MAX, "The most messages wanted.")] = (
+        limits.SET_ASIDE_PAGE_DEFAULT
+    )
+
+
+class SetAsidePage(Struct, frozen=True):
+    """Messages that were set aside; none: there are no more."""
+
+    messages: list[SetAside]
+
+
+class SetAsideIds(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which of them."""
+
+    ids: Annotated[list[int], up_to(limits.SET_ASIDE_PAGE_MAX, "Ids of messages that were set aside.")]
+
+
+class SetAsideCount(Struct, frozen=True):
+    """How many of them there were."""
+
+    count: int

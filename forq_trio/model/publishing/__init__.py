@@ -1,0 +1,1 @@
+"""Stages, publications and exports of pipelines."""

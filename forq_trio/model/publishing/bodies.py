@@ -1,0 +1,101 @@
+"""Stages, publications, and exports of a queue."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.messages.export import ExportedMessage
+from forq_trio.model.publishing.types import PublishedVersion, Stage
+from forq_trio.model.queries import Query
+from forq_trio.model.values import LEFT_OUT, Count, bounded, text_up_to, up_to
+
+_NAME = "1 to 128 characters of A-Z a-z 0-9 . _ : -"
+
+
+class NamedStage(Stage, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A stage to publish, with the number of its pages."""
+
+    queue: str
+    stage: Annotated[str, text_up_to(limits.PIPELINE_NAME_LENGTH_MAX, _NAME)]
+    pages: Annotated[int, bounded(1, limits.STAGE_PAGES_MAX, "Its pages are numbered from 0.")]
+
+
+class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Stages to publish in this order, as a version of an app."""
+
+    app: Annotated[str, text_up_to(limits.PIPELINE_NAME_LENGTH_MAX, _NAME)]
+    version: Annotated[int, Meta(description="Higher than all that the app published before.")]
+    stages: Annotated[list[NamedStage], up_to(limits.PUBLISH_STAGES_MAX, "May be empty.")]
+    once: Annotated[
+        bool, Meta(description="The app's name is used for one job only; it is remembered for 7 days.")
+    ] = False
+
+
+class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What became of a publication.
+
+    published: false if the app had published this version, or a later one, before: nothing was done then. messages: how
+    many are in their queues. moving: not all of them are yet; the same call goes on to wait for that.
+    """
+
+    published: bool
+    messages: Annotated[Count | None, LEFT_OUT] = None
+    moving: bool = False
+
+
+class AppsQuery(Query, frozen=True, kw_only=True):
+    """A page of apps."""
+
+    after: Annotated[
+        int, bounded(0, limits.SEQUENCE_MAX, "Only those behind this one: `next` of the page before.")
+    ] = 0
+    limit: Annotated[int, bounded(1, limits.APPS_PAGE_MAX, "The most apps wanted.")] = limits.APPS_PAGE_MAX
+
+
+class ExportQuery(Query, frozen=True, kw_only=True):
+    """A page of an export."""
+
+    after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with a sequence above this.")] = 0
+    until: (
+        Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with a sequence up to this.")] | None
+    ) = None
+    limit: Annotated[int, bounded(1, limits.EXPORT_PAGE_MAX, "The most messages wanted.")] = (
+        limits.EXPORT_PAGE_MAX
+    )
+
+
+class PartitionsQuery(Query, frozen=True, kw_only=True):
+    """Into how many ranges a queue is divided."""
+
+    count: Annotated[int, bounded(1, limits.EXPORT_PARTITIONS_MAX, "The most ranges wanted.")] = (
+        limits.EXPORT_PARTITIONS_DEFAULT
+    )
+
+
+class AppPage(Struct, frozen=True, gc=False):
+    """Apps in the order in which they published last. next: the `after` of the next page, None at the end."""
+
+    apps: list[PublishedVersion]
+    next: int | None = None
+
+
+class ExportPage(Struct, frozen=True, gc=False):
+    """A page of an export, by sequence. next: the `after` of the next page, None at the end."""
+
+    messages: list[ExportedMessage]
+    next: int | None
+
+
+class ExportRange(Struct, frozen=True, gc=False):
+    """A range of an export: the messages with a sequence above `after`, up to `until`."""
+
+    after: int
+    until: int
+
+
+class ExportPartitions(Struct, frozen=True, gc=False):
+    """Disjoint ranges that cover all messages of a queue, and how many these are."""
+
+    bounds: list[ExportRange]
+    messages: Count

@@ -1,0 +1,1 @@
+"""Queues: settings, names, tables they are bound to."""

@@ -1,0 +1,109 @@
+"""Queues: their counts, settings and rules. The settings themselves are the model's types."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.engine_facts import SendsRefused
+from forq_trio.model.queries import Query
+from forq_trio.model.queues.settings import QueueRules, QueueSettings, QueueTable
+from forq_trio.model.values import Count, EpochMs, bounded
+
+Level = Literal["broken", "attention", "paused", "fine"]
+Remedy = Literal[
+    "change_limit",
+    "show_oldest",
+    "show_in_flight",
+    "resume",
+    "show_failed",
+    "set_lease",
+    "show_consumers",
+    "show_workers",
+    "change_rate",
+    "change_in_flight",
+    "open_workbench",
+]
+
+
+class QueueHealth(Struct, frozen=True, gc=False, rename="camel"):
+    """How well a queue is, in words."""
+
+    level: Level
+    verdict: str
+    explanation: str = ""  # the counts behind the verdict, and what it means; empty where all is fine
+    remedy: Remedy | None = None  # what to do about it; null for nothing
+    remedy_value: int | None = None  # with set_lease, the lease in milliseconds
+    since: EpochMs | None = None  # from when on the cause was there; null where that is not known
+    sends_refused: SendsRefused | None = None  # as in QueueInfo
+
+
+class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """How many messages a queue has by status, and how many consumers wait for one."""
+
+    queue: str
+    is_dlq: bool
+    ready: Count
+    delayed: Count
+    processing: Count
+    failed: Count
+    held: Count  # messages whose group is at the group limit
+    bytes: Count  # of content and attributes
+    waiting: Count
+    paused: bool
+    # how long ago the oldest ready message was received; null without one, and in the list of all queues
+    oldest_ready_age_ms: Count | None = None
+    # this and the next: of its health; null where nobody watches, in an application that embeds the queue
+    level: Level | None = None
+    verdict: str | None = None
+    sends_refused: SendsRefused | None = None  # why sends to all queues are refused; null while they are not
+    # to which the queue is bound; then the list of all queues has no counts of it, and the queue itself has
+    # those of the rows that are not finished, without bytes
+    table: QueueTable | None = None
+
+    @property
+    def total(self) -> int:
+        """All of its messages."""
+        return self.ready + self.delayed + self.processing + self.failed + self.held
+
+
+class QueuesQuery(Query, frozen=True, kw_only=True):
+    """A page of queues."""
+
+    after: Annotated[str, Meta(description="Only queues whose names come after this one.")] = ""
+    limit: Annotated[int, bounded(1, limits.QUEUES_PAGE_MAX, "The most queues wanted.")] = (
+        limits.QUEUES_PAGE_MAX
+    )
+
+
+class QueueList(Struct, frozen=True, rename="camel"):
+    """A page of the queues that are known, by name. next: the `after` of the next page; null at the end."""
+
+    queues: list[QueueInfo]
+    next: str | None = None
+
+
+class QueueConfiguration(Struct, frozen=True, gc=False, rename="camel"):
+    """settings: what was set for the queue. effective: the settings with the defaults filled in."""
+
+    settings: QueueSettings
+    effective: QueueRules
+
+
+class ConfiguredQueue(QueueConfiguration, frozen=True, gc=False, kw_only=True, rename="camel"):
+    """A queue for which something was set."""
+
+    queue: str
+
+
+class ConfiguredQueues(Struct, frozen=True, rename="camel"):
+    """A page of the queues for which something was set, by name. next: as in QueueList."""
+
+    queues: list[ConfiguredQueue]
+    next: str | None = None
+
+
+class Purged(Struct, frozen=True, gc=False, rename="camel"):
+    """How many messages were removed."""
+
+    purged: Count

@@ -1,0 +1,1 @@
+"""Schedules, which send messages at their times."""

@@ -1,0 +1,128 @@
+"""Endpoints for schedules: save, show, pause, run now, delete, and a look at the times of one that is not saved."""
+
+from types import NoneType
+
+from forq_trio.model import errors
+from forq_trio.model.access.types import Scope
+from forq_trio.model.endpoint import READ_ERRORS, STORE_ERRORS, WRITE_ERRORS, Answer, Endpoint
+from forq_trio.model.messages.types import Produced
+from forq_trio.model.paths import PathParameter, declare_path, name_schema
+from forq_trio.model.schedules import bodies
+from forq_trio.model.schedules.types import (
+    ChangedSchedule,
+    NewSchedule,
+    ScheduleDetails,
+    SchedulePage,
+    Timing,
+)
+
+_TAG = "Schedules"
+declare_path(
+    schedule=PathParameter("The schedule's name.", name_schema("A-Za-z0-9._-", 128), errors.InvalidSchedule)
+)
+LIST_SCHEDULES = Endpoint(
+    "GET",
+    "/schedules",
+    Scope.BROWSE,
+    name="listSchedules",
+    tag=_TAG,
+    summary="All schedules, page by page",
+    description="Of a key for some queues only those that send to one of them: then a page may have fewer than there "
+    "are behind it.",
+    query=bodies.SchedulesQuery,
+    answers=(Answer(200, "The schedules by name.", SchedulePage),),
+    errors=(errors.InvalidContent, *READ_ERRORS),
+)
+SAVE_SCHEDULE = Endpoint(
+    "PUT",
+    "/schedules/{schedule}",
+    Scope.SCHEDULE,
+    name="saveSchedule",
+    tag=_TAG,
+    summary="Make a schedule, or change one",
+    description="The body is the whole schedule: what it leaves out gets its default, but for `paused`. The token "
+    "needs the scope `produce` for the queue, too. With another timing the next run is computed from now on.",
+    query=bodies.SaveScheduleQuery,
+    body=NewSchedule,
+    answers=(Answer(200, "The schedule as it is stored.", ChangedSchedule),),
+    errors=(
+        errors.InvalidSchedule,
+        errors.ProduceToDeadLetterQueue,
+        errors.ScheduleExists,
+        errors.TooManySchedules,
+        errors.TooManyQueues,
+        *STORE_ERRORS,
+    ),
+)
+SHOW_SCHEDULE = Endpoint(
+    "GET",
+    "/schedules/{schedule}",
+    Scope.BROWSE,
+    name="showSchedule",
+    tag=_TAG,
+    summary="One schedule, its next runs and its last ones",
+    query=bodies.ScheduleQuery,
+    answers=(Answer(200, "The schedule.", ScheduleDetails),),
+    errors=(errors.ScheduleNotFound, *READ_ERRORS),
+)
+DELETE_SCHEDULE = Endpoint(
+    "DELETE",
+    "/schedules/{schedule}",
+    Scope.SCHEDULE,
+    name="deleteSchedule",
+    tag=_TAG,
+    summary="Delete a schedule and what is known of its runs",
+    description="Messages that it has sent stay.",
+    answers=(Answer(204, "It is deleted.", NoneType),),
+    errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
+)
+PAUSE_SCHEDULE = Endpoint(
+    "POST",
+    "/schedules/{schedule}/pause",
+    Scope.SCHEDULE,
+    name="pauseSchedule",
+    tag=_TAG,
+    summary="Let a schedule send nothing until it is resumed",
+    description="Its runs until then are not made up for, nor counted as missed. A paused one is left as it is.",
+    takes_nothing=True,
+    answers=(Answer(200, "The schedule.", ChangedSchedule),),
+    errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
+)
+RESUME_SCHEDULE = Endpoint(
+    "POST",
+    "/schedules/{schedule}/resume",
+    Scope.SCHEDULE,
+    name="resumeSchedule",
+    tag=_TAG,
+    summary="End the pause of a schedule",
+    description="It goes on with its next run from now. The token needs the scope `produce` for the queue, too.",
+    takes_nothing=True,
+    answers=(Answer(200, "The schedule.", ChangedSchedule),),
+    errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
+)
+RUN_SCHEDULE = Endpoint(
+    "POST",
+    "/schedules/{schedule}/run",
+    Scope.SCHEDULE,
+    name="runSchedule",
+    tag=_TAG,
+    summary="Send the message of a schedule now",
+    description="Also of a paused one. Its planned runs stay as they are. The token needs the scope `produce` for the "
+    "queue, too.",
+    takes_nothing=True,
+    answers=(Answer(200, "The message.", Produced),),
+    errors=(errors.ScheduleNotFound, errors.QueueFull, errors.TooManyQueues, *STORE_ERRORS),
+)
+NEXT_RUNS = Endpoint(
+    "POST",
+    "/schedule-preview",
+    Scope.SCHEDULE,
+    name="nextRuns",
+    tag=_TAG,
+    summary="The next runs that a timing would have",
+    description="Nothing is stored. Says in words what was understood, and where a change of the clocks moves a run.",
+    query=bodies.NextRunsQuery,
+    body=Timing,
+    answers=(Answer(200, "The runs from now on; fewer where the timing has an end.", bodies.NextRuns),),
+    errors=(errors.InvalidSchedule,),
+)

@@ -1,0 +1,290 @@
+"""Schedules: when each sends its message, and the results of its runs.
+
+A run is one time of a schedule; its nominal time is the one that the timing says, before jitter. At most one message is
+sent for each run. The rules are in storage/relational/operations/schedules.py; forq_trio/schedules computes the times.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.declared import Declared, ValueKind
+from forq_trio.model.durations import parse_duration
+from forq_trio.model.errors import InvalidSchedule
+from forq_trio.model.messages.new_message import (
+    OPTIONS,
+    Attributes,
+    Content,
+    DeadLetterQueue,
+    Group,
+    MaxAttempts,
+    NewMessage,
+    Priority,
+    TtlMs,
+)
+from forq_trio.model.values import Count, EpochMs, text_up_to, up_to
+
+
+class ScheduleOption(Declared, frozen=True, kw_only=True):
+    """How a member is given on the command line; `meaning` is its help text."""
+
+    default: str = ""  # what happens without it, in words; "" for nothing
+    words: tuple[str, ...] = ()  # the words of a WORD
+
+
+def _option(kind: ValueKind, meaning: str, default: str = "", words: Any = None) -> Meta:
+    """The annotation for the type of a member. words: the type whose values are the words."""
+    option = ScheduleOption(kind=kind, meaning=meaning, default=default, words=get_args(words))
+    return Meta(extra={"declared": option})
+
+
+_Missed = Literal["skip", "last", "all"]
+Missed = Annotated[
+    _Missed,
+    _option(
+        ValueKind.WORD,
+        "Which runs to send that were missed while no server ran.",
+        default="last",
+        words=_Missed,
+    ),
+]
+"""Which missed runs are sent later: none, only the last one that is due, or all (at most the last 1,000)."""
+_WhilePending = Literal["send", "skip"]
+WhilePending = Annotated[
+    _WhilePending,
+    _option(
+        ValueKind.WORD,
+        "What to do while the message of an earlier run is in the queue.",
+        default="send",
+        words=_WhilePending,
+    ),
+]
+"""What a run does while the message of an earlier run is in its queue: send its own anyway, or skip it."""
+RunResult = Literal["sent", "skipped", "missed", "refused", "by_hand"]
+"""The result of a run.
+
+skipped: the message of an earlier run was still in the queue. missed: nothing ran at its time. refused: the queue did
+not take its message. by_hand: sent by `run_schedule`.
+"""
+
+DUE_RESULTS: tuple[RunResult, ...] = ("sent", "skipped", "missed", "refused")
+"""The results of runs whose time came."""
+NO_OPTIONS = ("process_after", "delay_ms", "deduplication_id", "deduplication_window_ms")
+"""The options of a message that a schedule does not have: it decides when a message is sent, and sends it once."""
+
+_NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._-]{{1,{limits.SCHEDULE_NAME_LENGTH_MAX}}}")
+
+Cron = Annotated[
+    str,
+    text_up_to(
+        limits.CRON_LENGTH_MAX,
+        "A cron expression of five fields, of six with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly.",
+    ),
+    _option(ValueKind.TEXT, "As '0 8 * * 1-5': a cron expression, or @daily and the like."),
+]
+Every = Annotated[
+    str,
+    Meta(description="The time between two runs, 1 s to 366 d, as 90s or 1h30m."),
+    _option(ValueKind.DURATION_TEXT, "So much time between two runs."),
+]
+Daily = Annotated[
+    tuple[str, ...],
+    up_to(limits.DAILY_MAX, "Times of a day in the time zone, as 08:00 or 08:00:30."),
+    _option(ValueKind.DAY_TIMES, "At this time of each day, as 08:00; may be repeated."),
+]
+TimeZone = Annotated[
+    str,
+    text_up_to(limits.TIME_ZONE_LENGTH_MAX, "An IANA time zone, for cron and daily, as Europe/Paris."),
+    _option(ValueKind.TIME_ZONE, "For --cron and --daily, as Europe/Paris.", default="UTC"),
+]
+Jitter = Annotated[
+    str,
+    Meta(
+        description=(
+            "Each run is sent up to so much later, at most 24 h and always before the next run; the same for each"
+            " restart."
+        )
+    ),
+    _option(ValueKind.DURATION_TEXT, "Send each run up to so much later."),
+]
+Start = Annotated[
+    EpochMs,
+    Meta(description="No run is before it. `every` counts from it."),
+    _option(ValueKind.TIME, "No run is before."),
+]
+End = Annotated[EpochMs, Meta(description="No run is after it."), _option(ValueKind.TIME, "No run is after.")]
+
+
+class Timing(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    """When a schedule runs: exactly one of cron, every and daily.
+
+    If a clock change skips a local time, its run is at the first instant after the change. If it repeats a local time,
+    there is one run, at the first of the two.
+    """
+
+    cron: Cron | None = None
+    every: Every | None = None
+    daily: Daily | None = None
+    time_zone: TimeZone = "UTC"
+    jitter: Jitter | None = None
+    start: Start | None = None
+    end: End | None = None
+
+    @property
+    def every_ms(self) -> int | None:
+        """The time between two runs; None for cron and daily. Raises InvalidSchedule."""
+        return None if self.every is None else duration_of("every", self.every)
+
+    @property
+    def jitter_ms(self) -> int:
+        """The longest jitter, 0 for none. Raises InvalidSchedule."""
+        return 0 if self.jitter is None else duration_of("jitter", self.jitter)
+
+
+def duration_of(member: str, text: str) -> int:
+    """The milliseconds of a duration. Raises InvalidSchedule, which names the member, for a text that is not one."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InvalidSchedule(f"{member}: {error}", field=member) from None
+
+
+class NewSchedule(Timing, frozen=True, kw_only=True):
+    """A schedule to save: its timing, and the message of its runs, with the options that a message has."""
+
+    queue: str
+    content: Content
+    priority: Priority = limits.PRIORITY_DEFAULT
+    ttl_ms: TtlMs | None = None
+    attributes: Attributes | None = None
+    group: Group | None = None
+    max_attempts: MaxAttempts | None = None
+    dead_letter_queue: DeadLetterQueue | None = None
+    missed: Missed = "last"  # this and the next: see their types
+    while_pending: WhilePending = "send"
+    paused: bool | None = None  # null leaves it as it is; a new schedule is not paused
+
+    @property
+    def timing(self) -> Timing:
+        """The timing, without the message."""
+        return Timing(**{name: getattr(self, name) for name in Timing.__struct_fields__})
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that its runs name."""
+        return (self.queue, self.dead_letter_queue) if self.dead_letter_queue else (self.queue,)
+
+    @property
+    def message(self) -> NewMessage:
+        """The message that a run sends."""
+        return NewMessage(self.content, **{name: getattr(self, name) for name in _OPTION_NAMES})
+
+
+_OPTION_NAMES = tuple(name for name in OPTIONS if name not in NO_OPTIONS)
+
+
+COUNTED_IN_PART = "at least so many, the rest was not counted"
+"""Ends the reason of missed runs if only RUNS_COUNTED_MAX of them were counted."""
+DROPPED = "missed runs were dropped"
+"""In the reason of missed runs that are not sent because there are too many (RUNS_CAUGHT_UP_MAX)."""
+
+
+class SavedRun(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """The stored result of a run."""
+
+    nominal: EpochMs | None  # its nominal time, null for a run by hand
+    result: RunResult
+    # 1, or the number of missed runs that this stands for; `nominal` is then the last of them, and the reason says if
+    # there may be more
+    runs: Count = 1
+    at: EpochMs  # when this was recorded
+    late_ms: Count = 0  # how much later than its time with jitter
+    # this and the next: of its message, or of the one that was still pending; null for none
+    message_id: str | None = None
+    sequence: int | None = None
+    reason: str | None = None  # why no message was sent, null for one that was
+
+
+def is_dropped(run: SavedRun) -> bool:
+    """Whether this stands for missed runs that are not sent, because only the latest RUNS_CAUGHT_UP_MAX are."""
+    return run.result == "missed" and DROPPED in (run.reason or "")
+
+
+class Schedule(NewSchedule, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
+    """A schedule as it is stored."""
+
+    name: str
+    paused: bool = False
+    paused_at: EpochMs | None = None
+    paused_by: str | None = None
+    made_at: EpochMs
+    made_by: str | None = None  # the name of the access token, null for the server's secret
+    updated_at: EpochMs
+    # the nominal time of the next run; null while it is paused, or if there is none any more
+    next_run: EpochMs | None = None
+    last_run: SavedRun | None = None  # null before the first
+
+
+class ChangedSchedule(Timing, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False):
+    """A schedule as the caller who saves, pauses or resumes it sees it: without its message and results of runs.
+
+    Those need `browse`; the method `schedule` shows them. The members are those of `Schedule`.
+    """
+
+    name: str
+    queue: str
+    missed: Missed
+    while_pending: WhilePending
+    paused: bool
+    paused_at: EpochMs | None
+    paused_by: str | None
+    made_at: EpochMs
+    made_by: str | None
+    updated_at: EpochMs
+    next_run: EpochMs | None
+
+
+class ScheduleTotals(Struct, frozen=True, gc=False):
+    """The totals of all schedules."""
+
+    count: int = 0
+    made: Mapping[str, int] = {}  # how many there are by the token that made them
+    due_at: EpochMs | None = None  # when the next run is to be sent
+
+
+class NextRun(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A nominal time to come."""
+
+    at: EpochMs
+    local: str  # in the schedule's time zone, as ISO 8601 with its offset
+    note: str | None = None  # a sentence if a clock change moves or repeats it, else null
+
+
+class ScheduleDetails(Struct, frozen=True, rename="camel"):
+    """A schedule with its next five runs, even while it is paused, and the results of the latest ones, newest first."""
+
+    schedule: Schedule
+    next_runs: tuple[NextRun, ...]
+    runs: tuple[SavedRun, ...]
+
+
+class SchedulePage(Struct, frozen=True, gc=False):
+    """Schedules by name. next: the `after` of the next page, null at the end."""
+
+    schedules: list[Schedule]
+    next: str | None = None
+
+
+def check_schedule_name(name: str) -> str:
+    """Return `name`, or raise InvalidSchedule unless it is 1-128 characters of A-Z a-z 0-9 . _ -, not . or .. alone."""
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise InvalidSchedule(
+            f"the name of a schedule is 1 to {limits.SCHEDULE_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -",
+            field="schedule",
+        )
+    return name

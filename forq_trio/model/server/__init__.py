@@ -1,0 +1,1 @@
+"""The server itself: processes, backups, compaction, upkeep."""

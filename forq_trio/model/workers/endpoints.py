@@ -1,0 +1,53 @@
+"""Endpoints for workers: one reports, or ends; and who is there."""
+
+from types import NoneType
+
+from forq_trio.model import errors
+from forq_trio.model.access.types import Scope
+from forq_trio.model.endpoint import Answer, Endpoint
+from forq_trio.model.paths import PathParameter, declare_path
+from forq_trio.model.workers import bodies
+
+_TAG = "Workers"
+declare_path(
+    workerId=PathParameter(
+        "The id that the worker made at its start.",
+        {"type": "string", "format": "uuid"},
+        errors.InvalidRequest,
+    )
+)
+REPORT_WORKER = Endpoint(
+    "PUT",
+    "/workers/{workerId}",
+    Scope.CONSUME,
+    name="reportWorker",
+    tag=_TAG,
+    summary="A worker says what it does",
+    description="At its start, and then every 5 seconds. The token needs the scope `consume` for each queue that it "
+    "names. Nothing is stored: a server that starts knows a worker from its next report on.",
+    body=bodies.WorkerState,
+    answers=(Answer(204, "It is known.", NoneType),),
+    errors=(errors.TooManyWorkers, errors.InvalidQueueName, errors.MalformedMessageId, errors.OutOfRange),
+)
+FORGET_WORKER = Endpoint(
+    "DELETE",
+    "/workers/{workerId}",
+    Scope.CONSUME,
+    name="forgetWorker",
+    tag=_TAG,
+    summary="A worker ends",
+    description="Only the key that reported it, and the server's secret, may forget it.",
+    answers=(Answer(204, "It is not known any more, or was not.", NoneType),),
+)
+LIST_WORKERS = Endpoint(
+    "GET",
+    "/workers",
+    Scope.BROWSE,
+    name="listWorkers",
+    tag=_TAG,
+    summary="The workers that are known",
+    description="Silent ones too: until their leases have ended, and for at least a minute.",
+    query=bodies.WorkersQuery,
+    answers=(Answer(200, "What is known of them in queues that the key covers.", bodies.WorkerList),),
+    errors=(errors.InvalidQueueName,),
+)
