@@ -13,7 +13,7 @@ from forq_trio.cli.tables import CellKind, Column, print_list
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
-    from forq_trio.client.types import PublishedVersion
+    from forq_trio.model.publishing.types import PublishedVersion
 
 _SHOWN_QUEUES_MAX = 3
 _COLUMNS = (

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
-    from forq_trio.client.types import MoveResult
+    from forq_trio.model.dead_letters.bodies import MoveResult
 
 
 class ById(NamedTuple):
@@ -62,7 +62,7 @@ def command_by_id(name: str) -> click.Command:
 
 
 def _result(row: ById, client: "ForqClient", queue: str, message_id: str) -> "MoveResult":
-    from forq_trio.client.types import MoveResult
+    from forq_trio.model.dead_letters.bodies import MoveResult
     from forq_trio.model.errors import MalformedMessageId, MessageInFlight, MessageNotFound
 
     try:

@@ -11,8 +11,8 @@ from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar, updates
-from forq_trio.client.types import CompactionInfo
 from forq_trio.model.limits import MIB
+from forq_trio.model.server.compaction import CompactionInfo
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient

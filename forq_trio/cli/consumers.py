@@ -13,7 +13,7 @@ from forq_trio.cli.tables import CellKind, Column, numbers, print_list, print_ta
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
-    from forq_trio.client.types import ConsumerInfo
+    from forq_trio.model.consumers.bodies import ConsumerInfo
 
 _COLUMNS = (
     Column("queue"),

@@ -15,7 +15,7 @@ from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, pairs, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line, print_json
 from forq_trio.cli.tables import CellKind, Column, print_list
-from forq_trio.client.types import MessageInfo
+from forq_trio.model.messages.types import MessageInfo
 
 _LISTED = (
     Column("sequence", CellKind.NUMBER, spare=3),

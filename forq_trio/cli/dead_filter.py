@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from forq_trio.cli.options import all_options, duration_option, pairs
-from forq_trio.client.types import DeadLetterFilter
+from forq_trio.model.dead_letters.bodies import DeadLetterFilter
 
 filter_options = all_options(
     click.option("--reason", help="Only those dead-lettered for this reason."),

@@ -15,7 +15,7 @@ from forq_trio.cli.output import ago, echo, print_json
 from forq_trio.cli.progress import progress_bar, updates
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import Column, numbers, print_list
-from forq_trio.client.types import ChangedRedrive, RedriveInfo
+from forq_trio.model.dead_letters.redrives import ChangedRedrive, RedriveInfo
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 from forq_trio.telemetry.words import counted

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple, cast
 import click
 
 from forq_trio.cli.options import CommandT, all_options, duration_ms, duration_text, moment_ms, pairs
-from forq_trio.client.types import BackOff, ExponentialBackOff, MessageOptions
 from forq_trio.model import durations
 from forq_trio.model.declared import Declared, ValueKind
-from forq_trio.model.messages.new_message import OPTIONS
-from forq_trio.model.queues.settings import SETTINGS, Rate, RatePer
+from forq_trio.model.messages.new_message import OPTIONS, MessageOptions
+from forq_trio.model.queues.settings import SETTINGS, BackOff, ExponentialBackOff, Rate, RatePer
 from forq_trio.telemetry import words
 
 _NO_BOUND = "no limit"

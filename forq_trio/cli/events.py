@@ -11,9 +11,9 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import echo, on_terminal, one_line, print_json, visible
-from forq_trio.client.types import EventKind, MessageEvent
 from forq_trio.model import durations
 from forq_trio.model.limits import LOG_PAGE_DEFAULT, REASON_LENGTH_MAX, WAIT_MS_MAX
+from forq_trio.model.logs.events import EventKind, MessageEvent
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient

@@ -4,7 +4,9 @@ from collections.abc import Sequence, Set
 from datetime import datetime
 
 from forq_trio.cli.output import echo
-from forq_trio.client.types import DeadLetterPage, FinishedMessage, FinishedPage, MessageInfo
+from forq_trio.model.dead_letters.searches import DeadLetterPage
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage
+from forq_trio.model.messages.types import MessageInfo
 from forq_trio.telemetry.words import counted
 
 PREVIEW_LENGTH_MAX = 40

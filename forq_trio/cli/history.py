@@ -17,10 +17,11 @@ from forq_trio.cli.options import json_option, shown_option, target_file_option,
 from forq_trio.cli.output import ago, echo, one_line, print_json, writing_lines
 from forq_trio.cli.results import in_batches, report_results
 from forq_trio.cli.tables import CellKind, Column, print_list
-from forq_trio.client.types import FinishedMessage, HistoryFilter, MoveResult
+from forq_trio.model.dead_letters.bodies import MoveResult
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
-from forq_trio.model.logs.history import OUTCOMES, Outcome
+from forq_trio.model.logs.history import OUTCOMES, FinishedMessage, Outcome
+from forq_trio.model.logs.history_bodies import HistoryFilter
 from forq_trio.telemetry.words import counted
 
 _LISTED = (

@@ -12,8 +12,8 @@ from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, duration_option, json_option, moment_ms, shown_option, url_option
 from forq_trio.cli.output import echo, one_line, print_json
 from forq_trio.cli.tables import CellKind, Column, print_list
-from forq_trio.client.types import MessageInfo
 from forq_trio.model.errors import KeyNotFound
+from forq_trio.model.messages.types import MessageInfo
 from forq_trio.telemetry.words import counted
 
 _LISTED = (

@@ -7,8 +7,9 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, shown_option, url_option
 from forq_trio.cli.output import ago, echo, one_line
 from forq_trio.cli.tables import CellKind, Column, numbers, print_list
-from forq_trio.client.types import MessageInfo, QueueInfo
 from forq_trio.model.engine_facts import REFUSAL_WORDS
+from forq_trio.model.messages.types import MessageInfo
+from forq_trio.model.queues.bodies import QueueInfo
 
 _PREVIEW_LENGTH_MAX = 60
 _COUNTS = ("ready", "delayed", "processing", "held", "failed", "waiting")

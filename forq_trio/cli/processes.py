@@ -11,7 +11,7 @@ from forq_trio.cli.tables import CellKind, Column, numbers, print_list
 from forq_trio.model import durations
 
 if TYPE_CHECKING:
-    from forq_trio.client.types import ProcessInfo
+    from forq_trio.model.server.processes import ProcessInfo
 
 _COLUMNS = (
     Column("name"),

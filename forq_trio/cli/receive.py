@@ -13,9 +13,9 @@ from forq_trio.cli.options import duration_option, json_option, url_option, wher
 from forq_trio.cli.output import ago, echo, echo_styled, on_terminal, print_json, styled
 from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
-from forq_trio.client.types import Delivery
 from forq_trio.model.errors import ForqError, ForqUnreachable
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
+from forq_trio.model.messages.types import Delivery
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:

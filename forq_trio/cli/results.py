@@ -5,8 +5,9 @@ from typing import TypeVar
 
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.output import echo, print_json
-from forq_trio.client.types import MoveResult, ReceiptResult
+from forq_trio.model.dead_letters.bodies import MoveResult
 from forq_trio.model.errors import MessageNotFound
+from forq_trio.model.messages.receipts import ReceiptResult
 from forq_trio.telemetry.words import counted
 
 ResultT = TypeVar("ResultT")

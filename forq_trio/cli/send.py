@@ -25,8 +25,8 @@ from forq_trio.cli.output import echo, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.send_offers import key_options, offer_one, take_keyed
 from forq_trio.client.batches import batches
-from forq_trio.client.types import MessageOptions, NewMessage
 from forq_trio.model.errors import ForqError
+from forq_trio.model.messages.new_message import MessageOptions, NewMessage
 from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import click
 from forq_trio.cli.exits import Exit, unknown_is_told
 from forq_trio.cli.options import all_options, duration_option
 from forq_trio.cli.output import echo, print_json
-from forq_trio.client.types import MessageOptions
 from forq_trio.model.keys.types import Mode, Offered
+from forq_trio.model.messages.new_message import MessageOptions
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient

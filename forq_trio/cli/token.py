@@ -7,8 +7,9 @@ from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import duration_option, json_option, url_option
 from forq_trio.cli.output import ago, echo, print_json
 from forq_trio.cli.tables import Column, print_list
-from forq_trio.client.types import Scope, TokenInfo
 from forq_trio.model import durations
+from forq_trio.model.access.bodies import TokenInfo
+from forq_trio.model.access.types import Scope
 from forq_trio.model.clock import machine_ms
 
 _COLUMNS = [Column(name) for name in ("name", "scopes", "queues", "created", "expires", "last used")]

@@ -10,7 +10,7 @@ from forq_trio.cli.output import ago
 from forq_trio.cli.tables import CellKind, Column, numbers, print_list
 
 if TYPE_CHECKING:
-    from forq_trio.client.types import WorkerInfo
+    from forq_trio.model.workers.types import WorkerInfo
 
 _COLUMNS = (
     Column("name"),

@@ -17,21 +17,10 @@ from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.aio_queues import AsyncQueueClient
 from forq_trio.client.aio_schedules import AsyncSchedules
 from forq_trio.client.aio_workers import AsyncWorkers
-from forq_trio.client.types import (
-    CompactionInfo,
-    CreatedToken,
-    Delivery,
-    MessageInfo,
-    MessageOptions,
-    NewMessage,
-    Produced,
-    ReceiptResult,
-    Scope,
-    TokenInfo,
-)
 from forq_trio.model.access import endpoints as token_api
-from forq_trio.model.access.bodies import NewToken
+from forq_trio.model.access.bodies import CreatedToken, NewToken, TokenInfo
 from forq_trio.model.access.methods import TokenMethods
+from forq_trio.model.access.types import Scope
 from forq_trio.model.checks import check_is_list, check_is_text
 from forq_trio.model.endpoint import Endpoint
 from forq_trio.model.errors import ForqError
@@ -39,6 +28,7 @@ from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.messages import endpoints as message_api
 from forq_trio.model.messages.bodies import LeasedMessages, PeekQuery, ReceiveRequest
 from forq_trio.model.messages.methods import MessageMethods
+from forq_trio.model.messages.new_message import MessageOptions, NewMessage
 from forq_trio.model.messages.receipts import (
     AckRequest,
     DiscardRequest,
@@ -46,13 +36,16 @@ from forq_trio.model.messages.receipts import (
     ManyReceipts,
     NackRequest,
     OneReceipt,
+    ReceiptResult,
     ReceiptResults,
     ReleaseRequest,
     receipts_of,
 )
 from forq_trio.model.messages.settlement_methods import SettlementMethods
+from forq_trio.model.messages.types import Delivery, MessageInfo, Produced
 from forq_trio.model.messages.where import Wanted, json_of, where_of
 from forq_trio.model.server import compaction_endpoints as compaction_api
+from forq_trio.model.server.compaction import CompactionInfo
 from forq_trio.model.server.methods import ServerMethods
 
 

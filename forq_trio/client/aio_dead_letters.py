@@ -7,25 +7,21 @@ from collections.abc import Mapping, Sequence
 
 from forq_trio.client import protocol
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import (
-    ChangedRedrive,
-    DeadLetterFilter,
-    DeadLetterPage,
-    MessageInfo,
-    MoveResult,
-    Produced,
-    RedriveInfo,
-)
 from forq_trio.model.checks import check_is_list, check_is_text, check_pairs
 from forq_trio.model.dead_letters import endpoints as letter_api
 from forq_trio.model.dead_letters.bodies import (
+    DeadLetterFilter,
     DeadLettersQuery,
     DeleteMessages,
+    MoveResult,
     RedriveMessages,
     Resubmission,
     StartRedrive,
 )
 from forq_trio.model.dead_letters.methods import DeadLetterMethods
+from forq_trio.model.dead_letters.redrives import ChangedRedrive, RedriveInfo
+from forq_trio.model.dead_letters.searches import DeadLetterPage
+from forq_trio.model.messages.types import MessageInfo, Produced
 from forq_trio.model.values import seen
 
 

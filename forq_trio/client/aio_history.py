@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from forq_trio.client import protocol, sends
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import FinishedMessage, FinishedPage, HistoryFilter, Produced
 from forq_trio.model.checks import check_is_list
 from forq_trio.model.errors import ForqError
 from forq_trio.model.logs import history_endpoints as history_api
-from forq_trio.model.logs.history_bodies import FinishedQuery, RequeueFinished
+from forq_trio.model.logs.history import FinishedMessage, FinishedPage
+from forq_trio.model.logs.history_bodies import FinishedQuery, HistoryFilter, RequeueFinished
 from forq_trio.model.logs.history_methods import HistoryMethods
+from forq_trio.model.messages.types import Produced
 from forq_trio.model.values import seen
 
 

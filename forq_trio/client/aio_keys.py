@@ -8,13 +8,13 @@ from typing import Unpack
 
 from forq_trio.client import offers, protocol
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import KeyedMessage, KeyPage
 from forq_trio.model.errors import ForqError, KeyNotFound
 from forq_trio.model.keys import endpoints as key_api
 from forq_trio.model.keys.bodies import DropKeyQuery, DropKeysQuery, KeysQuery, KindQuery, RescheduleRequest
 from forq_trio.model.keys.methods import KeyMethods
 from forq_trio.model.keys.types import Mode, Offered, Offering, OfferOptions
 from forq_trio.model.limits import BROWSE_PAGE_MAX
+from forq_trio.model.messages.types import KeyedMessage, KeyPage
 
 
 class AsyncKeys(KeyMethods, AsyncConnection):

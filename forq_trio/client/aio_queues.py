@@ -7,11 +7,10 @@ from typing import Any, Literal, Unpack, cast
 
 from forq_trio.client import configurations, protocol
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import QueueConfiguration, QueueHealth, QueueInfo, QueueTable, SettingsOptions
 from forq_trio.model.queues import endpoints as queue_api
-from forq_trio.model.queues.bodies import QueuesQuery
+from forq_trio.model.queues.bodies import QueueConfiguration, QueueHealth, QueueInfo, QueuesQuery
 from forq_trio.model.queues.methods import QueueMethods
-from forq_trio.model.queues.settings import SettingsChange
+from forq_trio.model.queues.settings import QueueTable, SettingsChange, SettingsOptions
 
 
 class AsyncQueueClient(QueueMethods, AsyncConnection):

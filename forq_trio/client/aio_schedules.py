@@ -4,8 +4,8 @@
 """
 
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import Produced
 from forq_trio.model.limits import NEXT_RUNS_DEFAULT, RUNS_SHOWN_DEFAULT, SCHEDULES_PAGE_DEFAULT
+from forq_trio.model.messages.types import Produced
 from forq_trio.model.schedules import endpoints as schedule_api
 from forq_trio.model.schedules.bodies import NextRunsQuery, SaveScheduleQuery, ScheduleQuery, SchedulesQuery
 from forq_trio.model.schedules.methods import ScheduleMethods

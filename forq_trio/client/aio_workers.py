@@ -4,11 +4,12 @@
 """
 
 from forq_trio.client.aio_connection import AsyncConnection
-from forq_trio.client.types import ProcessInfo, WorkerInfo, WorkerReport
 from forq_trio.model.server import process_endpoints as process_api
+from forq_trio.model.server.processes import ProcessInfo
 from forq_trio.model.workers import endpoints as worker_api
 from forq_trio.model.workers.bodies import WorkersQuery, WorkerState
 from forq_trio.model.workers.methods import WorkerMethods
+from forq_trio.model.workers.types import WorkerInfo, WorkerReport
 
 
 class AsyncWorkers(WorkerMethods, AsyncConnection):

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from forq_trio.client.types import NewMessage
 from forq_trio.model.limits import PRODUCE_BATCH_BYTES_MAX, PRODUCE_BATCH_MAX
+from forq_trio.model.messages.new_message import NewMessage
 
 
 def batches(messages: Iterable[NewMessage]) -> Iterator[list[NewMessage]]:

@@ -8,12 +8,12 @@ from typing import Unpack
 
 from forq_trio.client import offers, protocol
 from forq_trio.client.sync_connection import Connection
-from forq_trio.client.types import KeyedMessage, KeyPage
 from forq_trio.model.errors import ForqError, KeyNotFound
 from forq_trio.model.keys import endpoints as key_api
 from forq_trio.model.keys.bodies import DropKeyQuery, DropKeysQuery, KeysQuery, KindQuery, RescheduleRequest
 from forq_trio.model.keys.types import Mode, Offered, Offering, OfferOptions
 from forq_trio.model.limits import BROWSE_PAGE_MAX
+from forq_trio.model.messages.types import KeyedMessage, KeyPage
 
 
 class Keys(Connection):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from forq_trio import ForqClient, NewMessage
-from forq_trio.client.types import Stage
+from forq_trio.model.publishing.types import Stage
 
 from .conftest import Forq
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from forq_trio import ForqClient, NewMessage
-from forq_trio.client.types import CompactionInfo
+from forq_trio.model.server.compaction import CompactionInfo
 
 from .conftest import Forq
 

@@ -4,9 +4,9 @@ import pytest
 import trio
 
 from forq_trio import NewMessage
-from forq_trio.client.types import QueueSettings
 from forq_trio.model import limits
 from forq_trio.model.messages.types import QueueCounts
+from forq_trio.model.queues.settings import QueueSettings
 from support.settings import EVERYTHING
 
 from .face import NOBODY, NOT_EMPTY, QUEUE_INVALID, SETTING_INVALID

@@ -20,9 +20,10 @@ from pyspark.sql.types import (
 )
 
 import pyspark_forq
-from forq_trio.client.types import NewMessage, Stage
 from forq_trio.model.limits import CONTENT_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 from forq_trio.model.messages.export import ExportedMessage
+from forq_trio.model.messages.new_message import NewMessage
+from forq_trio.model.publishing.types import Stage
 from pyspark_forq.columns import check_columns
 from pyspark_forq.errors import ForqDataSourceError, ForqSchemaError, reason_of
 from pyspark_forq.messages import OPEN_BYTES_MAX, messages_of, pages_of

@@ -22,7 +22,6 @@ NEVER = {
     # Whole clients, and what only they need of the API.
     "forq_trio.client.sync",
     "forq_trio.client.tls",
-    "forq_trio.client.types",
     "forq_trio.model.durations",
     "forq_trio.model.outboxes.types",
     "forq_trio.model.server.processes",

@@ -14,8 +14,8 @@ from typing import Any
 
 from forq_trio import ForqClient, NewSchedule
 from forq_trio.client.batches import batches
-from forq_trio.client.types import NewMessage
 from forq_trio.model.limits import RECEIVE_BATCH_MAX
+from forq_trio.model.messages.new_message import NewMessage
 from support.showcase_keys import fill_keys
 
 MINUTE_MS = 60_000

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-from forq_trio.client.types import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.browser import confirm, keyboard
 
 MOVED = re.compile(r"([1-9][\d,]*) moved")

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from forq_trio import ForqClient
-from forq_trio.client.types import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.ui.pages.workbench_actions import CONFIRM_TEXT
 from support.real_server import SECRET
 from support.redrives import MANY

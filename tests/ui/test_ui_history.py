@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from forq_trio import ForqClient
-from forq_trio.client.types import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.browser import axe, keyboard
 from support.real_server import SECRET, real_server
 from support.ui_http import Markup, logged_in, until

@@ -10,8 +10,8 @@ import apsw
 import httpx
 import pytest
 
-from forq_trio.client.types import NewMessage
 from forq_trio.model.access.types import Scope
+from forq_trio.model.messages.new_message import NewMessage
 from forq_trio.storage.open import SQLITE_PREFIX
 from support.in_process_ui import in_process_ui
 from support.ui_http import Markup, flat, logged_in, until

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from forq_trio.client.types import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.browser import WAIT_MS, keyboard
 from support.real_server import SECRET
 from support.traffic import live_producer

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from forq_trio.client.types import NewMessage
+from forq_trio.model.messages.new_message import NewMessage
 from support.browser import axe
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import ChangedRedrive, RedriveInfo
+from forq_trio.model.dead_letters.redrives import ChangedRedrive, RedriveInfo
 from forq_trio.model.messages.new_message import NewMessage
 from support.effort import count
 from support.real_server import SECRET, real_server

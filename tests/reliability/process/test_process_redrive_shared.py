@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import RedriveInfo
+from forq_trio.model.dead_letters.redrives import RedriveInfo
 from support.real_server import SECRET, RealServer, real_server
 
 from .test_process_redrive import MESSAGES, make_dead_letters, until_moved
