@@ -100,6 +100,7 @@ class Wakes:
     async def _pass_on(self, connection: PgqConnection) -> None:
         """Pass notifications on, for ever. Raises psycopg.Error when the connection is lost."""
         connection.add_notify_handler(lambda told: self._told.append(told.payload))
+        self._rest = anyio.CancelScope()  # from now on the trigger is told when nobody waits any more
         for wake_ups in self._wake_ups.values():
             wake_ups.set_told(anyio.current_time(), told=False)
         for table in list(self._events):  # what was told while nobody listened

@@ -8,7 +8,9 @@ import trio
 
 from forq_trio import pgq
 from forq_trio.model import limits
+from forq_trio.pgq.connections import PgqConnection
 from forq_trio.pgq.tables import TableOptions, Tables
+from forq_trio.pgq.wakes import Wakes
 from pgq.conftest import until_awaited
 
 FOR_EVER = 3_600.0
@@ -135,3 +137,27 @@ async def test_who_has_waited_leaves_nothing_in_memory_under_the_name_of_a_table
         assert not wakes._events
         if is_pooled:
             assert not wakes._wake_ups
+
+
+async def test_who_leaves_while_the_trigger_is_told_for_the_first_time_does_no_harm(
+    pgq_url, table, monkeypatch
+):
+    """The listener has its connection, but has never rested."""
+    telling, has_left, told_one = trio.Event(), trio.Event(), trio.Event()
+    change = Wakes._change
+
+    async def changing(wakes: Wakes, connection: PgqConnection, changes: dict[str, bool]) -> None:
+        telling.set()
+        await has_left.wait()
+        await change(wakes, connection, changes)
+        told_one.set()
+
+    monkeypatch.setattr(Wakes, "_change", changing)
+    wakes = Wakes(pgq_url)
+    async with trio.open_nursery() as nursery:
+        with wakes.waiting(table):
+            nursery.start_soon(wakes.run)
+            await telling.wait()
+        has_left.set()
+        await told_one.wait()
+        nursery.cancel_scope.cancel()
