@@ -26,7 +26,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class BrokerBase(CommandMethods):
-    """The objects that a broker fronts, each with a theme that programs seldom need.
+    """The objects behind a broker. Each covers one topic that programs seldom need directly.
 
     known: what is known without a query. known_workers: the workers that reported lately. known_processes: the servers
     on the same database. keys: access tokens by the text that requests show. sessions: of the admin UI. leases: of

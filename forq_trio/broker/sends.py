@@ -1,4 +1,4 @@
-"""Sends: one message, many of one queue, or of several. A part of `Broker`."""
+"""Sends one message, or many to one or several queues. A part of `Broker`."""
 
 from collections.abc import Sequence
 from typing import Any, Unpack

@@ -113,7 +113,7 @@ def test_the_help_loads_no_command_and_no_errors(loaded: dict[str, list[str]]):
     """Its time is that of imports."""
     assert "msgspec" not in loaded["--help"]
     own = {"forq_trio", "forq_trio.cli"} | {
-        f"forq_trio.cli.{name}" for name in ("commands", "exits", "groups")
+        f"forq_trio.cli.{name}" for name in ("by_id", "commands", "exits", "groups")
     }
     assert {name for name in loaded["--help"] if name.startswith("forq_trio")} == own
 

@@ -38,11 +38,11 @@ FEATURES = {
     "history": Feature(
         r"(?<!monitor\.)\bhistory\b",
         r"history|finished|(^|/)logs[./]|log_reader|(^|/)retention|(^|/)pgq/|monitor/|sparklines|migrations/",
-        43,
+        42,
     ),
     "outboxes": Feature(r"[Oo]utbox", r"outbox|migrations/", 13),
     "pipelines": Feature(
-        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 18
+        r"\b[Ss]tage[sd]?\b|\bPublish\b", r"publishing|pipelines|staging|apps\.py|migrations/", 17
     ),
 }
 

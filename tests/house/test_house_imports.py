@@ -147,6 +147,7 @@ MAY_IMPORT = {
         "system",
     },
     "cli": {
+        "api",
         "model",
         "telemetry",
         "config",

@@ -21,7 +21,7 @@ OURS = """
 import sys
 import trio
 from forq_trio import open_broker
-from forq_trio.model.messages import NewMessage
+from forq_trio import NewMessage
 
 url, queue, table, name, each, total = *sys.argv[1:5], *map(int, sys.argv[5:7])
 

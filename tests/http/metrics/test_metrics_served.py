@@ -45,7 +45,7 @@ async def one_message_and_some_rejections(url: str) -> bytes:
 
 def test_f11_a_real_server_counts_times_and_refusals(tmp_path) -> None:
     settings = {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": METRICS_SECRET}
-    with real_server(tmp_path / "forq.db", **settings) as server:
+    with real_server(tmp_path / "forq.db", ui=True, **settings) as server:
         exposition = trio.run(one_message_and_some_rejections, server.url)
         assert server.stop() == 0
     shown = re.findall(r"^# TYPE (forq_\w+) ", exposition.decode(), re.MULTILINE)
