@@ -147,11 +147,6 @@ class QueueCounters:
             series.show_as(queue)
         return True
 
-    def series(self) -> Iterable[Series]:
-        """All counters, in no particular order. A queue that is really called "other" has counters of its own."""
-        yield from self._by_event.values()
-        yield from self._others.values()
-
     def families(self) -> Iterator[Family]:
         """The counters that Forq has, too."""
         return (self.family(kind) for kind in COUNTED if kind != OFFERED)

@@ -236,7 +236,7 @@ async def test_queues_that_come_and_go_leave_nothing_past_the_labels(autojump_cl
                 gc.collect()
                 sizes.append(
                     (
-                        len(list(counters.queues.series())),
+                        len([*counters.queues._by_event, *counters.queues._others]),
                         len(counters.queues._activities),
                         len(monitor._watched),
                     )

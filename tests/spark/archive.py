@@ -7,10 +7,8 @@ import os
 import sys
 from tempfile import TemporaryDirectory
 
-from pyspark import SparkContext
-
 from pyspark_forq import session
-from spark.processes import submit_arguments
+from spark.processes import end_java, submit_arguments
 
 
 def main(file: str) -> None:
@@ -26,12 +24,8 @@ def main(file: str) -> None:
         stream.option("checkpointLocation", f"{directory}/checkpoint").trigger(availableNow=True).start(
             f"{directory}/copy", format="parquet"
         ).awaitTermination()
-        gateway = SparkContext._gateway
         spark.stop()
-    assert gateway is not None
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
+    end_java()
 
 
 if __name__ == "__main__":

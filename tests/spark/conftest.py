@@ -12,11 +12,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from pyspark_forq import server, session
-from spark.processes import ARCHIVE, submit_arguments
+from spark.processes import ARCHIVE, end_java, submit_arguments
 from spark.support import Server, running
 from support.needs import lacks
 from support.real_server import SECRET
@@ -101,15 +100,6 @@ def spark(java, tmp_path_factory) -> Iterator[SparkSession]:
     yield started
     started.stop()
     end_java()
-
-
-def end_java() -> None:
-    """End the process of Spark, and close the sockets to it; Spark itself leaves both to the end of this process."""
-    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
-    assert gateway is not None
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any
 
 import pyspark
+from pyspark import SparkContext
 
 from spark.support import Server
 from support.real_server import SECRET
@@ -35,6 +36,15 @@ def submit_arguments(*options: str) -> str:
     )
     settings["spark.driver.extraJavaOptions"] += "".join(f" {option}" for option in options)
     return " ".join(f"--conf '{name}={value.strip()}'" for name, value in settings.items()) + " pyspark-shell"
+
+
+def end_java() -> None:
+    """End the process of Spark, and close the sockets to it; Spark itself leaves both to the end of this process."""
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    assert gateway is not None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 @contextmanager

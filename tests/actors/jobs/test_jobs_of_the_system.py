@@ -94,7 +94,7 @@ async def test_f7_a_failed_message_is_in_its_dead_letter_queue_within_a_second(
         assert dead.id == failed
         assert trio.current_time() - before < 1
         assert dead.attempts == 1
-        moved = [each.count for each in system.counters.queues.series() if each.kind == MOVED_TO_DLQ]
+        moved = [each.count for each in system.counters.queues._by_kind[MOVED_TO_DLQ]]
         assert moved == [1]
 
 
