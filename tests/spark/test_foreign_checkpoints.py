@@ -23,7 +23,6 @@ from pyspark_forq.schemas import schema_of
 from support.effort import count
 from support.in_process import in_process_server
 from support.real_server import SECRET
-from support.ui_http import until
 
 BATCH = 3
 
@@ -55,7 +54,8 @@ Lake = dict[str, list[str]]
 def run(reader: ConsumeReader, of: Checkpoint, lake: Lake, steps: int, most: int = BATCH) -> None:
     """Run a query for so many steps, each of which may be its last: to plan, to write, to commit.
 
-    Spark reads its logs from files, so an offset comes as new JSON.
+    Spark reads its logs from files, so an offset comes as new JSON. At the end nothing more is on its way to the
+    server: the call that acknowledges and leases ahead has been answered.
     """
 
     def logged(index: int) -> Offset:
@@ -78,6 +78,13 @@ def run(reader: ConsumeReader, of: Checkpoint, lake: Lake, steps: int, most: int
                         rows.setdefault(row["lease"], []).append(row["content"])
             lake |= rows
             of.committed += 1
+    end_of_call_ahead(reader)
+
+
+def end_of_call_ahead(reader: ConsumeReader) -> None:
+    thread = reader._ahead._thread
+    if thread is not None:
+        thread.join()
 
 
 class Timeline:
@@ -209,7 +216,7 @@ def test_of_an_earlier_version_what_is_acknowledged_goes_on(timeline) -> None:
     of, lake = Checkpoint(), {}
     # Lease 1 is written; 2 is planned, so 1 is acknowledged soon.
     run(reader_of(timeline.url, "q"), of, lake, 3)
-    until(lambda: timeline.client.consumer("q", "lake").acknowledged == 1)
+    assert timeline.client.consumer("q", "lake").acknowledged == 1
     earlier = replace(of.as_of_an_earlier_version(), offsets=[{"seq": 0}, {"seq": 1}])
     run(reader_of(timeline.url, "q"), earlier, lake, 99)
     assert sorted(content for rows in lake.values() for content in rows) == numbered("m", 9)
@@ -347,7 +354,7 @@ class Jobs:
             run(reader, of, self._lake, steps)
         except ForqDataSourceError:
             self.refused += 1
-        reader._ahead.take()
+        end_of_call_ahead(reader)
         reader.stop()
 
     def check(self) -> None:
