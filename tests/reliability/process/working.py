@@ -1,5 +1,6 @@
 """A worker in a process of its own: `python -m` this module's name, with a URL. It prints what its handler does."""
 
+import os
 import random
 import sys
 
@@ -12,22 +13,27 @@ SLOTS = 4
 LEASE_SECONDS = 1.0
 
 
+def say(what: str, content: str, job: Job) -> None:
+    """A whole line in one write, of which a kill leaves nothing or all."""
+    os.write(1, f"{what} {content} {job.attempt}\n".encode())
+
+
 def worker(url: str) -> Worker:
     """A worker whose handler takes up to three leases, and fails now and then."""
     app = Worker(url, drain_seconds=5)
 
     @app.on(QUEUE, concurrency=SLOTS, lease=LEASE_SECONDS, retry=[0] * 1_000)
     async def handle(content: str, job: Job) -> None:
-        print("begun", content, job.attempt, flush=True)
+        say("begun", content, job)
         try:
             with anyio.move_on_after(random.choice((0, 0, 0, 0.01, 0.3, 3))):  # the work takes so long
                 await anyio.sleep_forever()
             if random.random() < 0.1:
                 raise OSError("now and then")
         except BaseException:
-            print("failed", content, job.attempt, flush=True)
+            say("failed", content, job)
             raise
-        print("done", content, job.attempt, flush=True)
+        say("done", content, job)
 
     return app
 
