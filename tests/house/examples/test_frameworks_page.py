@@ -56,12 +56,9 @@ def test_a_request_becomes_a_message(name: str, tmp_path: Path) -> None:
             check=False,
         )
         with ForqClient(url, SECRET) as client:
-            waiting = [each.content for each in client.peek("emails")]
+            waiting = [each.content for each in client.export("emails").messages]
     assert (done.returncode, done.stderr) == (0, "")
-    if name == "FastAPI":  # whose worker has handled it, or would after a restart
-        assert (sorted(done.stdout.splitlines()), waiting) in [
-            (["202", "to anna"], []),
-            (["202"], ['{"to":"anna"}']),
-        ]
-    else:
-        assert (done.stdout, waiting) == ("202\n", ['{"to":"anna"}'])
+    # A worker has handled it, or will after a restart: its answer may have come as the application ended, and then the
+    # message is in process until the lease ends.
+    handled = name == "FastAPI" and (sorted(done.stdout.splitlines()), waiting) == (["202", "to anna"], [])
+    assert handled or (done.stdout, waiting) == ("202\n", ['{"to":"anna"}'])
