@@ -21,7 +21,7 @@ class DueTimer:
         # As of the last commit; None if nothing will be due.
         self._next_due_ms: int | None = clock.now_ms()
         self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
-        self.looks = False  # run a batch although nothing is known to be due
+        self.is_forced = False  # run a batch although nothing is known to be due
         self._scope = trio.CancelScope()
 
     async def run(self, wake: Callable[[], None]) -> None:
@@ -46,7 +46,7 @@ class DueTimer:
         """Whether there is work without calls: expired timers, or a batch to try again."""
         if self._retry_at < inf:
             return trio.current_time() >= self._retry_at
-        return self.looks or (self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms())
+        return self.is_forced or (self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms())
 
     @property
     def retries(self) -> bool:

@@ -127,7 +127,7 @@ class WriterActor:
         self._postponed: deque[Call[Any]] = deque()  # calls that were taken, and run in the next batch
         self._pauses = Pauses()
         self._timer = DueTimer(clock)
-        self._told: set[str] = set()  # see `Batch.told`
+        self._notified: set[str] = set()  # see `Batch.notified`
         self._overload_logged_at = float("-inf")
         self.parked = ParkedReceivers(parked_max)
         self.steps = StepScheduler()  # of long work
@@ -218,10 +218,10 @@ class WriterActor:
         if not self.finished:
             self._inbox.post(Call(command, posted=True))
 
-    def catch_up(self, told: Iterable[str] = ()) -> None:
-        """Run a batch soon, because another process may have changed the database. told: see `Batch`."""
-        self._timer.looks = True
-        self._told.update(told)
+    def catch_up(self, notified: Iterable[str] = ()) -> None:
+        """Run a batch soon, because another process may have changed the database. notified: see `Batch`."""
+        self._timer.is_forced = True
+        self._notified.update(notified)
         self.post(Tick())
 
     def snapshot(self) -> Snapshot:
@@ -333,10 +333,10 @@ class WriterActor:
             moves_staged=not self.steps.put_off and storage.refusal is None,
             shared=self.steps.shared(trio.current_time()),
             refused={MoveBack} if storage.moving_back_refused else frozenset(),
-            told=self._told,
+            notified=self._notified,
         )
-        self._timer.looks = False
-        self._told = set()
+        self._timer.is_forced = False
+        self._notified = set()
         first_stage = self._store.snapshot().staging.first_entry
         try:
             result = await self._store.run(batch)

@@ -19,7 +19,7 @@ from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.model.messages.types import QueueCounts
 
 
-class _Look(NamedTuple):
+class _TableCount(NamedTuple):
     """The last count of a table. again_at: when the table may be counted again, on trio's clock."""
 
     table: str
@@ -40,35 +40,35 @@ class TableCounts:
     ) -> None:
         self._bound = bound
         self._count = count
-        self._looks: dict[str, _Look] = {}
+        self._last: dict[str, _TableCount] = {}
         self._turns: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
 
     def queues(self) -> Collection[str]:
         """The queues whose tables were counted at least once."""
-        return self._looks.keys()
+        return self._last.keys()
 
     def of(self, queue: str, table: str) -> QueueCounts | None:
         """The last counts of this table; None if it was never counted."""
-        look = self._looks.get(queue)
-        return None if look is None or look.table != table else look.counts
+        last = self._last.get(queue)
+        return None if last is None or last.table != table else last.counts
 
     async def read(self, queue: str, table: str) -> QueueCounts:
         """The counts as of now, or of a moment ago if counting takes long. Raises the errors of `count`."""
         turn = self._turns.setdefault(queue, trio.Lock())
         async with turn:
-            look = self._looks.get(queue)
+            last = self._last.get(queue)
             began = trio.current_time()
-            if look is not None and look.table == table and began < look.again_at:
-                return look.counts
+            if last is not None and last.table == table and began < last.again_at:
+                return last.counts
             try:
                 counts = await self._count(queue, table)
             except ForqError as error:
                 if not isinstance(error, StorageUnavailable):  # the table no longer exists
-                    self._looks.pop(queue, None)
+                    self._last.pop(queue, None)
                 raise
             took = trio.current_time() - began
             rest = took * limits.TABLE_COUNT_REST if took > limits.TABLE_COUNT_QUICK_SECONDS else 0
-            self._looks[queue] = _Look(table, counts, trio.current_time() + rest)
+            self._last[queue] = _TableCount(table, counts, trio.current_time() + rest)
             return counts
 
     async def run(self) -> None:
@@ -76,9 +76,7 @@ class TableCounts:
         while True:
             began = trio.current_time()
             bound = self._bound()
-            self._looks = {
-                queue: look for queue, look in self._looks.items() if bound.get(queue) == look.table
-            }
+            self._last = {queue: last for queue, last in self._last.items() if bound.get(queue) == last.table}
             for queue, table in bound.items():
                 before = trio.current_time()
                 with suppress(ForqError):  # callers who use the queue get the error

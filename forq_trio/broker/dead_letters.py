@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import trio
 
-from forq_trio.broker.looks import Looks
+from forq_trio.broker.message_reads import MessageReads
 from forq_trio.broker.parts import execute_in_parts
 from forq_trio.broker.queue_names import name_queues
 from forq_trio.broker.views import changed_redrive, redrive_info
@@ -22,7 +22,7 @@ from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFo
 from forq_trio.model.messages.types import MessageInfo, Produced, check_message_id, check_queue_name
 
 
-class DeadLetters(DeadLetterMethods, Looks):
+class DeadLetters(DeadLetterMethods, MessageReads):
     """Calls of administrators. Cancellation is that of `Broker`."""
 
     async def search_dead_letters(

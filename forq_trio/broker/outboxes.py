@@ -73,7 +73,7 @@ class OutboxCalls(OutboxMethods, Sends):
         check_range("limit", limit, 1, limits.SET_ASIDE_PAGE_MAX)
         return await self._readers.run(lambda reader: reader.set_aside(after, limit))
 
-    async def put_back(self, ids: Sequence[int]) -> int:
+    async def retry_set_aside(self, ids: Sequence[int]) -> int:
         return await self._take_set_aside(ids, again=True)
 
     async def delete_set_aside(self, ids: Sequence[int]) -> int:

@@ -109,7 +109,7 @@ def _progress() -> Iterator[Callable[[str, str, int], None]]:
     with progress_bar("moving") as show:
         said_at = time.monotonic()
 
-        def told(doing: str, table: str, rows: int) -> None:
+        def report(doing: str, table: str, rows: int) -> None:
             nonlocal said_at
             how_far = f"{doing} {table}: {counted(rows, 'row')}"
             show(0, status=how_far)
@@ -117,4 +117,4 @@ def _progress() -> Iterator[Callable[[str, str, int], None]]:
                 said_at = time.monotonic()
                 echo(f"forq: {how_far}", err=True)
 
-        yield told
+        yield report

@@ -63,13 +63,13 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
             return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
         case errors.WrongKey():
-            return [f"forq: {told(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
+            return [f"forq: {in_words(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
         case errors.TooManyWrongKeys() | errors.Forbidden():
-            return [f"forq: {told(problem)}"], Exit.NOT_AUTHORISED
+            return [f"forq: {in_words(problem)}"], Exit.NOT_AUTHORISED
         case errors.NotFound() if not isinstance(problem, errors.UnknownPath):
-            return [f"forq: {told(problem)}"], Exit.NOTHING
+            return [f"forq: {in_words(problem)}"], Exit.NOTHING
         case errors.CallerError() | errors.ServiceError():
-            return [f"forq: {told(problem)}"], Exit.FAILED
+            return [f"forq: {in_words(problem)}"], Exit.FAILED
         case errors.ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
@@ -84,14 +84,14 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     raise problem
 
 
-def told(problem: "ForqError") -> str:
+def in_words(problem: "ForqError") -> str:
     """The error in words, with its code and the part of the request to blame."""
     blamed = "" if problem.field is None else f" at {problem.field}"
     return f"{problem} ({problem.code}{blamed})"
 
 
 @contextmanager
-def unknown_is_told(what: str) -> Iterator[None]:
+def reporting_unknown_outcome(what: str) -> Iterator[None]:
     """If the body ends with an error that leaves it unknown whether `what` was stored, say so; raise it again."""
     from forq_trio.cli.output import echo
     from forq_trio.model import errors

@@ -65,11 +65,11 @@ def refused(as_json: bool, database: str) -> None:
 @_database_option
 def retry(ids: tuple[int, ...], every: bool, database: str) -> None:
     """Send messages that were set aside again, behind all others: those of these IDS, or --all."""
-    from forq_trio.outbox import put_back
+    from forq_trio.outbox import retry_set_aside
 
     with _opened(database) as connection:
         chosen = _chosen(connection, ids, every)
-        put_back(connection, chosen)
+        retry_set_aside(connection, chosen)
     echo(f"{counted(len(chosen), 'message')} sent again")
 
 

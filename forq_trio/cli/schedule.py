@@ -9,7 +9,7 @@ import click
 from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import options_but
-from forq_trio.cli.exits import CliFailure, Exit, explain, told
+from forq_trio.cli.exits import CliFailure, Exit, explain, in_words
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option, yes_option
 from forq_trio.cli.output import echo, print_json
@@ -74,7 +74,7 @@ def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: 
         try:
             saved = client.save_schedule(name, wanted, only_new=not replace)
         except ScheduleExists as problem:
-            raise CliFailure(f"{told(problem)}; --replace changes it") from None
+            raise CliFailure(f"{in_words(problem)}; --replace changes it") from None
     if as_json:
         print_json(saved)
     else:

@@ -191,8 +191,8 @@ def _short(value: object) -> str:
 def _summary(changes: list[Change], in_file: int) -> str:
     kinds = [change.kind for change in changes]
     same = in_file - kinds.count("make") - kinds.count("change")
-    told = f"{kinds.count('make')} to make, {kinds.count('change')} to change"
-    return f"{told}, {kinds.count('delete')} to delete; {same} as they are"
+    words = f"{kinds.count('make')} to make, {kinds.count('change')} to change"
+    return f"{words}, {kinds.count('delete')} to delete; {same} as they are"
 
 
 def _as_json(change: Change, *, done: bool, problem: ForqError | None) -> dict[str, Any]:

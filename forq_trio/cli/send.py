@@ -17,7 +17,7 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.declared_options import given, message_options
-from forq_trio.cli.exits import CliFailure, Exit, did_nothing, unknown_is_told
+from forq_trio.cli.exits import CliFailure, Exit, did_nothing, reporting_unknown_outcome
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.lines import InputLine, LineCutter
 from forq_trio.cli.options import json_option, url_option
@@ -94,7 +94,7 @@ def send(
 
 
 def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOptions, as_json: bool) -> int:
-    with unknown_is_told("message"):
+    with reporting_unknown_outcome("message"):
         produced = client.produce(queue, content, **options)
     if as_json:
         print_json(produced)

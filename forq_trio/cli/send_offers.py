@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from forq_trio.cli.exits import Exit, unknown_is_told
+from forq_trio.cli.exits import Exit, reporting_unknown_outcome
 from forq_trio.cli.options import all_options, duration_option
 from forq_trio.cli.output import echo, print_json
 from forq_trio.model.keys.types import Mode, Offered
@@ -89,7 +89,7 @@ def offer_one(
 ) -> int:
     """Offer a message, and print the outcome."""
     members: dict[str, Any] = dict(options)
-    with unknown_is_told("offer"):
+    with reporting_unknown_outcome("offer"):
         offered = client.offer(
             queue,
             keyed.key,
@@ -107,7 +107,7 @@ def offer_one(
 
 
 def _outcome(offered: Offered, queue: str) -> str:
-    told = (
+    words = (
         f"{offered.outcome} {offered.id} in {queue}, sequence {offered.sequence}, revision {offered.revision}"
     )
-    return f"{told}: it waits until the message in process is done" if offered.once_more else told
+    return f"{words}: it waits until the message in process is done" if offered.once_more else words

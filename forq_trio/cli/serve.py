@@ -147,8 +147,8 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
     try:
         if url_file is None:
             return app.run(loaded.config)
-        with open(url_file, "w", encoding="utf-8") as told:
-            return app.run(loaded.config, partial(_tell, told))
+        with open(url_file, "w", encoding="utf-8") as file:
+            return app.run(loaded.config, partial(_write_urls, file))
     except StorageOpenError as error:
         is_default = loaded.sources["db_path"] == DEFAULT and not (
             loaded.config.memory or loaded.config.db_url
@@ -157,12 +157,12 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
         raise CliFailure(f"{error}{advice}", Exit.USAGE) from error
 
 
-def _tell(told: TextIO, url: str, ui_url: str | None) -> None:
+def _write_urls(file: TextIO, url: str, ui_url: str | None) -> None:
     try:
-        told.write("".join(f"{each}\n" for each in (url, ui_url) if each is not None))
-        told.close()
+        file.write("".join(f"{each}\n" for each in (url, ui_url) if each is not None))
+        file.close()
     except OSError as problem:
-        echo(f"forq: {told.name}: {problem.strerror}", err=True)
+        echo(f"forq: {file.name}: {problem.strerror}", err=True)
 
 
 @click.command(cls=_WithSettings)

@@ -29,11 +29,11 @@ class Reloader:
         self.ended = threading.Event()
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
-        self._told = False
+        self._reported = False
 
     def start(self) -> None:
         """Start the process, in a group of its own: signals reach it through this one, each once."""
-        self._told = False
+        self._reported = False
         self._process = subprocess.Popen(self._command, process_group=0)
 
     def on_signal(self, number: int, frame: FrameType | None = None) -> None:
@@ -69,8 +69,8 @@ class Reloader:
     def _has_ended_well(self) -> bool:
         assert self._process is not None
         code = self._process.poll()
-        if code and not self._told:
-            self._told = True
+        if code and not self._reported:
+            self._reported = True
             echo("forq: waiting for a change", err=True)
         return code == 0
 

@@ -57,7 +57,7 @@ class _JsonLines:
 
     def __init__(self, stats: Mapping[str, "QueueStats"]) -> None:
         self._stats = stats
-        self._told: dict[str, dict[str, Any]] = {}
+        self._reported: dict[str, dict[str, Any]] = {}
         self._rates = Rates()
 
     def __call__(self) -> None:
@@ -65,8 +65,8 @@ class _JsonLines:
         for queue, stats in tuple(self._stats.items()):
             rate = self._rates.rate_at(queue, stats.finished, now)
             line = counters(queue, stats)
-            if self._told.get(queue) != line:
-                self._told[queue] = line
+            if self._reported.get(queue) != line:
+                self._reported[queue] = line
                 print_json(line | {"perSecond": round(rate, 1)})
 
 

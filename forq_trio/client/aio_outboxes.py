@@ -32,8 +32,8 @@ class AsyncOutboxes(OutboxMethods, AsyncConnection):
         query = SetAsideQuery(after=after, limit=limit)
         return (await self._call(outbox_api.LIST_SET_ASIDE, query=query)).messages
 
-    async def put_back(self, ids: Sequence[int]) -> int:
-        return (await self._call(outbox_api.PUT_BACK, SetAsideIds(list(ids)))).count
+    async def retry_set_aside(self, ids: Sequence[int]) -> int:
+        return (await self._call(outbox_api.RETRY_SET_ASIDE, SetAsideIds(list(ids)))).count
 
     async def delete_set_aside(self, ids: Sequence[int]) -> int:
         return (await self._call(outbox_api.DELETE_SET_ASIDE, SetAsideIds(list(ids)))).count

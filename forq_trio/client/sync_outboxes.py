@@ -52,16 +52,16 @@ class Outboxes(Connection):
         query = SetAsideQuery(after=after, limit=limit)
         return (self._call(outbox_api.LIST_SET_ASIDE, query=query)).messages
 
-    def put_back(self, ids: Sequence[int]) -> int:
+    def retry_set_aside(self, ids: Sequence[int]) -> int:
         """Send messages that were set aside again, behind all others; returns how many there were of these.
 
         ids: at most 1,000. Raises OutOfRange. A call that fails, or is cancelled, may have done it for the first ones.
         """
-        return (self._call(outbox_api.PUT_BACK, SetAsideIds(list(ids)))).count
+        return (self._call(outbox_api.RETRY_SET_ASIDE, SetAsideIds(list(ids)))).count
 
     def delete_set_aside(self, ids: Sequence[int]) -> int:
         """Delete messages that were set aside, for good; returns how many there were of these.
 
-        Raises like `put_back`.
+        Raises like `retry_set_aside`.
         """
         return (self._call(outbox_api.DELETE_SET_ASIDE, SetAsideIds(list(ids)))).count

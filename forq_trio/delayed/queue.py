@@ -306,19 +306,19 @@ class DelayedQueue(Generic[T]):
 
     async def _bury(self, delivery: Delivery, reason: str) -> None:
         """Make a message a dead letter, with the reason; if the queue has no dead letters, delay it by 12 hours."""
-        told = storable_reason(f"does not fit {self.name}: {reason}")
+        words = storable_reason(f"does not fit {self.name}: {reason}")
         lost = await self._has_no_dead_letters()
         await self._try(
             lambda: self.source.nack(
                 self.name,
                 [delivery.receipt],
-                reason=told,
+                reason=words,
                 final=not lost,
                 delay_ms=SET_ASIDE_DELAY_MS if lost else None,
             )
         )
-        aside = UnreadMessage(delivery.key or delivery.id, delivery.content, told, self.name)
-        logger.error("a message was set aside: %s %s", aside.message_id, told)
+        aside = UnreadMessage(delivery.key or delivery.id, delivery.content, words, self.name)
+        logger.error("a message was set aside: %s %s", aside.message_id, words)
         self._on_set_aside(aside)
 
     async def _has_no_dead_letters(self) -> bool:

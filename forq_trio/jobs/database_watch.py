@@ -27,7 +27,7 @@ class DatabaseWatch:
         self._now = now
         self._since: dict[_Key, float] = {}
         """When each snapshot that the latest check found was first seen."""
-        self._told: SnapshotKeeper | None = None
+        self._reported: SnapshotKeeper | None = None
         self.state: DatabaseState | None = None
 
     async def check(self) -> str | None:
@@ -48,7 +48,7 @@ class DatabaseWatch:
             snapshot = HeldSnapshot(oldest, max(seen_ms, oldest.idle_ms))
         self.state = DatabaseState(reading, snapshot)
         self._tell(self.state.old_snapshot)
-        return "no old snapshot" if self._told is None else f"an old snapshot: {self._told.words}"
+        return "no old snapshot" if self._reported is None else f"an old snapshot: {self._reported.words}"
 
     def families(self) -> Iterator[Family]:
         """The latest look; no series before the first one, after one that failed, and with other databases."""
@@ -87,12 +87,12 @@ class DatabaseWatch:
     def _tell(self, snapshot: HeldSnapshot | None) -> None:
         """Log an old snapshot once, and log its end."""
         if snapshot is None:
-            if self._told is not None:
+            if self._reported is not None:
                 log(LogEvent.SNAPSHOT_ENDED)
-            self._told = None
-        elif self._told is None or _key(self._told) != _key(snapshot.keeper):
-            self._told = snapshot.keeper
-            log(LogEvent.SNAPSHOT_HELD, by=self._told.words, seconds=snapshot.held_ms // 1_000)
+            self._reported = None
+        elif self._reported is None or _key(self._reported) != _key(snapshot.keeper):
+            self._reported = snapshot.keeper
+            log(LogEvent.SNAPSHOT_HELD, by=self._reported.words, seconds=snapshot.held_ms // 1_000)
 
 
 def _key(keeper: SnapshotKeeper) -> _Key:

@@ -68,7 +68,7 @@ class Peers:
         now = trio.current_time()
         if queues is None or now >= looks_at or any(map(self._is_awaited, queues)):
             self._writer.catch_up(filter(self._writer.parked.count, queues or ()))
-            listener.looked()
+            listener.note_look()
             self._looks_at = now + listener.catch_up_seconds
 
     def _wake(self) -> None:

@@ -27,15 +27,15 @@ KINDS: "dict[str, type[ForqError]]" = {}
 class ForqError(Exception):
     """Base of every error that this package raises on purpose. Without a message, the docstring is the message.
 
-    code: Forq's word for the reason; field: the member of the request that is wrong, by its name in JSON, None for the
-    whole; message: the reason as a sentence. told: servers send this message to callers; otherwise it is for the log,
-    and callers get the sentence of the class. members: the reasons of members that have their own.
+    field: the member of the request that is wrong, by its name in JSON, None for the whole; message: the reason as a
+    sentence.
     """
 
-    code: str = "forq.error"
+    code: str = "forq.error"  # Forq's word for the reason
     status: ClassVar[int] = 500
-    told: ClassVar[bool] = False
-    members: ClassVar[Mapping[str, Reason]] = {}
+    # servers send the message to callers; otherwise it is for the log, and callers get the sentence of the class
+    message_for_callers: ClassVar[bool] = False
+    members: ClassVar[Mapping[str, Reason]] = {}  # the reasons of members that have their own
 
     def __init_subclass__(
         cls,
@@ -96,7 +96,7 @@ class ForqError(Exception):
 class CallerError(ForqError, status=400):
     """The request cannot be carried out as it was made"""
 
-    told = True
+    message_for_callers = True
 
 
 class ServiceError(ForqError, status=503):

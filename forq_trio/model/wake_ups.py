@@ -23,13 +23,13 @@ from forq_trio.model import limits
 class WakeUps:
     """Decides about lock and looks for one table, or for all queues. Times are seconds of a clock that never goes back.
 
-    told: whether the lock is held, so that applications notify.
+    holds_lock: whether the lock is held, so that applications notify.
     """
 
-    __slots__ = ("_awaited_until", "_looks_at", "_notices", "_pause", "_quiet_until", "_second", "told")
+    __slots__ = ("_awaited_until", "_looks_at", "_notices", "_pause", "_quiet_until", "_second", "holds_lock")
 
     def __init__(self) -> None:
-        self.told = False
+        self.holds_lock = False
         self._awaited_until = self._quiet_until = self._second = -inf
         self._notices = 0
         self._pause = limits.WAKE_LOOK_SECONDS
@@ -47,9 +47,9 @@ class WakeUps:
         """Whether the lock should be held."""
         return self._quiet_until <= now < self._awaited_until
 
-    def set_told(self, now: float, *, told: bool) -> None:
+    def set_lock(self, now: float, *, held: bool) -> None:
         """Note that the lock is held from now on, or no longer."""
-        self.told = told
+        self.holds_lock = held
         self._pause = limits.WAKE_LOOK_SECONDS
         self._looks_at = now
 
@@ -61,15 +61,15 @@ class WakeUps:
         if self._notices > limits.WAKE_NOTICES_MAX:
             self._quiet_until = now + limits.WAKE_QUIET_SECONDS
 
-    def looks_at(self, now: float) -> float:
+    def next_look_at(self, now: float) -> float:
         """When to look, besides the usual times; inf for never."""
         return self._looks_at if self.awaited(now) else inf
 
-    def looked(self, now: float, tables: int = 1) -> None:
+    def note_look(self, now: float, tables: int = 1) -> None:
         """Note that somebody looks now. tables: how many share these looks, so that each is looked at less often."""
         if now < self._quiet_until:
             self._looks_at = now + limits.WAKE_LOOK_SECONDS * tables
-        elif not self.told:
+        elif not self.holds_lock:
             self._looks_at = now + limits.WAKE_UNTOLD_SECONDS * tables
         elif now >= self._looks_at:
             self._pause *= 2

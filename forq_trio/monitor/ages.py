@@ -17,7 +17,7 @@ from forq_trio.storage.reader import Reader
 from forq_trio.telemetry.counters import Counters
 
 
-class _Look(Struct, frozen=True, gc=False):
+class _AgeRead(Struct, frozen=True, gc=False):
     """A read of a queue's age. since: epoch ms; None if no message was ready. commits, delivered: the counters then."""
 
     since: int | None
@@ -34,7 +34,7 @@ class Ages:
         self._readers = readers
         self._counters = counters
         self._clock = clock
-        self._looks: dict[str, _Look] = {}
+        self._reads: dict[str, _AgeRead] = {}
 
     def age_ms(self, queue: str) -> int | None:
         """How long the oldest ready message could have been claimed; None without one, or if that is not known.
@@ -42,11 +42,11 @@ class Ages:
         If messages were delivered since the read, the oldest may have been among them; then this is its age at the
         read.
         """
-        look = self._looks.get(queue)
-        if look is None or look.since is None or not self._known.counts_of(queue).ready:
+        read = self._reads.get(queue)
+        if read is None or read.since is None or not self._known.counts_of(queue).ready:
             return None
-        until = self._clock.now_ms() if self._delivered(queue) == look.delivered else look.read_at
-        return max(0, until - look.since)
+        until = self._clock.now_ms() if self._delivered(queue) == read.delivered else read.read_at
+        return max(0, until - read.since)
 
     async def refresh(self, queues: Sequence[str], max_age_seconds: float) -> None:
         """Read the ages of queues with ready messages whose last read is older than `max_age_seconds`.
@@ -57,8 +57,8 @@ class Ages:
         commits = self._counters.commits.count
         stale = []
         for queue in queues:
-            look = self._looks.get(queue)
-            if look is None or (look.read_at < read_before and look.commits != commits):
+            read = self._reads.get(queue)
+            if read is None or (read.read_at < read_before and read.commits != commits):
                 stale.append(queue)
         await self.read(stale[: limits.AGES_READ_MAX])
 
@@ -72,13 +72,13 @@ class Ages:
             read_at = self._clock.now_ms()
             since = await self._readers.run(partial(_claimable_since, part))
             for queue in part:
-                if queue in self._looks or len(self._looks) < limits.SERIES_QUEUES_MAX:
-                    look = _Look(since.get(queue), read_at, commits, delivered[queue])
-                    self._looks[queue] = look
+                if queue in self._reads or len(self._reads) < limits.SERIES_QUEUES_MAX:
+                    read = _AgeRead(since.get(queue), read_at, commits, delivered[queue])
+                    self._reads[queue] = read
 
     def keep(self, queues: Container[str]) -> None:
         """Forget all queues but these."""
-        self._looks = {queue: look for queue, look in self._looks.items() if queue in queues}
+        self._reads = {queue: read for queue, read in self._reads.items() if queue in queues}
 
     def _delivered(self, queue: str) -> int:
         activity = self._counters.queues.activity(queue)

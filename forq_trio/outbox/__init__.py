@@ -8,6 +8,6 @@ from forq_trio.outbox.relay import Relay as Relay
 from forq_trio.outbox.table import create_table as create_table
 from forq_trio.outbox.table import delete_set_aside as delete_set_aside
 from forq_trio.outbox.table import new_identity as new_identity
-from forq_trio.outbox.table import put_back as put_back
+from forq_trio.outbox.table import retry_set_aside as retry_set_aside
 from forq_trio.outbox.table import send as send
 from forq_trio.outbox.table import set_aside as set_aside

@@ -85,15 +85,15 @@ def _shown(message: Any) -> NewMessage:
         return NewMessage(str(message))
 
 
-def put_back(connection: Any, ids: Iterable[int]) -> None:
+def retry_set_aside(connection: Any, ids: Iterable[int]) -> None:
     """Send messages that were set aside again, behind all others, once the application commits."""
     on_postgres = postgres.runner(connection)
     if on_postgres is not None:
-        on_postgres(postgres.SQL["put_back"], (list(ids),))
+        on_postgres(postgres.SQL["retry_set_aside"], (list(ids),))
         return
     run = _runner(connection)
     for each in (chosen := list(ids)):
-        run(SQL["put_back"], (each,))
+        run(SQL["retry_set_aside"], (each,))
     delete_set_aside(connection, chosen)
 
 

@@ -17,4 +17,4 @@ class InvalidDatabaseUrl(CallerError):
 class TableBusy(StorageUnavailable):
     """The table is locked, or what is asked of it takes too long; nothing was changed"""
 
-    told = True
+    message_for_callers = True

@@ -36,7 +36,7 @@ class Wakes:
         """The events of the calls that check or wait: without such a call a table has no entry."""
         self._waiting: Counter[str] = Counter()
         self._wake_ups: dict[str, WakeUps] = {}
-        self._told: list[str] = []
+        self._payloads: list[str] = []
         self._rest: anyio.CancelScope | None = None
 
     def event(self, table: str) -> anyio.Event:
@@ -54,7 +54,7 @@ class Wakes:
         """Note that a call waits for messages of a table while the body runs."""
         wake_ups = self._wake_ups.setdefault(table, WakeUps())
         self._waiting[table] += 1
-        if not wake_ups.told and self._rest is not None:
+        if not wake_ups.holds_lock and self._rest is not None:
             self._rest.cancel()
         try:
             yield
@@ -99,10 +99,10 @@ class Wakes:
 
     async def _pass_on(self, connection: PgqConnection) -> None:
         """Pass notifications on, for ever. Raises psycopg.Error when the connection is lost."""
-        connection.add_notify_handler(lambda told: self._told.append(told.payload))
+        connection.add_notify_handler(lambda notice: self._payloads.append(notice.payload))
         self._rest = anyio.CancelScope()  # from now on the trigger is told when nobody waits any more
         for wake_ups in self._wake_ups.values():
-            wake_ups.set_told(anyio.current_time(), told=False)
+            wake_ups.set_lock(anyio.current_time(), held=False)
         for table in list(self._events):  # what was told while nobody listened
             self.wake(table)
         while True:
@@ -110,13 +110,13 @@ class Wakes:
             if changes:
                 await self._change(connection, changes)
             self._rest = anyio.CancelScope(deadline=self._wake_due(anyio.current_time()))
-            if not self._told:
+            if not self._payloads:
                 with self._rest:
                     await anyio.wait_readable(connection.fileno())
             connection.pgconn.consume_input()
-            while (told := connection.pgconn.notifies()) is not None:
-                self._told.append(told.extra.decode())
-            tables, self._told = self._told, []
+            while (notice := connection.pgconn.notifies()) is not None:
+                self._payloads.append(notice.extra.decode())
+            tables, self._payloads = self._payloads, []
             for table in tables:
                 if table in self._wake_ups:
                     self._wake_ups[table].notice(anyio.current_time())
@@ -127,33 +127,34 @@ class Wakes:
         for table in self._waiting:
             self._wake_ups[table].await_until(now)
         for table, wake_ups in list(self._wake_ups.items()):
-            if not wake_ups.told and not wake_ups.awaited(now):
+            if not wake_ups.holds_lock and not wake_ups.awaited(now):
                 del self._wake_ups[table]
         return {
             table: wake_ups.wanted(now)
             for table, wake_ups in self._wake_ups.items()
-            if wake_ups.wanted(now) != wake_ups.told and (wake_ups.told or wake_ups.looks_at(now) <= now)
+            if wake_ups.wanted(now) != wake_ups.holds_lock
+            and (wake_ups.holds_lock or wake_ups.next_look_at(now) <= now)
         }
 
     async def _change(self, connection: PgqConnection, changes: dict[str, bool]) -> None:
         def change() -> list[bool]:
             names = {True: "await_messages", False: "stop_awaiting_messages"}
             rows = [
-                connection.execute(SQL[names[told]], {"table": table}).fetchone()
-                for table, told in changes.items()
+                connection.execute(SQL[names[is_held]], {"table": table}).fetchone()
+                for table, is_held in changes.items()
             ]
             return [row == (True,) for row in rows]
 
         done = await anyio.to_thread.run_sync(change)
-        for (table, told), is_done in zip(changes.items(), done, strict=True):
+        for (table, is_held), is_done in zip(changes.items(), done, strict=True):
             if is_done:
-                self._wake_ups[table].set_told(anyio.current_time(), told=told)
+                self._wake_ups[table].set_lock(anyio.current_time(), held=is_held)
 
     def _wake_due(self, now: float) -> float:
         """Wake the calls whose check is due; returns when the next check or change of a trigger is due."""
         for table, wake_ups in self._wake_ups.items():
-            if wake_ups.looks_at(now) <= now:
-                wake_ups.looked(now, len(self._wake_ups))
+            if wake_ups.next_look_at(now) <= now:
+                wake_ups.note_look(now, len(self._wake_ups))
                 self.wake(table)
-        times = (min(each.looks_at(now), each.changes_at(now)) for each in self._wake_ups.values())
+        times = (min(each.next_look_at(now), each.changes_at(now)) for each in self._wake_ups.values())
         return min(times, default=inf)

@@ -88,7 +88,7 @@ class NominalTimes:
     def next(self, at_ms: int, count: int) -> list[NextRun]:
         """The next `count` runs after an instant, each with a note if a clock change affects it."""
         runs = self._after(at_ms)
-        return [self._told(run) for run, _ in zip(runs, range(count), strict=False)]
+        return [self._next_run(run) for run, _ in zip(runs, range(count), strict=False)]
 
     def _after(self, at_ms: int) -> Iterator[_Run]:
         at_ms = max(at_ms, self._start - 1)
@@ -134,7 +134,7 @@ class NominalTimes:
                     yield found
             day -= _DAY
 
-    def _told(self, run: _Run) -> NextRun:
+    def _next_run(self, run: _Run) -> NextRun:
         local = local_of(run.at, self._zone)
         note = None
         if run.local is not None:

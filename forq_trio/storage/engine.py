@@ -76,7 +76,7 @@ class Batch(Struct, frozen=True, gc=False):
     # with StorageFull
     refused: Set[type[Command[Any]]] = frozenset()
     # the queues with parked receivers in which another process made messages ready
-    told: Set[str] = frozenset()
+    notified: Set[str] = frozenset()
 
 
 class Event(Struct, frozen=True, gc=False):
@@ -297,7 +297,7 @@ class Listener(Protocol):
         """Seconds until the database must be looked at because a notice may have been left out; inf: no extra look."""
         ...
 
-    def looked(self) -> None:
+    def note_look(self) -> None:
         """Record that this process looks for messages now."""
         ...
 

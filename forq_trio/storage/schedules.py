@@ -49,7 +49,7 @@ class StoredSchedule(Struct, frozen=True, gc=False):
     last_sequence: int | None = None  # of the last message
     runs: int = 0  # how many runs were recorded; the next one gets this number plus 1
 
-    def told(self, last_run: SavedRun | None) -> Schedule:
+    def as_callers_see(self, last_run: SavedRun | None) -> Schedule:
         """The schedule as callers see it."""
         new = self.new
         members = {name: getattr(new, name) for name in NewSchedule.__struct_fields__}

@@ -353,7 +353,7 @@ def test_every_code_of_the_api_is_an_error_of_its_side():
     for code, reason in REASONS.items():
         error = error_of(code, field="$.a.b", message="said")
         assert isinstance(error, ForqError if reason.status < 500 else ServiceError), code
-        assert error.told is (reason.status < 500), code
+        assert error.message_for_callers is (reason.status < 500), code
         assert (error.code, error.field, error.message) == (code, "a.b", "said")
 
 

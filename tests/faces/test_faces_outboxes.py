@@ -52,7 +52,7 @@ async def test_ids_grow(face: Face) -> None:
 
 async def test_with_a_file_nothing_is_set_aside_by_the_server(face: Face) -> None:
     assert await face.methods.set_aside() == []
-    assert await face.methods.put_back([1, 2]) == 0
+    assert await face.methods.retry_set_aside([1, 2]) == 0
     assert await face.methods.delete_set_aside([]) == 0
 
 
@@ -62,6 +62,6 @@ async def test_pages_and_ids_of_what_was_set_aside_are_bounded(face: Face) -> No
             await face.methods.set_aside(**options)
     for ids in ([-1], list(range(1_001))):
         with pytest.raises(OutOfRange):
-            await face.methods.put_back(ids)
+            await face.methods.retry_set_aside(ids)
         with pytest.raises(OutOfRange):
             await face.methods.delete_set_aside(ids)

@@ -34,7 +34,7 @@ from oracle.transaction import Transaction
 
 def told(state: State, stored: StoredSchedule) -> Schedule:
     runs = state.schedule_runs.get(stored.name, ())
-    return stored.told(runs[-1] if runs else None)
+    return stored.as_callers_see(runs[-1] if runs else None)
 
 
 def _find(tx: Transaction, name: str) -> StoredSchedule:

@@ -190,7 +190,7 @@ def test_what_was_set_aside_is_listed_and_put_back(application, engine, empty_ta
     owner.commit()
     with psycopg.connect(empty_tables) as mending:
         mending.execute("UPDATE forq.sent_set_aside SET message = replace(message, '5000', '500')")
-    outbox.put_back(connection, [each.id for each in refused])
+    outbox.retry_set_aside(connection, [each.id for each in refused])
     owner.commit()
     assert contents(engine) == ["b", "c"]
     assert outbox.set_aside(connection) == []

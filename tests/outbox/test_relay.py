@@ -150,7 +150,7 @@ async def test_a_message_that_is_refused_for_good_does_not_block_the_rest(shop, 
     assert aside.code == "bad_request.queue.produce_to_dlq"
     assert [each.id for each in refusals] == [2]
     shop.execute("UPDATE forq_outbox_set_aside SET queue = 'q'")
-    outbox.put_back(shop, [2])
+    outbox.retry_set_aside(shop, [2])
     shop.commit()
     assert await relay.relay_all() == 1
     assert await taken(broker) == ["2"]

@@ -22,7 +22,7 @@ async def test_a_send_in_ones_own_transaction_is_set_aside(broker, queue, connec
     assert (aside.code, aside.message.content) == ("conflict.queue_bound", '{"n": 1}')
     assert rows.all() == []
     await broker.unbind(queue)
-    await broker.put_back([aside.id])
+    await broker.retry_set_aside([aside.id])
     with trio.fail_after(WAIT_SECONDS_MAX):
         assert len(await broker.receive(queue, wait_ms=30_000)) == 1
 

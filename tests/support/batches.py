@@ -47,11 +47,11 @@ def run(
     *commands: Command[Any],
     now_ms: int = T0,
     parked: Mapping[str, Sequence[Claim]] | None = None,
-    told: Set[str] = frozenset(),
+    notified: Set[str] = frozenset(),
 ) -> BatchResult:
     """Execute one batch and commit it. `served` is by queue here, as (place in parked[queue], deliveries)."""
     receivers = waiting(parked or {})
-    result = engine.execute_batch(Batch(commands, now_ms, receivers, told=told))
+    result = engine.execute_batch(Batch(commands, now_ms, receivers, notified=notified))
     engine.commit()
     return replace(result, served=served_by_queue(result, receivers))
 

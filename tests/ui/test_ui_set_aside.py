@@ -87,7 +87,7 @@ def test_they_are_shown_sent_again_and_deleted(server, open_page):
         assert sent.content == "<b>order 1</b>"
         assert [each.id for each in client.set_aside(limit=2)] == [3, 4]
         assert [each.id for each in client.set_aside(after=29)] == [30]
-        assert client.put_back([3, 3, 99]) == 1
+        assert client.retry_set_aside([3, 3, 99]) == 1
         assert client.delete_set_aside([4, 5]) == 2
     page.goto("/system")
     section.get_by_role("button", name="Send all again").click()

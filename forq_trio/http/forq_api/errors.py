@@ -64,7 +64,7 @@ def refusal_of(error: errors.ForqError, outside: frozenset[str] | None = frozens
     reason = REASONS.get(error.code)
     if reason is None:
         raise error
-    if not error.told:
+    if not error.message_for_callers:
         return Refused(reason)  # the words of a fault of the server are for its log
     if error.field is None:
         return Refused(reason, error.message, field=PART_BY_ERROR.get(type(error)))

@@ -79,7 +79,9 @@ class HealthCheck:
             try:
                 await self._broker.healthcheck()
             except ServiceError as error:
-                raise Refused(StorageUnavailable, error.message if error.told else None) from None
+                raise Refused(
+                    StorageUnavailable, error.message if error.message_for_callers else None
+                ) from None
             healthy = True
         if not healthy:
             raise Refused(StorageUnavailable)

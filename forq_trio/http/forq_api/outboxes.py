@@ -90,6 +90,6 @@ def outbox_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route(api.RELAY_OUTBOX, OutboxEndpoints(broker).relay),
         calling(route, api.SHOW_OUTBOX, broker.outbox_position, about_caller=with_key),
         calling(route, api.LIST_SET_ASIDE, broker.set_aside, wraps=True),
-        calling(route, api.PUT_BACK, broker.put_back, wraps=True),
+        calling(route, api.RETRY_SET_ASIDE, broker.retry_set_aside, wraps=True),
         calling(route, api.DELETE_SET_ASIDE, broker.delete_set_aside, wraps=True),
     ]

@@ -50,7 +50,7 @@ LIST_SET_ASIDE = Endpoint(
     ),
     errors=READ_ERRORS,
 )
-PUT_BACK = Endpoint(
+RETRY_SET_ASIDE = Endpoint(
     "POST",
     "/set-aside/retry",
     Scope.ADMIN,

@@ -50,7 +50,7 @@ class OutboxMethods(ABC):
         """
 
     @abstractmethod
-    async def put_back(self, ids: Sequence[int]) -> int:
+    async def retry_set_aside(self, ids: Sequence[int]) -> int:
         """Send messages that were set aside again, behind all others; returns how many there were of these.
 
         ids: at most 1,000. Raises OutOfRange. A call that fails, or is cancelled, may have done it for the first ones.
@@ -60,5 +60,5 @@ class OutboxMethods(ABC):
     async def delete_set_aside(self, ids: Sequence[int]) -> int:
         """Delete messages that were set aside, for good; returns how many there were of these.
 
-        Raises like `put_back`.
+        Raises like `retry_set_aside`.
         """

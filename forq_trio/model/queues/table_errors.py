@@ -6,7 +6,7 @@ from forq_trio.model.forq_error import CallerError, ForqError, NotFound
 class WrongTable(ForqError, code="conflict.wrong_table", status=409):
     """The table does not have pgq's layout"""
 
-    told = True
+    message_for_callers = True
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ DELETE FROM forq_outbox WHERE id = ?;
 -- The messages that were set aside, behind an id.
 SELECT id, queue, message, code, reason FROM forq_outbox_set_aside WHERE id > ? ORDER BY id LIMIT ?;
 
--- name: put_back
+-- name: retry_set_aside
 -- Add a message that was set aside again, with a new id.
 INSERT INTO forq_outbox (queue, message) SELECT queue, message FROM forq_outbox_set_aside WHERE id = ?;
 

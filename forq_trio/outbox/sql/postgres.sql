@@ -15,7 +15,7 @@ SELECT id, queue, message, code, reason FROM forq.sent_set_aside WHERE id > %s O
 -- Delete messages that were set aside.
 DELETE FROM forq.sent_set_aside WHERE id = ANY (%s);
 
--- name: put_back
+-- name: retry_set_aside
 -- Add messages that were set aside again, with new ids.
 WITH again AS (DELETE FROM forq.sent_set_aside WHERE id = ANY (%s) RETURNING id, queue, message)
 INSERT INTO forq.sent (queue, message) SELECT queue, message FROM again ORDER BY id;

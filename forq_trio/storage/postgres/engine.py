@@ -157,7 +157,7 @@ class PostgresEngine:
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See storage/engine.py. First takes over the batches of other processes."""
         try:
-            if not (self._is_told(batch) or (batch.commands and self.has_work(batch))):
+            if not (self._is_notified(batch) or (batch.commands and self.has_work(batch))):
                 self._catch_up()
             self._sends.begin()
             result = run_batch(self, batch)
@@ -179,15 +179,15 @@ class PostgresEngine:
         woken = self._taken_over.changes.woken
         if self._sends.are_there and batch.moves_staged:
             return True
-        if self._is_told(batch) or any(queue in woken for queue in batch.receivers):
+        if self._is_notified(batch) or any(queue in woken for queue in batch.receivers):
             return True
         return has_work(self.tx, batch)
 
-    def _is_told(self, batch: Batch) -> bool:
+    def _is_notified(self, batch: Batch) -> bool:
         """Whether another process reported a message for a parked receiver: then the batch goes straight to the gate,
         and takes over changes there."""
         is_current = self._position.is_known and not self._clock.is_old()
-        return is_current and not batch.told.isdisjoint(batch.receivers)
+        return is_current and not batch.notified.isdisjoint(batch.receivers)
 
     def commit(self) -> bool:
         """See storage/engine.py."""
@@ -433,9 +433,9 @@ class PostgresEngine:
             self.connection.query("forget_batches", version - BATCHES_STORED, BATCHES_FORGOTTEN)
         woken = [queue for queue in tx.wakes.woken if tx.counts.ready(queue)]
         # Others must know a token or session at once: the next request with it may go to another process.
-        told = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
-        if woken or told:
-            self._notices.prepare(version, None if told else woken)
+        access_changed = tx.tokens.begins_or_ends() or tx.sessions.begins_or_ends()
+        if woken or access_changed:
+            self._notices.prepare(version, None if access_changed else woken)
 
     def roll_back(self) -> None:
         self._is_open = False

@@ -30,7 +30,7 @@ def unavailable(error: DatabaseFailed) -> StorageUnavailable:
 class Outdated(StorageUnavailable):
     """A newer version of forq-trio uses the database, and this one must not write to it any more"""
 
-    told = True
+    message_for_callers = True
 
 
 def one_line(message: str) -> str:

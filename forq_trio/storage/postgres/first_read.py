@@ -23,9 +23,9 @@ def first_read(tx: Transaction, batch: Batch, settlements: Sequence[Any]) -> tup
         settling: list[Any] = [command for command in batch.commands if type(command) is first]
         return named_by(settling)[:2]
     if kinds <= {Claim}:
-        told = [queue for queue in batch.told if queue in batch.receivers]
-        waiting = [receiver.claim for queue in told for receiver in batch.receivers[queue]]
+        notified = [queue for queue in batch.notified if queue in batch.receivers]
+        waiting = [receiver.claim for queue in notified for receiver in batch.receivers[queue]]
         claims = [*waiting, *(each for each in batch.commands if isinstance(each, Claim))]
         if claims:
-            return first_ready(tx, claims, more=len(told))
+            return first_ready(tx, claims, more=len(notified))
     return ()

@@ -117,20 +117,20 @@ class PgListener:
         wanted = self._sent.wanted(now) and not self._connection.pooled
         if self._notify():
             return
-        if wanted and not self._sent.told and now >= self._asks_at:
+        if wanted and not self._sent.holds_lock and now >= self._asks_at:
             self._asks = True
             self._connection.start("await_sent")
-        elif self._sent.told and not wanted:
-            self._sent.set_told(now, told=False)
+        elif self._sent.holds_lock and not wanted:
+            self._sent.set_lock(now, held=False)
             self._connection.start("stop_awaiting_sent")
 
     @property
     def rest_seconds(self) -> float:
         now = monotonic()
-        return max(0.0, self._sent.looks_at(now) - now)
+        return max(0.0, self._sent.next_look_at(now) - now)
 
-    def looked(self) -> None:
-        self._sent.looked(monotonic())
+    def note_look(self) -> None:
+        self._sent.note_look(monotonic())
 
     def heard(self) -> Set[str] | None:
         with self._in_use:
@@ -163,7 +163,7 @@ class PgListener:
             now = monotonic()
             self._asks_at = now + limits.WAKE_UNTOLD_SECONDS
             if self._connection.answer == b"t":
-                self._sent.set_told(now, told=True)
+                self._sent.set_lock(now, held=True)
 
     def meet(self, report: ProcessReport) -> Sequence[HeardProcess]:
         self._met_as = report.id

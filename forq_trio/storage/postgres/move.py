@@ -68,7 +68,7 @@ class PgSide:
         return found
 
     def left(self) -> Sequence[str]:
-        with self._told():
+        with self._reporting_failures():
             self._gate.execute(
                 sql.SQL(_SQL["hold_gate"])
             )  # it fails if the connection is lost, and the gate with it
@@ -105,7 +105,7 @@ class PgSide:
             yield from cursor
 
     def has_rows(self, table: Table) -> bool:
-        with self._told():
+        with self._reporting_failures():
             return bool(self._connection.execute(self._filled("has_rows", table)).fetchall())
 
     def begin_move(self, position: Position, tables: Sequence[Table]) -> None:
@@ -120,7 +120,7 @@ class PgSide:
     def position(self) -> Position | None:
         if MARK not in self.columns():
             return None
-        with self._told():
+        with self._reporting_failures():
             ((text,),) = self._run("position")
         return msgspec.json.decode(text, type=Position)
 
@@ -166,7 +166,7 @@ class PgSide:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """A transaction. If Ctrl-C interrupts an answer, no ROLLBACK can be sent: closing the connection does it."""
-        with self._told(), self._connection.transaction():
+        with self._reporting_failures(), self._connection.transaction():
             try:
                 yield
             except KeyboardInterrupt:
@@ -174,7 +174,7 @@ class PgSide:
                 raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reporting_failures(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:

@@ -175,8 +175,8 @@ class SqlReader(ABC):
                 messages.append(message)
             else:
                 end = end_of_page(matches, limit, span)
-            looked = look_back(self._query, queue, span, end)
-        return DeadLetterPage(messages, looked.searched, looked.total, looked.next_before)
+            reach = look_back(self._query, queue, span, end)
+        return DeadLetterPage(messages, reach.searched, reach.total, reach.next_before)
 
     def find_messages(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
@@ -186,8 +186,8 @@ class SqlReader(ABC):
             self._needs.newest(queue, span.before, span.above, span.scan_max)
             matches = find(self._query, queue, wanted, span, limit)
             rows = self._message_rows(matches, wanted.text)
-            looked = look_back(self._query, queue, span, end_of_page(matches, limit, span))
-        return FoundRows(rows, looked.searched, looked.total, looked.next_before, looked.oldest_at)
+            reach = look_back(self._query, queue, span, end_of_page(matches, limit, span))
+        return FoundRows(rows, reach.searched, reach.total, reach.next_before, reach.oldest_at)
 
     def count_messages(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, scan_max: int
@@ -196,20 +196,18 @@ class SqlReader(ABC):
         with self._snapshot():
             self._needs.newest(queue, span.before, span.above, span.scan_max)
             count, processing = count_matching(self._query, queue, wanted, span)
-            looked = look_back(self._query, queue, span, span.above)
-        return MatchCount(
-            count, processing, looked.searched, looked.total, looked.next_before, looked.oldest_at
-        )
+            reach = look_back(self._query, queue, span, span.above)
+        return MatchCount(count, processing, reach.searched, reach.total, reach.next_before, reach.oldest_at)
 
     def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
         span = Span.of(MessageFilter(), before_sequence, scan_max)
         with self._snapshot():
             self._needs.newest(queue, span.before, span.above, span.scan_max)
             found = self._query("error_groups", queue, span.before, scan_max, limits.ERROR_GROUPS_MAX)
-            looked = look_back(self._query, queue, span, span.above)
+            reach = look_back(self._query, queue, span, span.above)
         groups = [ErrorGroup(*group) for beyond, *group in found if not beyond]
         others = [ErrorGroup(*group) for beyond, *group in found if beyond]
-        return ErrorGroups(groups, looked.searched, looked.total, looked.next_before, others)
+        return ErrorGroups(groups, reach.searched, reach.total, reach.next_before, others)
 
     def error_texts(self, queue: str, wanted: MessageFilter, scan_max: int, limit: int) -> ErrorTexts:
         key = fingerprint_key(wanted.error_like)
@@ -283,7 +281,7 @@ class SqlReader(ABC):
                 return None
             schedule_id, *row = found[0]
             latest = read_runs(self._query("runs_of_schedule", schedule_id, max(runs, 1)))
-        return read_schedule(row).told(latest[0] if latest else None), latest[:runs]
+        return read_schedule(row).as_callers_see(latest[0] if latest else None), latest[:runs]
 
     def schedule_of_queue(self, queue: str) -> str | None:
         found = self._query("schedule_of_queue", queue)
@@ -299,7 +297,7 @@ class SqlReader(ABC):
                 if len(found) == limit or not page.take_bytes(size):
                     return SchedulePage(found, found[-1].name)
                 latest = read_runs([(run,)])
-                found.append(stored.told(latest[0] if latest else None))
+                found.append(stored.as_callers_see(latest[0] if latest else None))
         return SchedulePage(found)
 
     def find_finished(

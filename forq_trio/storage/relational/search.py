@@ -31,7 +31,7 @@ class Span(NamedTuple):
         return cls(before, above, scan_max)
 
 
-class Looked(NamedTuple):
+class SearchReach(NamedTuple):
     """How far a search got: the members of `FoundRows`."""
 
     searched: int
@@ -70,13 +70,13 @@ def end_of_page(matches: Sequence[int], limit: int, span: Span) -> int:
     return matches[-1] - 1 if len(matches) == limit else span.above
 
 
-def look_back(query: Query, queue: str, span: Span, end: int) -> Looked:
+def look_back(query: Query, queue: str, span: Span, end: int) -> SearchReach:
     """How far a search got that has read the messages of its span above the sequence number `end`."""
     ((searched, last),) = query("scanned", queue, span.before, end, span.scan_max)
     total = sum(QueueCounts(*row).total for row in query("queue", queue))
     if last is None:
-        return Looked(0, total, None, None)
+        return SearchReach(0, total, None, None)
     ((following,),) = query("next_scanned", queue, last, span.above)
     more = following is not None or Needs(query).has_between(queue, last, span.above)
     ((oldest_at,),) = query("came_at", last)
-    return Looked(searched, total, last if more else None, oldest_at)
+    return SearchReach(searched, total, last if more else None, oldest_at)

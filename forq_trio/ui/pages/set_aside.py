@@ -25,7 +25,7 @@ def read_id(text: str) -> int:
 def set_aside_routes(site: Site) -> Routes:
     routes = Routes("set_aside", site)
     actions: dict[str, Callable[[Sequence[int]], Awaitable[int]]] = {
-        "retry": site.broker.put_back,
+        "retry": site.broker.retry_set_aside,
         "delete": site.broker.delete_set_aside,
     }
 

@@ -119,7 +119,7 @@ def test_f9_answers():
         response = answer_error(error("some detail"), REQUEST)
         body = json_of(response)
         assert (response.status, blamed(body)["code"]) == (error.status, error.code)
-        assert (body["message"] == "some detail") == error.told, error
+        assert (body["message"] == "some detail") == error.message_for_callers, error
         assert response.headers == (((b"retry-after", b"1"),) if response.status == 503 else ()), error
 
 
@@ -134,7 +134,7 @@ def test_f9_an_unknown_error_is_raised(error: type[Exception]):
 def test_f9_callers_faults_are_4xx_and_ours_5xx():
     for error in CLASSES:
         for code in (error.code, *(reason.code for reason in error.members.values())):
-            assert REASONS[code].status // 100 == (4 if error.told else 5)
+            assert REASONS[code].status // 100 == (4 if error.message_for_callers else 5)
 
 
 def test_f9_the_reason_of_every_code():

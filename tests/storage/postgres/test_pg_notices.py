@@ -197,7 +197,7 @@ def test_nobody_is_told_of_what_he_took_over_already(open_one: Open):
 
 
 def waits_to_serve(
-    monkeypatch: pytest.MonkeyPatch, engine: PostgresEngine, told: set[str], most: int = 1
+    monkeypatch: pytest.MonkeyPatch, engine: PostgresEngine, notified: set[str], most: int = 1
 ) -> int:
     """How often the batch that serves a receiver waits for the database."""
     waits: list[None] = []
@@ -209,7 +209,7 @@ def waits_to_serve(
 
     with monkeypatch.context() as counting:
         counting.setattr(PgConnection, "_results", counted)
-        result = run(engine, parked={"q": [claim(1_000, most=most)]}, told=told)
+        result = run(engine, parked={"q": [claim(1_000, most=most)]}, notified=notified)
     ((_, deliveries),) = result.served["q"]
     do(engine, ack(*deliveries))
     return len(waits)
@@ -231,7 +231,7 @@ def test_who_was_told_of_what_is_gone_serves_nobody(open_one: Open):
     a, b = open_one(), open_one()
     do(a, send())
     do(a, claim())
-    assert run(b, parked={"q": [claim(1_000)]}, told={"q"}).served == {}
+    assert run(b, parked={"q": [claim(1_000)]}, notified={"q"}).served == {}
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_it_notifies_for_no_role_that_has_the_lock_alone(slow_motion, listener, 
         stranger.execute("SELECT pg_advisory_lock(1718579825, 3)")
         listener.tell(awaited=True)
         assert answer(listener) == set()
-        listener.looked()
+        listener.note_look()
         assert 0 < listener.rest_seconds <= limits.WAKE_UNTOLD_SECONDS
         assert told(shop) == []
 
@@ -346,7 +346,7 @@ def test_applications_that_notify_too_often_are_told_to_be_quiet(slow_motion, li
         listener.tell(awaited=True)
         listener.heard()
     assert told(shop) == []
-    listener.looked()
+    listener.note_look()
     assert 0 < listener.rest_seconds <= limits.WAKE_LOOK_SECONDS
 
 
@@ -375,7 +375,7 @@ def test_the_lock_is_known_of_where_a_batch_tells_at_once_behind_its_answer(open
         own.meet(ProcessReport(id="1", name="host-a", process=7, version="1.0", started_at=0))
         do(a, send())
         assert answer(own) == set()
-        own.looked()
+        own.note_look()
         assert own.rest_seconds < 1.0
 
 
@@ -392,7 +392,7 @@ def test_an_earlier_answer_is_not_taken_for_that_of_the_lock(listener, shop, emp
         listener.tell(awaited=True)
         listener.meet(ProcessReport(id="1", name="host-a", process=7, version="1.0", started_at=0))
         listener.heard()
-        listener.looked()
+        listener.note_look()
         assert listener.rest_seconds > 1.0  # it does not count on being told
 
 

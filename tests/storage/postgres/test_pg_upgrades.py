@@ -99,7 +99,7 @@ def test_a_process_that_must_not_write_any_more_says_so(open_one: Open, newer) -
         for act in (lambda: do(a, send("lost")), lambda: do(a, claim()), lambda: run(a)):
             with pytest.raises(StorageUnavailable, match="a newer version of forq-trio") as refused:
                 act()
-            assert refused.value.told
+            assert refused.value.message_for_callers
     assert a.snapshot().counts["q"].ready == 1
 
 

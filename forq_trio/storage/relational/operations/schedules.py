@@ -72,9 +72,9 @@ def _find(tx: Transaction, name: str) -> tuple[int, StoredSchedule] | None:
     return (found[0][0], read_schedule(found[0][1:])) if found else None
 
 
-def _told(tx: Transaction, schedule_id: int, stored: StoredSchedule) -> Schedule:
+def _as_callers_see(tx: Transaction, schedule_id: int, stored: StoredSchedule) -> Schedule:
     runs = read_runs(tx.query("runs_of_schedule", schedule_id, 1))
-    return stored.told(runs[0] if runs else None)
+    return stored.as_callers_see(runs[0] if runs else None)
 
 
 @operation_on_each(SaveSchedule, changes=lambda _, command: [command.name])
@@ -89,12 +89,12 @@ def save(tx: Transaction, command: SaveSchedule) -> Schedule | ForqError:
         return refusal
     after = saved(found and found[1], command, tx.now_ms)
     name, _, *members = msgspec.structs.astuple(after)
-    told = after.told(None) if found is None else _told(tx, found[0], after)
+    answer = after.as_callers_see(None) if found is None else _as_callers_see(tx, found[0], after)
     tx.query("save_schedule", name, _encode(after.new).decode(), *members)
     if found is None:
         tx.schedules.totals = totals_with(tx.schedules.totals, command.by, 1)
     tx.schedules.changed = True
-    return told
+    return answer
 
 
 @operation_on_each(PauseSchedule, changes=lambda _, command: [command.name])
@@ -104,9 +104,9 @@ def pause(tx: Transaction, command: PauseSchedule) -> Schedule | ForqError:
         return ScheduleNotFound()
     schedule_id, before = found
     after = paused(before, command.by, tx.now_ms, pause=command.paused)
-    told = _told(tx, schedule_id, after)
+    answer = _as_callers_see(tx, schedule_id, after)
     _change(tx, schedule_id, after)
-    return told
+    return answer
 
 
 @operation_on_each(DeleteSchedule, changes=lambda _, command: [command.name])

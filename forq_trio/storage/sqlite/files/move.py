@@ -43,12 +43,12 @@ class SqliteSide:
         self._connection.wal_autocheckpoint(_LOG_PAGES)
 
     def close(self) -> None:
-        with self._told():
+        with self._reporting_failures():
             self._database.close()
 
     def tables(self) -> list[Table]:
         """All tables but SQLite's own."""
-        with self._told():
+        with self._reporting_failures():
             return [self._table(name) for (name,) in self._all("tables")]
 
     def _table(self, name: str) -> Table:
@@ -74,7 +74,7 @@ class SqliteSide:
             conditions.append(_SQL["has_escaped_zero"].format(column=_quoted("attributes")))
         most = limits.MOVE_KEYS_TOLD_MAX
         found = self._run("unstorable", table, condition=" OR ".join(conditions), limit=most)
-        with self._told():
+        with self._reporting_failures():
             return [*found, *islice(self._unstorable_inside(table), most)][:most]
 
     def _unstorable_inside(self, table: Table) -> Iterator[Row]:
@@ -89,7 +89,7 @@ class SqliteSide:
                     yield tuple(key)
 
     def rows(self, table: Table, behind: Row | None = None) -> Iterator[Row]:
-        with self._told():
+        with self._reporting_failures():
             if not table.key:
                 yield from self._run("only_row", table) if behind is None else ()
                 return
@@ -108,7 +108,7 @@ class SqliteSide:
                     self._run("empty", table)
 
     def position(self) -> Position | None:
-        with self._told():
+        with self._reporting_failures():
             if (MARK,) not in self._all("tables"):
                 return None
             ((text,),) = self._all("position")
@@ -128,16 +128,16 @@ class SqliteSide:
         return self._connection.execute(_SQL[name], bindings).fetchall()
 
     def _run(self, name: str, table: Table, **more: Any) -> list[Any]:
-        with self._told():
+        with self._reporting_failures():
             return self._connection.execute(_filled(name, table, (), **more)).fetchall()
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
-        with self._told(), immediate(self._connection):
+        with self._reporting_failures(), immediate(self._connection):
             yield
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reporting_failures(self) -> Iterator[None]:
         try:
             with refusing(self.name):
                 yield

@@ -15,7 +15,7 @@ from forq_trio.model.queues.bodies import QueueInfo
 from forq_trio.model.queues.methods import QueueMethods
 
 
-class Looks(MessageMethods, QueueMethods, BrokerBase):
+class MessageReads(MessageMethods, QueueMethods, BrokerBase):
     """All reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping; a cancelled read is interrupted."""
 
     async def queues(self) -> list[QueueInfo]:
