@@ -158,7 +158,7 @@ class Server:
         return in_time
 
     async def _accept(self, listener: socket.socket) -> None:
-        while True:
+        while listener.fileno() >= 0:  # a drain may have closed it before this task began
             try:
                 await trio.lowlevel.wait_readable(listener)
                 self._accept_waiting(listener, ACCEPT_ROUND_MAX)

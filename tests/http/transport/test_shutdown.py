@@ -90,6 +90,19 @@ async def test_drain_of_an_idle_server_and_twice(transport):
     assert transport.server.ports == ()
 
 
+async def test_to_stop_accepting_at_once(nursery):
+    """Before the tasks that accept have run for the first time."""
+
+    class Started:
+        def started(self, value: None = None) -> None:
+            server.stop_accepting()
+
+    server = Server(pytest.fail, await open_listeners("127.0.0.1", 0), on_error=pytest.fail)
+    nursery.start_soon(server.serve, Started())
+    await trio.testing.wait_all_tasks_blocked()
+    assert await server.drain(0)
+
+
 async def test_cancelling_serve_cuts_everything():
     async def handler(request):
         await trio.sleep_forever()
