@@ -14,6 +14,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from threading import Timer
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -52,8 +53,10 @@ from forq_trio.telemetry import log
 from forq_trio.telemetry.budgets import budget_families
 from forq_trio.telemetry.families import Family, ReadFamilies
 from forq_trio.telemetry.log import LogEvent
-from forq_trio.ui.server import ui_families
-from forq_trio.ui.start import RunningUi, build_ui
+from forq_trio.ui.families import ui_families
+
+if TYPE_CHECKING:
+    from forq_trio.ui.start import RunningUi
 
 FORCED_EXIT_CODE = 70
 FORCED_EXIT_SECONDS = limits.SHUTDOWN_SECONDS_MAX + 30.0
@@ -116,10 +119,21 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             server: Server = _build_server(config, system, families, listeners, fit.api)
             system.broker.known_processes.connections = lambda: server.connections
             api_url = _url(config, config.api_addr, server.ports[0])
-            ui_tls = _tls_context(config, http2=False)
-            ui = build_ui(
-                config, system, lambda: server.connections, ui_listeners, ui_tls, api_url, _version(), fit.ui
-            )
+            if ui_listeners:
+                # Only here, because its libraries take a third of the time in which a server without it starts.
+                from forq_trio.ui.start import build_ui
+
+                ui_tls = _tls_context(config, http2=False)
+                ui = build_ui(
+                    config,
+                    system,
+                    lambda: server.connections,
+                    ui_listeners,
+                    ui_tls,
+                    api_url,
+                    _version(),
+                    fit.ui,
+                )
             async with _serving(server, ui, system):
                 _tune_collector()
                 log.log(
@@ -239,7 +253,7 @@ def _sweep_seconds(config: Config) -> Mapping[SweepKind, float]:
 
 
 @asynccontextmanager
-async def _serving(server: Server, ui: RunningUi | None, system: System) -> AsyncIterator[None]:
+async def _serving(server: Server, ui: "RunningUi | None", system: System) -> AsyncIterator[None]:
     """Serve while the body runs, then drain. The process exits after FORCED_EXIT_SECONDS at the latest."""
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve)

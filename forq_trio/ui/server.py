@@ -10,7 +10,7 @@ need it.
 import errno
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import trio
@@ -33,7 +33,6 @@ from forq_trio.model.budget import Budget
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.holders import network
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.families import Family, by_label, counter, gauge
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui.connections import ConnectionPlace, UiConnections
 from forq_trio.ui.loop_share import ACCOUNT, Account, LoopShare, Permit, metered
@@ -341,18 +340,3 @@ def _hypercorn_config() -> Config:
     config.keep_alive_max_requests = 2**31
     config.h11_max_incomplete_size = limits.UI_HEAD_BYTES_MAX + limits.UI_BODY_BYTES_MAX
     return config
-
-
-def ui_families(server: UiServer | None) -> Iterator[Family]:
-    """The metrics of the UI; None where none is served."""
-    yield gauge(
-        "forq_ui_connections",
-        "Open connections to the admin UI, now.",
-        0 if server is None else server.connections,
-    )
-    seconds = {} if server is None else server.loop_seconds()
-    yield counter(
-        "forq_ui_loop_seconds_total",
-        "Time of the event loop that the admin UI used, by the share of it that paid.",
-        by_label("share", {share: f"{used:.6f}" for share, used in seconds.items()}),
-    )

@@ -63,10 +63,8 @@ def build_ui(
     api_url: str,
     version: str,
     connections_max: int,
-) -> RunningUi | None:
-    """The UI on these listeners; None if there are none. api_connections: returns how many the API has."""
-    if not listeners:
-        return None
+) -> RunningUi:
+    """The UI on these listeners. api_connections: returns how many the API has."""
     clock = SystemClock()
     assets = Assets()
     hub = LiveHub()

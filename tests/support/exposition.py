@@ -11,7 +11,7 @@ from forq_trio.system import System, open_system
 from forq_trio.telemetry.budgets import budget_families
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.families import Family, ReadFamilies
-from forq_trio.ui.server import ui_families
+from forq_trio.ui.families import ui_families
 from oracle.engine import MemoryEngine
 from support.actors import on_the_loop
 

@@ -50,7 +50,6 @@ def in_process_ui(
         async with open_system(engine, SystemClock()) as system, trio.open_nursery() as nursery:
             listeners = await open_listeners("127.0.0.1", 0)
             ui = build_ui(config, system, lambda: 0, listeners, None, "http://localhost:8080", "test", 100)
-            assert ui is not None
             await nursery.start(ui.run)
             token = trio.lowlevel.current_trio_token()
             app: Any = ui.server.app
