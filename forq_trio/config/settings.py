@@ -68,20 +68,20 @@ class ServerSection(Section):
     ui_addr: ListenAddress = HostPort("localhost", 8081)
     """Where the admin UI listens."""
     trust_proxy_headers: Boolean = False
-    """Throttle by the rightmost address of X-Forwarded-For; only for use behind a proxy that sets it."""
+    """Take a client's address from X-Forwarded-For, the rightmost one there; only behind a proxy that sets it."""
     require_receipt: Boolean = False
     """Refuse an ack or nack of a message by its id alone, without the header X-Forq-Receipt."""
     h2c: Literal["on", "off"] = "on"
-    """Speak HTTP/2, without TLS by prior knowledge and over TLS; off: HTTP/1.1 alone."""
+    """on: HTTP/2 beside HTTP/1.1, over TLS, and without TLS by prior knowledge; off: HTTP/1.1 alone."""
 
 
 class UiSection(Section):
     ui_enabled: Boolean = True
     """Serve the admin UI at ui_addr."""
     ui_base_path: BasePath = Field("", json_schema_extra={"default": "(none)"}, examples=[""])
-    """The path under which a proxy shows the UI, which may leave it on or cut it off."""
+    """The path under which a proxy shows the UI; the proxy may forward or remove it."""
     ui_hosts: HostNames = Field(Names(), json_schema_extra={"default": "(none)"}, examples=[""])
-    """Names in addresses of the UI, besides localhost; IP addresses need no name; *: any, where a proxy checks."""
+    """Host names of the UI, besides localhost and IP addresses; *: any name, for use behind a proxy that checks it."""
 
 
 class QueueSection(Section):
@@ -97,42 +97,42 @@ class DatabaseSection(Section):
         json_schema_extra={"default": "forq/forq.db in the user's data directory"},
         examples=["/var/lib/forq/forq.db"],
     )
-    """The database file; made if it is not there, and so is its directory."""
+    """The database file; it and its directory are created if they do not exist."""
     db_url: DatabaseUrl | None = Field(
         None,
         repr=False,
         json_schema_extra={"default": "(none)"},
         examples=["postgresql://forq@localhost/forq"],
     )
-    """A PostgreSQL database instead of the file, for several servers (docs/postgres.md); `pooled=yes` in it: a pool."""
+    """A PostgreSQL database instead of the file, for several servers (docs/postgres.md); pooled=yes: through a pool."""
     db_listen_url: DatabaseUrl | None = Field(
         None, repr=False, json_schema_extra={"default": "(none)"}, examples=["postgresql://forq@db/forq"]
     )
-    """The same PostgreSQL database, without the pool that FORQ_DB_URL goes through: to hear of other servers."""
+    """The same database without the pool of FORQ_DB_URL, so that the server can listen to other servers."""
     db_replica_url: DatabaseUrl | None = Field(
         None, repr=False, json_schema_extra={"default": "(none)"}, examples=["postgresql://forq@replica/forq"]
     )
-    """A streaming replica of the PostgreSQL database, for what only reads: pages, lists, searches, exports."""
+    """A streaming replica of the PostgreSQL database; pages, lists, searches and exports read from it."""
     durability: Literal["full", "normal"] = "full"
-    """full: what was answered survives a power cut; normal: only a crash of the process."""
+    """full: an answered change survives a power cut; normal: it survives only a crash of the process."""
     memory: Boolean = False
-    """Keep nothing: work in a fresh temporary directory, in memory where there is one, and remove it at the end."""
+    """Keep nothing: use a new temporary directory, in /dev/shm if there is one, and remove it at the end."""
     disk_reserve_mb: WholeNumber = Field(
         limits.DISK_RESERVE_MIB_DEFAULT, ge=0, le=limits.DISK_RESERVE_MIB_MAX
     )
-    """MiB of disk that sends leave free, and as much in a file for a full disk: 0, or at least 8 (with history, 32)."""
+    """MiB of disk that sends leave free, and the size of the reserve file; 0, or at least 8 (with history, 32)."""
     backup_dir: DirectoryPath | None = Field(
         None, json_schema_extra={"default": "backups, beside the database"}, examples=["/var/backups/forq"]
     )
-    """Where the server puts its backups; made with the first one."""
+    """The directory for the server's backups; the first backup creates it."""
     backup_every_hours: WholeNumber = Field(0, ge=0, le=limits.BACKUP_EVERY_HOURS_MAX)
-    """Hours between two backups that the server makes; 0: only when asked."""
+    """Hours between two backups that the server makes; 0: only on request."""
     backup_keep: WholeNumber = Field(limits.BACKUP_KEEP_DEFAULT, ge=1, le=limits.BACKUP_KEEP_MAX)
-    """Backups that stay; the oldest are removed after a new one."""
+    """How many backups to keep; after a new one the oldest are removed."""
     history: Literal["on", "off"] = "off"
     """Keep finished messages, with their contents and how they ended."""
     history_hours: WholeNumber = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
-    """Hours for which finished messages are kept, also after the history was turned off."""
+    """Hours until a finished message is removed, even after the history was turned off."""
     history_max_mib: WholeNumber = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
     """MiB of finished messages in all; beyond that the oldest are removed."""
     reader_pool_size: WholeNumber = Field(
@@ -141,23 +141,23 @@ class DatabaseSection(Section):
         ge=1,
         le=limits.READER_POOL_SIZE_MAX,
     )
-    """Connections that read beside the one that writes."""
+    """Connections for reading, besides the one that writes."""
 
 
 class EventsSection(Section):
     events: Literal["on", "off"] = "off"
-    """Keep what happens to messages as lifecycle events, in the database."""
+    """Store what happens to messages as lifecycle events."""
     events_hours: WholeNumber = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.EVENTS_HOURS_MAX)
-    """Hours that events stay."""
+    """Hours until an event is removed."""
     events_max_mib: WholeNumber = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
-    """MiB that events may take; beyond it the oldest are removed."""
+    """MiB of events in all; beyond that the oldest are removed."""
 
 
 class SasquatchSection(Section):
     sasquatch_enabled: Boolean = True
     """Serve Sasquatch's endpoints (/send, /receive, ...) beside Forq's."""
     sasquatch_auth: Boolean = True
-    """Ask Sasquatch's clients for X-API-Key; false only where nobody but this machine can reach the API."""
+    """Require X-API-Key from Sasquatch's clients; false only where nobody but this machine can reach the API."""
     sasquatch_max_queue_length: WholeNumber = Field(5_000, ge=1, le=limits.QUEUE_MESSAGES_MAX)
     """Messages a queue may hold; /send to a full one is refused."""
     sasquatch_max_message_size_kb: WholeNumber = Field(256, ge=1, le=limits.SASQUATCH_MESSAGE_KIB_MAX)
@@ -167,15 +167,15 @@ class SasquatchSection(Section):
     sasquatch_default_visibility_timeout: WholeNumber = Field(30, ge=0, le=limits.SASQUATCH_SECONDS_MAX)
     """Seconds a received message is invisible if the receive says nothing."""
     sasquatch_default_max_receives: WholeNumber = Field(4, ge=1, le=limits.SASQUATCH_POISON_RECEIVES_MAX)
-    """Receives after which what came through /send is poison for a receive that says nothing else."""
+    """Receives after which a message from /send is poison, unless the receive says otherwise."""
     sasquatch_poison_max_receives: WholeNumber = Field(100, ge=1, le=limits.SASQUATCH_POISON_RECEIVES_MAX)
-    """Receives after which what came through /send is deleted whatever its consumers say; at least the default."""
+    """Receives after which a message from /send is deleted, whatever its consumers say; at least the default."""
     sasquatch_default_retention_period: WholeNumber = Field(
         345_600, ge=limits.SASQUATCH_RETENTION_SECONDS_MIN, le=limits.SASQUATCH_RETENTION_SECONDS_MAX
     )
     """Seconds until a message is deleted if the send says nothing."""
     sasquatch_default_wait_time_seconds: WholeNumber = Field(20, ge=0, le=limits.SASQUATCH_WAIT_SECONDS_MAX)
-    """Seconds a receive waits for a message if it says nothing."""
+    """Seconds a receive waits for a message if the receive says nothing."""
     sasquatch_default_dedup_time_period: WholeNumber = Field(300, ge=1, le=limits.SASQUATCH_SECONDS_MAX)
     """Seconds a deduplication id is remembered if the send says nothing."""
     sasquatch_default_priority: WholeNumber = Field(
@@ -183,11 +183,11 @@ class SasquatchSection(Section):
     )
     """The priority of a message if the send says nothing."""
     sasquatch_poison_cleanup_interval: WholeNumber = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
-    """Seconds between two sweeps for failed messages; the sweeps find what was not dealt with at once."""
+    """Seconds between two sweeps for failed messages; a sweep rarely finds one, because they are handled at once."""
     sasquatch_retention_cleanup_interval: WholeNumber = Field(
         600, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX
     )
-    """Seconds between two sweeps for expired messages, which go on time anyway."""
+    """Seconds between two sweeps for expired messages; a sweep rarely finds one, because they expire on time."""
     sasquatch_dedup_cleanup_interval: WholeNumber = Field(60, ge=1, le=limits.SASQUATCH_INTERVAL_SECONDS_MAX)
     """Seconds between two sweeps for expired deduplication ids."""
 
@@ -208,7 +208,7 @@ class MetricsSection(Section):
 
 class LogSection(Section):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least severe events that are written."""
+    """The least severe level that is logged."""
     log_format: Literal["auto", "json", "console"] = "auto"
     """json: one object a line; console: text for people; auto: text on a terminal, else JSON."""
 

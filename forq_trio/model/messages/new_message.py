@@ -89,7 +89,7 @@ DeduplicationId = Annotated[
     str,
     documented(
         Option(
-            meaning="A second message with it, within the window, is not stored.",
+            meaning="Within the window, a second message with the same id is not stored.",
             kind=ValueKind.TEXT,
             low=1,
             high=limits.DEDUPLICATION_ID_LENGTH_MAX,

@@ -169,7 +169,7 @@ TtlMs = Annotated[
     documented(
         Setting(
             label="Time to live",
-            meaning="How long a message lives from when it falls due.",
+            meaning="How long a message lives from when it is due.",
             kind=ValueKind.DURATION,
             low=1,
             high=limits.TTL_MS_MAX,
@@ -213,7 +213,7 @@ DeadLetterQueue = Annotated[
     documented(
         Setting(
             label="Dead letters to",
-            meaning="Where messages go that fail or expire. Empty: they are deleted.",
+            meaning="Where messages go when they fail or expire. Empty: they are deleted.",
             kind=ValueKind.QUEUE,
             default=_dead_letter_queue,
             default_text="the queue's name with `-dlq`; of a dead-letter queue none",
@@ -337,7 +337,7 @@ RateOrNone = Annotated[
     documented(
         Setting(
             label="Rate",
-            meaning="How many messages are delivered in how much time, of the queue or of each group.",
+            meaning="How fast messages are delivered, for the whole queue or for each group.",
             kind=ValueKind.RATE,
             default=_fixed(None),
             section=FormSection.DELIVERY,

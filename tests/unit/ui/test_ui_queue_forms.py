@@ -82,7 +82,7 @@ def test_an_empty_field_is_not_said_to_delete_dead_letters() -> None:
     """It stands for the default; a box beside it deletes them."""
     fields = {field.name: field for section in settings_form.SECTIONS.values() for field in section}
     assert settings_form.read("orders", {"dead_letter_queue": ""}).change.dead_letter_queue is None
-    assert fields["dead_letter_queue"].help == "Where messages go that fail or expire."
+    assert fields["dead_letter_queue"].help == "Where messages go when they fail or expire."
 
 
 def test_a_number_of_bytes_shows_how_one_is_typed() -> None:
