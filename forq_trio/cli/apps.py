@@ -27,14 +27,14 @@ _COLUMNS = (
 
 @click.group(cls=CommandGroup)
 def apps() -> None:
-    """Commands on apps, whose versions are published once."""
+    """Commands on apps, which publish each version once."""
 
 
 @apps.command("list", short_help="List apps.")
 @json_option
 @url_option
 def list_(as_json: bool, url: str) -> None:
-    """List the apps that are remembered, the one that published longest ago first."""
+    """List the apps that are remembered, in the order of their last publications."""
     with connect(url) as client:
         found = list(_all(client))
     print_list(found, as_json, _COLUMNS, _row, "No app has published.")
@@ -64,9 +64,9 @@ def _row(app: "PublishedVersion") -> tuple[object, ...]:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @url_option
 def delete(names: tuple[str, ...], url: str) -> None:
-    """Forget what apps published. Whoever publishes one of their versions again sends its messages again.
+    """Forget what apps published. If a version is published again afterwards, its messages are sent again.
 
-    It ends at the first name that is not known.
+    It stops at the first unknown name.
     """
     with connect(url) as client:
         for name in names:

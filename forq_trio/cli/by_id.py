@@ -27,7 +27,7 @@ BY_ID = {
         "Remove messages before anybody receives them.",
         """Remove messages that nobody has received yet: ready, delayed or held ones.
 
-        What a consumer has is refused.""",
+        A message in process is refused.""",
         "cancelled",
         lambda client, queue, message_id: client.cancel(queue, message_id),
     )
@@ -44,7 +44,7 @@ def command_by_id(name: str) -> click.Command:
     @click.command(
         name,
         short_help=row.says,
-        help=f"{row.text} `forq send --json` and `forq peek` say the ids of messages.",
+        help=f"{row.text} `forq send --json` and `forq peek` print the ids of messages.",
     )
     @click.argument("queue")
     @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")

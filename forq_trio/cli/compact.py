@@ -21,9 +21,7 @@ _ENDED = {"stopped": "the compaction was stopped: ", "failed": "the compaction f
 
 
 @click.command()
-@click.option(
-    "--stop", is_flag=True, help="End the compaction of the server; what it gave back stays given back."
-)
+@click.option("--stop", is_flag=True, help="Stop the server's compaction; what it has freed stays freed.")
 @click.option("--db-path", "--db", "db_path", metavar="FILE", help="Rewrite this file, without a server.")
 @json_option
 @url_option
@@ -31,7 +29,7 @@ _ENDED = {"stopped": "the compaction was stopped: ", "failed": "the compaction f
 def compact(context: click.Context, stop: bool, db_path: str | None, as_json: bool, url: str) -> int:
     """Have the running server give all free pages of its file back; with --db, rewrite a file that no server has open.
 
-    A compaction that runs already is followed, a paused one goes on. Ctrl-C only stops following it.
+    It follows a compaction that runs already, and continues a paused one. Ctrl-C only stops following it.
     """
     if db_path is None:
         with connect(url) as client, Interrupts() as interrupts:

@@ -11,7 +11,7 @@ from forq_trio.cli.output import echo
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script by which the shell completes the commands, options and choices of forq."""
+    """Print the script with which the shell completes the commands, options and choices of forq."""
     script = get_completion_class(shell)
     assert script is not None, shell
     echo(script(context.find_root().command, {}, "forq", COMPLETION_VARIABLE).source())

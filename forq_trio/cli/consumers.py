@@ -36,7 +36,7 @@ def consumers() -> None:
 @json_option
 @url_option
 def list_(queue: str | None, as_json: bool, url: str) -> None:
-    """List the consumers of a queue, or of all: how far they are, and when they were used."""
+    """List the consumers of a queue, or of all: how far they are, and when they were last used."""
     with connect(url) as client:
         found = client.consumers(queue)
     nothing = "There is no consumer; a pipeline makes one when it opens it."
@@ -78,10 +78,11 @@ def show(queue: str, name: str, as_json: bool, url: str) -> None:
 @yes_option
 @url_option
 def release(queue: str, name: str, yes: bool, url: str) -> None:
-    """Give back the messages of a consumer's open lease, the attempt uncounted.
+    """Give back the messages of a consumer's open lease, without counting the attempt.
 
-    The pipeline can then neither read nor acknowledge that lease: what it has written of it is delivered again. Asks
-    first. Without a terminal there is nobody to ask, so it takes --yes.
+    The pipeline can then neither read nor acknowledge that lease: what it has written of it is delivered again.
+
+    Asks first; without a terminal it needs --yes.
     """
     with connect(url) as client:
         before = client.consumer(queue, name)
@@ -97,9 +98,9 @@ def release(queue: str, name: str, yes: bool, url: str) -> None:
 @yes_option
 @url_option
 def delete(queue: str, name: str, yes: bool, url: str) -> None:
-    """Give back what a consumer has leased, and forget it. One that is made anew goes on behind its numbers.
+    """Give back what a consumer has leased, and forget it. A new consumer of its name continues the numbers.
 
-    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    Asks first; without a terminal it needs --yes.
     """
     with connect(url) as client:
         if not yes:

@@ -37,9 +37,9 @@ def _opening() -> Iterator[None]:
 def migrate(db_path: str | None, file: Path | None, as_json: bool) -> None:
     """Bring the schema of the database up to date, and do nothing else.
 
-    It is the file, or the database that FORQ_DB_URL names.
+    That is the file, or the database that FORQ_DB_URL names.
 
-    In PostgreSQL the schema is made where there is none.
+    In PostgreSQL a missing schema is created.
     """
     from forq_trio.app import database_url
     from forq_trio.config.load import load_database
@@ -61,7 +61,7 @@ def migrate(db_path: str | None, file: Path | None, as_json: bool) -> None:
     "--from",
     "source",
     metavar="DATABASE",
-    help="What is moved: sqlite:PATH or postgresql://…  [default: FORQ_DB_URL]",
+    help="The database to move: sqlite:PATH or postgresql://…  [default: FORQ_DB_URL]",
 )
 @click.option(
     "--to",
@@ -73,7 +73,7 @@ def migrate(db_path: str | None, file: Path | None, as_json: bool) -> None:
 def move(source: str | None, target: str | None, as_json: bool) -> None:
     """Move a queue into an empty database of the other kind. No server may use either.
 
-    Interrupted, it goes on where it was when it is started again. A URL with a password belongs into FORQ_DB_URL.
+    If it was interrupted, the same command continues it. Put a URL with a password into FORQ_DB_URL.
     """
     from forq_trio.storage.open import move as move_all
 

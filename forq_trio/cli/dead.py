@@ -59,7 +59,7 @@ def dead() -> None:
 @json_option
 @url_option
 def list_(queue: str, before: int | None, limit: int, as_json: bool, url: str, **chosen: Any) -> int:
-    """Find dead letters, newest first. Looks at 10,000 messages at most, and says how far it came."""
+    """Find dead letters, newest first. It reads at most 10,000 messages, and says how far it came."""
     with connect(url) as client:
         page = client.search_dead_letters(queue, filter_of(**chosen), before_sequence=before, limit=limit)
     print_list(page.messages, as_json, _LISTED, _row)

@@ -22,7 +22,7 @@ from forq_trio.telemetry.words import counted
 @click.option("--all", "everything", is_flag=True, help="Remove all of them.")
 @filter_options
 @click.option(
-    "--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Remove at most so many a second."
+    "--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Remove at most this many a second."
 )
 @click.option("--dry-run", is_flag=True, help="Only count those that would be removed.")
 @yes_option
@@ -41,7 +41,7 @@ def delete(
 ) -> int:
     """Remove dead letters for good: those with the given IDs, those that match, or --all.
 
-    Asks first. Without a terminal there is nobody to ask, so it takes --yes. Ctrl-C stops.
+    Asks first; without a terminal it needs --yes. Ctrl-C stops.
     """
     wanted = filter_of(**chosen)
     by_filter = chosen_by_filter(message_ids, everything, wanted)

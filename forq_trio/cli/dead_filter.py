@@ -9,13 +9,13 @@ from forq_trio.model.dead_letters.bodies import DeadLetterFilter
 
 filter_options = all_options(
     click.option("--reason", help="Only those dead-lettered for this reason."),
-    duration_option("--min-age", "min_age_ms", help="Only those dead-lettered at least so long ago."),
-    duration_option("--max-age", "max_age_ms", help="Only those dead-lettered at most so long ago."),
+    duration_option("--min-age", "min_age_ms", help="Only those dead-lettered at least this long ago."),
+    duration_option("--max-age", "max_age_ms", help="Only those dead-lettered at most this long ago."),
     pairs("--attribute", "attributes", help="Only those with this attribute; may be repeated."),
     click.option("--text", help="Only those whose content contains this."),
     click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),
     click.option(
-        "--error-like", help="Only those with an error like this one, but for numbers, ids and addresses."
+        "--error-like", help="Only those with an error like this one, apart from numbers, ids and addresses."
     ),
 )
 """The options for the members of `DeadLetterFilter`."""

@@ -33,7 +33,9 @@ _COUNTS = ("searched", "total", "matched", "skipped", "moved")
 @click.option("--all", "everything", is_flag=True, help="Move all of them.")
 @filter_options
 @click.option("--target", metavar="QUEUE", help="Where to move them.  [default: where each came from]")
-@click.option("--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Move at most so many a second.")
+@click.option(
+    "--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Move at most this many a second."
+)
 @click.option("--dry-run", is_flag=True, help="Only count those that would be moved.")
 @json_option
 @url_option
@@ -69,7 +71,7 @@ def redrive(
 @click.command(short_help="Show the redrives of a queue, pause, resume, cancel or dismiss one.")
 @click.argument("queue")
 @click.option("--pause", "paused", metavar="ID", help="Stop this one until it is resumed.")
-@click.option("--resume", "resumed", metavar="ID", help="Let this one, paused or failed, go on.")
+@click.option("--resume", "resumed", metavar="ID", help="Continue this one, which is paused or has failed.")
 @click.option("--cancel", "cancelled", metavar="ID", help="Stop this one; what it moved stays moved.")
 @click.option("--dismiss", "dismissed", metavar="ID", help="Forget this one, which has ended.")
 @json_option
@@ -83,7 +85,7 @@ def redrives(
     as_json: bool,
     url: str,
 ) -> int:
-    """Show the redrives and deletions of a queue that run or are paused and the latest that ended."""
+    """Show the redrives and deletions of a queue: those that run or are paused, and the latest that ended."""
     asked = [each for each in (paused, resumed, cancelled, dismissed) if each is not None]
     if len(asked) > 1:
         raise click.UsageError("--pause, --resume, --cancel and --dismiss exclude each other")

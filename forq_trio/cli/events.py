@@ -22,12 +22,12 @@ _LINE_LENGTH_MAX = 79
 
 
 @click.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with new events, until Ctrl-C.")
 @click.option("--queue", help="Only events of this queue.")
 @click.option(
     "--after",
     type=click.IntRange(min=0),
-    help="Only events behind this id.  [default: the oldest that is kept; with --follow the newest]",
+    help="Only events after this id.  [default: all that are stored; with --follow only new ones]",
 )
 @click.option(
     "--kind",
@@ -42,7 +42,7 @@ _LINE_LENGTH_MAX = 79
 def events(
     follow: bool, queue: str | None, after: int | None, kinds: tuple[str, ...], as_json: bool, url: str
 ) -> int:
-    """Show what happened to messages, oldest first, a line for each event. The server has to keep them: FORQ_EVENTS."""
+    """Show what happened to messages, oldest first, a line for each event. The server needs FORQ_EVENTS=on."""
     found = False
     try:
         with connect(url) as client:

@@ -17,7 +17,7 @@ from forq_trio.telemetry.words import counted
 @target_file_option
 @url_option
 def export(queue: str, file: Path | None, url: str) -> int:
-    """Write all messages that are in QUEUE now, in any state, a JSON object a line; nothing is changed by it."""
+    """Write all messages that are in QUEUE now, in any state, as one JSON object a line. The queue does not change."""
     from forq_trio.client.pages import get_page
     from forq_trio.client.protocol import export_path
 

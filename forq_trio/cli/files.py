@@ -60,7 +60,7 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
 @click.argument("database", metavar="[DB]", required=False)
 @json_option
 def restore(backup: str, database: str | None, as_json: bool) -> None:
-    """Put BACKUP in the place of the database DB, which no server may have open. What was there is kept beside it."""
+    """Replace the database DB, which no server may have open, with BACKUP. The old database stays beside it."""
     from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.restore import restore_file
 

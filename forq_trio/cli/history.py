@@ -56,7 +56,7 @@ _TIMES = frozenset({"finished_at", "received_at", "first_received_at"})
 
 @click.group(cls=CommandGroup)
 def history() -> None:
-    """Look at messages that ended, on a server that keeps them (FORQ_HISTORY=on)."""
+    """Commands on finished messages, which the server stores with FORQ_HISTORY=on."""
 
 
 @history.command("list", short_help="Find finished messages.")
@@ -76,9 +76,10 @@ def list_(
     url: str,
     **chosen: Any,
 ) -> int:
-    """Find finished messages of a queue, newest first; times are those of the end, the reason is why it was discarded.
+    """Find finished messages of a queue, newest first.
 
-    Looks at 10,000 messages at most, and says how far it came.
+    The times say when they ended, the reason why they were discarded. It reads at most 10,000 messages, and says how
+    far it came.
     """
     wanted = HistoryFilter(**asdict(filter_of(**chosen)), outcome=outcome)
     with connect(url) as client:
@@ -128,9 +129,9 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> None:
 @target_file_option
 @url_option
 def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
-    """Write all finished messages that are kept now, oldest first, a JSON object a line.
+    """Write all finished messages that are stored now, oldest first, as one JSON object a line.
 
-    The id to go on after next time goes to stderr.
+    The id after which to continue next time goes to stderr.
     """
     from forq_trio.client.pages import get_page, log_pages
     from forq_trio.client.protocol import history_path
@@ -178,7 +179,7 @@ def requeue(queue: str, message_ids: tuple[str, ...], as_json: bool, url: str) -
 def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
     """Remove from the history all messages of a queue that have ended by now.
 
-    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    Asks first; without a terminal it needs --yes.
     """
     if not yes:
         confirm_deletion(lambda: f"the history of {queue}")

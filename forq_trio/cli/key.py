@@ -59,7 +59,7 @@ def key() -> None:
 @click.argument("queue")
 @click.option("--prefix", default="", metavar="TEXT", help="Only keys that begin with this.")
 @click.option("--kind", metavar="NAME", help="Only keys of this kind.")
-@click.option("--after", metavar="PLACE", help="Go on behind this place.")
+@click.option("--after", metavar="PLACE", help="Go on after this place.")
 @shown_option(20)
 @json_option
 @url_option
@@ -147,7 +147,7 @@ def reschedule(
     as_json: bool,
     url: str,
 ) -> None:
-    """Change when the message of a key is due, and nothing else. One that a consumer has is refused."""
+    """Change when the message of a key is due, and nothing else. A message in process is refused."""
     if (process_after is None) == (delay_ms is None):
         raise click.UsageError("either --process-after or --delay is needed")
     with connect(url) as client:
@@ -181,7 +181,7 @@ def drop(
 ) -> int:
     """Remove the message of a key, also one in process, and what waits behind it.
 
-    --all asks for the name of the queue. Without a terminal there is nobody to ask, so it takes --confirm.
+    --all asks for the name of the queue; without a terminal it needs --confirm.
     """
     if everything == (key is not None):
         raise click.UsageError("either KEY or --all is needed")

@@ -28,7 +28,7 @@ _PEEKED = (
 @json_option
 @url_option
 def queues(as_json: bool, url: str) -> None:
-    """List all queues: their messages by status, the consumers that wait for one, and how well they are."""
+    """List all queues: their messages by status, the consumers that wait, and their health."""
     with connect(url) as client:
         found = client.queues()
     print_list(found, as_json, _LISTED, _queue_row, "There is no queue yet; sending a message makes one.")

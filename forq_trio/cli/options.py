@@ -95,8 +95,8 @@ def where_option(command: CommandT) -> CommandT:
         multiple=True,
         callback=_distinct,
         metavar="CONDITION",
-        help="Only messages whose attribute has a value, NAME=VALUE, or another one, NAME!=VALUE; NAME?!=VALUE is"
-        " also without it. Given several times, all must hold.",
+        help="Only messages whose attribute has this value (NAME=VALUE), has another value (NAME!=VALUE), or has"
+        " another value or is missing (NAME?!=VALUE). Given several times, all must hold.",
     )(command)
 
 
@@ -127,7 +127,7 @@ def target_file_option(command: CommandT) -> CommandT:
     return click.option(
         "--file",
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
-        help="Write to this file, in the place of what is in it.  [default: stdout]",
+        help="Write to this file, and replace what is in it.  [default: stdout]",
     )(command)
 
 

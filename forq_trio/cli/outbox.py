@@ -36,20 +36,20 @@ def _database_option(command: CommandT) -> CommandT:
         envvar="FORQ_DB_URL",
         show_envvar=True,
         required=True,
-        help="The application's file of SQLite, or the PostgreSQL database of the queue, as a URL.",
+        help="The application's SQLite file, or the URL of the queue's PostgreSQL database.",
     )(command)
 
 
 @click.group(cls=CommandGroup)
 def outbox() -> None:
-    """Messages of an outbox that were refused for good."""
+    """Commands on messages of an outbox that the server refused for good."""
 
 
 @outbox.command(short_help="List the messages that were set aside.")
 @json_option
 @_database_option
 def refused(as_json: bool, database: str) -> None:
-    """List the messages that were set aside, those that were sent first first, and why."""
+    """List the messages that were set aside, oldest first, and why."""
     with _opened(database) as connection:
         found = _all(connection)
     if as_json:
@@ -59,12 +59,12 @@ def refused(as_json: bool, database: str) -> None:
     print_list(found, False, _COLUMNS, _row, "No message was set aside.")
 
 
-@outbox.command(short_help="Send messages that were set aside again.")
+@outbox.command(short_help="Send again messages that were set aside.")
 @click.argument("ids", type=int, nargs=-1)
 @click.option("--all", "every", is_flag=True, help="All of them.")
 @_database_option
 def retry(ids: tuple[int, ...], every: bool, database: str) -> None:
-    """Send messages that were set aside again, behind all others: those of these IDS, or --all."""
+    """Send again messages that were set aside, behind all others: those with these IDS, or --all."""
     from forq_trio.outbox import retry_set_aside
 
     with _opened(database) as connection:
@@ -79,7 +79,7 @@ def retry(ids: tuple[int, ...], every: bool, database: str) -> None:
 @yes_option
 @_database_option
 def delete(ids: tuple[int, ...], every: bool, yes: bool, database: str) -> None:
-    """Delete messages that were set aside, for good: those of these IDS, or --all."""
+    """Delete messages that were set aside, for good: those with these IDS, or --all."""
     from forq_trio.outbox import delete_set_aside
 
     with _opened(database) as connection:

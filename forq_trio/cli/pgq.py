@@ -30,7 +30,7 @@ def _db_url_option(command: CommandT) -> CommandT:
 
 @click.group(cls=CommandGroup)
 def pgq() -> None:
-    """Queues in tables of PostgreSQL, in the layout of Go's pgq. No server is needed."""
+    """Commands on queues in tables of PostgreSQL, in the layout of Go's pgq. They need no server."""
 
 
 @pgq.command(short_help="Make a table, its indexes and its trigger.")
@@ -38,7 +38,7 @@ def pgq() -> None:
 @click.option("--no-notify", is_flag=True, help="Without the trigger that wakes waiting consumers.")
 @_db_url_option
 def create(table: str, no_notify: bool, db_url: str) -> None:
-    """Make a table with pgq's columns and indexes, where they are missing. What is there stays."""
+    """Make a table with pgq's columns and indexes. An existing one keeps its rows, and gets the indexes it lacks."""
     from forq_trio.pgq.layout import create_table
 
     with connected(db_url) as connection:
@@ -67,7 +67,7 @@ def drop(table: str, yes: bool, db_url: str) -> None:
 @click.argument("table")
 @_db_url_option
 def check(table: str, db_url: str) -> None:
-    """Say which of pgq's columns and indexes a table lacks. It may have more of both, and be partitioned."""
+    """Say which of pgq's columns and indexes a table lacks. It may have others, too, and may be partitioned."""
     from forq_trio.pgq.layout import check_table, has_old_function
 
     with connected(db_url) as connection:

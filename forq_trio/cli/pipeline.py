@@ -69,7 +69,7 @@ def pipeline() -> None:
     """Move many messages at once with Apache Spark: archive events and finished messages in files, report on them,
     send them again, and load files into queues.
 
-    They need Java 17 or newer, and Spark, which the extra `spark` installs.
+    These commands need Java 17 or newer, and Spark, which the extra `spark` installs.
     """
 
 
@@ -138,7 +138,7 @@ def _kept(url: str, tables: tuple[str, ...]) -> list[str]:
     type=click.IntRange(min=0),
     default=168,
     show_default=True,
-    help="Remove files that were replaced, or left behind by killed runs, so many hours ago.",
+    help="Remove files that were replaced, or left behind by killed runs, at least this many hours ago.",
 )
 @json_option
 @spark_options
@@ -275,7 +275,9 @@ def report(
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this message; may be repeated.")
 @click.option("--where", metavar="EXPRESSION", help="Only messages for which this SQL expression is true.")
 @click.option(
-    "--name", metavar="NAME", help="The name under which this is done once.  [default: made of the options]"
+    "--name",
+    metavar="NAME",
+    help="The name of this replay, which is done once.  [default: made of the options]",
 )
 @click.option("--dry-run", is_flag=True, help="Only count the messages that would be sent.")
 @json_option

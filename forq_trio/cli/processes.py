@@ -30,9 +30,10 @@ _COLUMNS = (
 @json_option
 @url_option
 def processes(as_json: bool, url: str) -> None:
-    """List the server processes on the database, silent ones first: where they are, who waits at them, how far behind.
+    """List the server processes on the database, silent ones first.
 
-    A process is silent when nothing was heard of it for 15 seconds. The one that answers is marked with *.
+    It shows where they are, how many consumers wait at each, and how far each lags behind the others. A process is
+    silent if nothing was heard from it for 15 seconds. The one that answers is marked with *.
     """
     with connect(url) as client:
         found = client.processes()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def queue() -> None:
-    """Commands on a queue as a whole. It needs no setting up: a message makes it, with the default settings."""
+    """Commands on a queue as a whole. A queue needs no setup: its first message creates it, with default settings."""
 
 
 @queue.command(short_help="Show the settings of a queue.")
@@ -65,7 +65,7 @@ def show(queue: str, as_json: bool, url: str) -> None:
 def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> None:
     """Change settings of a queue, at once for all of its messages; the others stay as they are.
 
-    Order, delay and time to live apply to messages that are sent from now on. It makes a queue that is not known.
+    Order, delay and time to live apply to messages that are sent from now on. A queue that does not exist is created.
     """
     changes = {member: value for member, value in values.items() if value is not None}
     for name, setting in SETTINGS.items():
@@ -120,7 +120,7 @@ def bind(queue: str, table: str, url: str) -> None:
 @click.argument("queue", metavar="NAME")
 @url_option
 def unbind(queue: str, url: str) -> None:
-    """Give a queue messages of its own again. The table stays as it is."""
+    """End the binding: the queue has messages of its own again. The table stays as it is."""
     with connect(url) as client:
         client.unbind(queue)
     echo(f"{queue} is not bound to a table any more")
@@ -154,7 +154,7 @@ def resume(queue: str, url: str) -> None:
 def purge(queue: str, yes: bool, as_json: bool, url: str) -> None:
     """Remove all messages of a queue, also delayed ones and those that consumers have leased.
 
-    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    Asks first; without a terminal it needs --yes.
     """
     with connect(url) as client:
         if not yes:

@@ -60,7 +60,7 @@ def receive(
     """Receive messages and print them, with their receipts unless --ack acknowledges them.
 
     Without --ack a message is ready again when its lease ends, unless `forq ack` or `forq nack` is called with its
-    receipt. `forq peek` shows messages and leases none.
+    receipt. `forq peek` shows messages without leasing them.
     """
     left = max_messages if max_messages or follow else 1
     printed = 0

@@ -43,7 +43,7 @@ _LISTED = (
 
 @click.group(cls=CommandGroup)
 def schedule() -> None:
-    """Commands on schedules. The server sends the message of each at its times, exactly once for each time."""
+    """Commands on schedules. At each time of a schedule the server sends its message, exactly once."""
 
 
 _timing_options = schedule_options(*Timing.__struct_fields__)
@@ -55,8 +55,12 @@ _timing_options = schedule_options(*Timing.__struct_fields__)
 @click.argument("content")
 @_timing_options
 @schedule_options("missed", "while_pending")
-@click.option("--paused/--not-paused", default=None, help="Make it paused; or end its pause, with --replace.")
-@click.option("--replace", is_flag=True, help="Change it if there is one of this name.")
+@click.option(
+    "--paused/--not-paused",
+    default=None,
+    help="Create the schedule paused; with --replace, pause it or end its pause.",
+)
+@click.option("--replace", is_flag=True, help="Change the schedule if the name is taken.")
 @options_but(*NO_OPTIONS)
 @json_option
 @url_option
@@ -85,7 +89,7 @@ def add(name: str, queue: str, content: str, replace: bool, as_json: bool, url: 
 @json_option
 @url_option
 def list_(as_json: bool, url: str) -> None:
-    """List all schedules by name: when they run, when next, and what became of the last run."""
+    """List all schedules by name: when they run, when next, and the result of the last run."""
     with connect(url) as client:
         found = list(all_schedules(client))
     nothing = "There is no schedule; `forq schedule add` makes one."
@@ -109,7 +113,7 @@ def _row(each: Schedule) -> tuple[object, ...]:
 @json_option
 @url_option
 def show(name: str, runs: int, as_json: bool, url: str) -> None:
-    """Show a schedule, its next five runs, what became of the last ones, and its content."""
+    """Show a schedule: its next five runs, the results of the last ones, and its content."""
     with connect(url) as client:
         details = client.schedule(name, runs=runs)
     if as_json:
@@ -140,7 +144,7 @@ def show(name: str, runs: int, as_json: bool, url: str) -> None:
 def next_(count: int, as_json: bool, url: str, **chosen: Any) -> int:
     """Show the next runs that a schedule would have, without making one.
 
-    It takes one of --cron, --every and --daily, and says where a change of the clocks moves a run.
+    It takes one of --cron, --every and --daily, and says where a clock change moves a run.
     """
     timing = Timing(**_timing_of(chosen))
     with connect(url) as client, caret_under(timing.cron):
@@ -155,11 +159,11 @@ def next_(count: int, as_json: bool, url: str, **chosen: Any) -> int:
     return Exit.OK if found else Exit.NOTHING
 
 
-@schedule.command(short_help="Let schedules send nothing.")
+@schedule.command(short_help="Pause schedules.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @url_option
 def pause(names: tuple[str, ...], url: str) -> int:
-    """Let schedules send nothing until `forq schedule resume`. Their runs until then are not made up for."""
+    """Pause schedules until `forq schedule resume`. Their runs until then are not sent later either."""
     with connect(url) as client:
         return _each(names, client.pause_schedule, lambda name, _: f"{name} is paused")
 
@@ -178,7 +182,7 @@ def resume(names: tuple[str, ...], url: str) -> int:
 @json_option
 @url_option
 def run(name: str, as_json: bool, url: str) -> None:
-    """Send the message of a schedule now, also of a paused one. Its planned runs stay as they are."""
+    """Send the message of a schedule now, even if it is paused. Its planned runs stay as they are."""
     with connect(url) as client:
         produced = client.run_schedule(name)
     if as_json:
@@ -192,9 +196,9 @@ def run(name: str, as_json: bool, url: str) -> None:
 @yes_option
 @url_option
 def remove(names: tuple[str, ...], yes: bool, url: str) -> int:
-    """Delete schedules and what is known of their runs. Messages that they have sent stay.
+    """Delete schedules and the results of their runs. Messages that they have sent stay.
 
-    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    Asks first; without a terminal it needs --yes.
     """
     with connect(url) as client:
         if not yes:

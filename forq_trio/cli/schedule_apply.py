@@ -48,15 +48,15 @@ class Change(NamedTuple):
 
 @click.command(short_help="Make the schedules like a file.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@click.option("--yes", is_flag=True, help="Do it; without, only show what would be done.")
+@click.option("--yes", is_flag=True, help="Make the changes; without it they are only shown.")
 @click.option("--prune", is_flag=True, help="Delete schedules that the file does not name.")
 @json_option
 @url_option
 def apply(file: Path, yes: bool, prune: bool, as_json: bool, url: str) -> int:
-    """Show how the schedules differ from FILE, in TOML or JSON, and with --yes make them like it.
+    """Show how the schedules differ from FILE (TOML or JSON), and with --yes make them like it.
 
-    A schedule that the file does not name stays, unless --prune is given; one that is paused stays so, unless the
-    file says `paused`. Nothing is done while anything in the file is wrong.
+    A schedule that the file does not name stays, unless --prune is given; a paused one stays paused, unless the file
+    says `paused`. If anything in the file is wrong, nothing is done.
     """
     wanted = read_schedules(file)
     with connect(url) as client:

@@ -49,7 +49,7 @@ _REJECTIONS_SHOWN_MAX = 10
     "--from-line",
     type=click.IntRange(min=1),
     metavar="NUMBER",
-    help="Leave out the lines before this one: go on where an earlier call ended.  [default: 1]",
+    help="Skip the lines before this one, to go on where an earlier call ended.  [default: 1]",
 )
 @key_options
 @message_options
@@ -66,8 +66,8 @@ def send(
 ) -> int:
     """Send CONTENT, or each line of stdin (CONTENT is - or left out) or of a file.
 
-    With --key it is offered under a key; what is printed says whether that created a message, updated the one that was
-    pending, or was ignored. Lines are sent in batches as they come, so a pipe may be endless. Empty lines are left out.
+    With --key it is offered under a key, and the output says whether that created a message, updated the pending one,
+    or was ignored. Lines are sent in batches as they come, so a pipe may be endless. Empty lines are left out.
     """
     if content is not None and file is not None:
         raise click.UsageError("CONTENT and --file exclude each other")

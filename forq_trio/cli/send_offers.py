@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
 _MODES: Mapping[str, tuple[Mode, str]] = {
-    "update": ("createOrUpdate", "With --key: change the message that is pending.  [default]"),
-    "if-absent": ("createIfAbsent", "With --key: leave the message that is pending as it is."),
+    "update": ("createOrUpdate", "With --key: change the pending message.  [default]"),
+    "if-absent": ("createIfAbsent", "With --key: leave the pending message as it is."),
     "create": ("create", "With --key: fail if a message is pending."),
     "once-more": (
         "onceMore",
-        "With --key: change it, but while it is in process, deliver this one after it.",
+        "With --key: change the pending message; if it is in process, deliver this one after it.",
     ),
 }
 
@@ -36,7 +36,9 @@ class Keyed(NamedTuple):
 
 key_options = all_options(
     click.option(
-        "--key", metavar="KEY", help="Offer it under this key: one message of a key is pending at a time."
+        "--key",
+        metavar="KEY",
+        help="Offer the message under this key: one message of a key is pending at a time.",
     ),
     click.option("--kind", metavar="NAME", help="The kind of the key.  [default: the one without a name]"),
     *(click.option(f"--{name}", is_flag=True, help=says) for name, (_, says) in _MODES.items()),

@@ -131,7 +131,8 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
     "--url-file",
     metavar="FILE",
     type=Path,
-    help="Write the server's URL to this file once it listens, and below it the admin UI's; before that it is empty.",
+    help="Write the server's URL to this file once it listens, and below it the admin UI's; until then the file is"
+    " empty.",
 )
 @_file_option
 @_apart_option

@@ -57,7 +57,7 @@ def nack(
 @json_option
 @url_option
 def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json: bool, url: str) -> int:
-    """Let the leases of received messages end later, or sooner: with 0 they are ready at once, the attempt counted."""
+    """Make the leases of received messages end later, or sooner. 0: they are ready at once, and the attempt counts."""
     with connect(url) as client:
         results = in_batches(
             receipts, RECEIPTS_BATCH_MAX, lambda batch: client.extend(queue, batch, lease_ms=lease_ms)

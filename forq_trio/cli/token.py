@@ -34,9 +34,13 @@ def token() -> None:
     help=f"Allows {', '.join(_ALONE)} or admin (all of these); may be repeated.",
 )
 @click.option(
-    "--queues", metavar="GLOB", default="*", show_default=True, help="On which queues, such as 'orders*'."
+    "--queues",
+    metavar="GLOB",
+    default="*",
+    show_default=True,
+    help="Which queues it is for, such as 'orders*'.",
 )
-@duration_option("--expires", "life_ms", help="For how long.  [default: until it is revoked]")
+@duration_option("--expires", "life_ms", help="How long it is valid.  [default: until it is revoked]")
 @json_option
 @url_option
 def create(

@@ -40,7 +40,9 @@ def delays(text: str) -> list[float]:
 )
 @click.option("--stop-when-empty", is_flag=True, help="End when no message is ready.")
 @duration_option(
-    "--lease", "lease_ms", help="How long leases are; they are extended.  [default: the queue's]"
+    "--lease",
+    "lease_ms",
+    help="How long a lease is; it is extended while the message is in process.  [default: the queue's]",
 )
 @duration_option("--timeout", "timeout_ms", help="An attempt that takes longer has failed.")
 @click.option(
@@ -72,8 +74,8 @@ def work(
 ) -> int:
     """Run a command on each message, post each to a URL, or run the Worker of a module.
 
-    SIGTERM or SIGINT ends it: what runs has 10 seconds to finish, and the rest is given back. A second one ends it at
-    once.
+    SIGTERM or SIGINT ends it: messages in process have 10 seconds to finish; those that do not are released. A second
+    signal ends it at once.
     """
     context = click.get_current_context()
     if command is not None and post_url is not None:

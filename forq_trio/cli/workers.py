@@ -31,7 +31,7 @@ _COLUMNS = (
 def workers(queue: str | None, as_json: bool, url: str) -> None:
     """List the workers that serve a queue, or all: their slots, and what they handled in the last minute.
 
-    A worker is silent when nothing was heard of it for 15 seconds.
+    A worker is silent if nothing was heard from it for 15 seconds.
     """
     with connect(url) as client:
         found = client.workers(queue)

@@ -46,7 +46,7 @@ Missed = Annotated[
     _Missed,
     _option(
         ValueKind.WORD,
-        "Which runs to send that were missed while no server ran.",
+        "Which runs to send of those that were missed while no server ran.",
         default="last",
         words=_Missed,
     ),
@@ -83,22 +83,22 @@ Cron = Annotated[
         limits.CRON_LENGTH_MAX,
         "A cron expression of five fields, of six with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly.",
     ),
-    _option(ValueKind.TEXT, "As '0 8 * * 1-5': a cron expression, or @daily and the like."),
+    _option(ValueKind.TEXT, "A cron expression such as '0 8 * * 1-5', or @daily and the like."),
 ]
 Every = Annotated[
     str,
     Meta(description="The time between two runs, 1 s to 366 d, as 90s or 1h30m."),
-    _option(ValueKind.DURATION_TEXT, "So much time between two runs."),
+    _option(ValueKind.DURATION_TEXT, "The time between two runs, such as 90s."),
 ]
 Daily = Annotated[
     tuple[str, ...],
     up_to(limits.DAILY_MAX, "Times of a day in the time zone, as 08:00 or 08:00:30."),
-    _option(ValueKind.DAY_TIMES, "At this time of each day, as 08:00; may be repeated."),
+    _option(ValueKind.DAY_TIMES, "At this time of each day, such as 08:00; may be repeated."),
 ]
 TimeZone = Annotated[
     str,
     text_up_to(limits.TIME_ZONE_LENGTH_MAX, "An IANA time zone, for cron and daily, as Europe/Paris."),
-    _option(ValueKind.TIME_ZONE, "For --cron and --daily, as Europe/Paris.", default="UTC"),
+    _option(ValueKind.TIME_ZONE, "For --cron and --daily, such as Europe/Paris.", default="UTC"),
 ]
 Jitter = Annotated[
     str,
@@ -108,14 +108,16 @@ Jitter = Annotated[
             " restart."
         )
     ),
-    _option(ValueKind.DURATION_TEXT, "Send each run up to so much later."),
+    _option(ValueKind.DURATION_TEXT, "Send each run up to this much later."),
 ]
 Start = Annotated[
     EpochMs,
     Meta(description="No run is before it. `every` counts from it."),
-    _option(ValueKind.TIME, "No run is before."),
+    _option(ValueKind.TIME, "No run before this time."),
 ]
-End = Annotated[EpochMs, Meta(description="No run is after it."), _option(ValueKind.TIME, "No run is after.")]
+End = Annotated[
+    EpochMs, Meta(description="No run is after it."), _option(ValueKind.TIME, "No run after this time.")
+]
 
 
 class Timing(
