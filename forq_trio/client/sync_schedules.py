@@ -75,7 +75,7 @@ class Schedules(Connection):
         return self._call(schedule_api.RUN_SCHEDULE, schedule=name)
 
     def delete_schedule(self, name: str) -> None:
-        """Delete a schedule and what is known of its runs; messages that it sent stay.
+        """Delete a schedule and the results of its runs; messages that it sent stay.
 
         Raises InvalidSchedule, ScheduleNotFound.
         """

@@ -27,7 +27,7 @@ PATHS = ("/api/v1/openapi.json", "/openapi.json")
 _DESCRIPTION = """\
 A durable message queue: Forq's API, which its published clients use unchanged, and additions beside it.
 
-Times are milliseconds since the Unix epoch, durations milliseconds. Members of a body that are not known are refused,
+Times are milliseconds since the Unix epoch, durations milliseconds. Unknown members of a body are refused,
 except in a send of one message that has only Forq's own. Errors are `{"code", "field", "message"}`, on Forq's own
 routes `{"code"}` alone. Any path answers OPTIONS with its methods, and a GET without effects also HEAD.
 """

@@ -10,24 +10,33 @@ from forq_trio.model.messages.export import ExportedMessage
 from forq_trio.model.queries import Query
 from forq_trio.model.values import Count, EpochMs, bounded
 
-Generation = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "That of the answer to the open.")]
-Number = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Of a lease: one above the number of the newest.")]
+Generation = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "The generation that the open returned.")]
+Number = Annotated[
+    int,
+    bounded(
+        1, limits.SEQUENCE_MAX, "The number of the lease; that of a new one is the newest number plus 1."
+    ),
+]
 IdleSeconds = Annotated[
     int,
     bounded(
         limits.CONSUMER_IDLE_SECONDS_MIN,
         limits.CONSUMER_IDLE_SECONDS_MAX,
-        "The open lease is given back when the consumer is not used for so long; null: what was set before, or a day.",
+        "The open lease is given back after this many seconds without use; null: as set before, or else a day.",
     ),
 ]
-MadeAt = Annotated[int, bounded(0, limits.SEQUENCE_MAX, "When that lease was made; null: whichever it is.")]
+MadeAt = Annotated[
+    int, bounded(0, limits.SEQUENCE_MAX, "When that lease was made; null: any lease of that number.")
+]
 MaxMessages = Annotated[
-    int, bounded(1, limits.CONSUMER_LEASE_MESSAGES_MAX, "The lease gets no more messages than that.")
+    int, bounded(1, limits.CONSUMER_LEASE_MESSAGES_MAX, "The lease gets at most this many messages.")
 ]
 MaxBytes = Annotated[
     int,
     bounded(
-        1, limits.CONSUMER_LEASE_BYTES_MAX, "The lease is complete once its lines are as long; null: 1 GiB."
+        1,
+        limits.CONSUMER_LEASE_BYTES_MAX,
+        "The lease is complete once its lines have this many bytes; null: 1 GiB.",
     ),
 ]
 
@@ -37,7 +46,7 @@ WaitMs = Annotated[
 
 
 class LeaseTime(Struct, frozen=True, gc=False, rename="camel"):
-    """When a lease was made, which tells it from others of its number; 0: by an earlier version, that did not say."""
+    """When a lease was made, which tells it from others of its number; 0: an earlier version made it without a time."""
 
     number: int
     made_at: EpochMs
@@ -81,8 +90,8 @@ class ConsumerList(Struct, frozen=True, rename="camel"):
 class ConsumersQuery(Query, frozen=True, kw_only=True):
     """A page of the consumers of all queues."""
 
-    after: Annotated[str, Meta(description="Only those behind this one: `next` of the page before.")] = ""
-    limit: Annotated[int, bounded(1, limits.QUEUES_PAGE_MAX, "The most consumers wanted.")] = (
+    after: Annotated[str, Meta(description="Only those after this one: `next` of the page before.")] = ""
+    limit: Annotated[int, bounded(1, limits.QUEUES_PAGE_MAX, "How many consumers at most.")] = (
         limits.QUEUES_PAGE_MAX
     )
 
@@ -99,7 +108,8 @@ class LeasePageQuery(Query, frozen=True, kw_only=True):
     ] = 1
     made_at: (
         Annotated[
-            int, bounded(0, limits.SEQUENCE_MAX, "When the lease was made; without it any of its number.")
+            int,
+            bounded(0, limits.SEQUENCE_MAX, "When the lease was made; without it any lease of this number."),
         ]
         | None
     ) = None
@@ -130,7 +140,7 @@ class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """The lease to acknowledge, whose messages are removed. madeAt: so that no other lease of this number is meant."""
+    """The lease to acknowledge, whose messages are removed. madeAt: tells it from other leases of its number."""
 
     generation: Generation
     number: Number

@@ -42,7 +42,7 @@ OPEN_CONSUMER = Endpoint(
     Scope.CONSUME,
     name="openConsumer",
     tag=_TAG,
-    summary="Open a consumer, and make it if there is none",
+    summary="Open a consumer, and create it if it does not exist",
     description="Its generation grows; from then on older generations are refused.",
     body=bodies.OpenConsumerRequest,
     answers=_CONSUMER,
@@ -102,8 +102,8 @@ READ_LEASE = Endpoint(
     name="readLease",
     tag=_TAG,
     summary="Read messages of a lease",
-    description="As often as wanted, while it is open and until three later leases are acknowledged. The header "
-    "`X-Forq-Next` has the page to go on with; without it that was the end.",
+    description="It can be read any number of times, until three later leases are acknowledged. The header "
+    "`X-Forq-Next` is the next page; it is absent at the end.",
     query=bodies.LeasePageQuery,
     answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, NDJSON),),
     errors=(
@@ -121,9 +121,8 @@ ACKNOWLEDGE_LEASE = Endpoint(
     name="acknowledgeLease",
     tag=_TAG,
     summary="Remove the messages of a lease",
-    description="One that was acknowledged before is left as it is, and so is one that was made at another time than "
-    "`madeAt`. Works for about a second; call again while "
-    "`acknowledged` is below the number.",
+    description="Nothing is done for a lease that was acknowledged before, or that was made at another time "
+    "than `madeAt`. Works for about a second; call again while `acknowledged` is below the number.",
     body=bodies.AcknowledgeLease,
     answers=_CONSUMER,
     errors=(
@@ -141,8 +140,9 @@ RELEASE_CONSUMER = Endpoint(
     Scope.CONSUME,
     name="releaseConsumer",
     tag=_TAG,
-    summary="Give back the messages of the open lease, the attempt uncounted",
-    description="Works for about a second; call again while `settling`. With an open lease the generation grows.",
+    summary="Give back the messages of the open lease, without counting the attempt",
+    description="Works for about a second; call again while `settling` is true. If a lease was open, the "
+    "generation grows.",
     takes_nothing=True,
     answers=_CONSUMER,
     errors=(errors.ConsumerNotFound, *WRITE_ERRORS),

@@ -65,7 +65,9 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
         Annotated[
             int,
             bounded(
-                0, limits.SEARCH_AGE_MS_MAX, "Dead letters, or finished, for at least so many milliseconds."
+                0,
+                limits.SEARCH_AGE_MS_MAX,
+                "Dead-lettered, or finished, at least this many milliseconds ago.",
             ),
         ]
         | None
@@ -74,7 +76,7 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
         Annotated[
             int,
             bounded(
-                0, limits.SEARCH_AGE_MS_MAX, "Dead letters, or finished, for at most so many milliseconds."
+                0, limits.SEARCH_AGE_MS_MAX, "Dead-lettered, or finished, at most this many milliseconds ago."
             ),
         ]
         | None
@@ -87,7 +89,10 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
         ),
     ] = {}
     text: (
-        Annotated[str, Meta(description="Part of their content, exactly.", extra_json_schema=_LENGTH)] | None
+        Annotated[
+            str, Meta(description="A text that their content contains exactly.", extra_json_schema=_LENGTH)
+        ]
+        | None
     ) = None
     error: (
         Annotated[
@@ -103,7 +108,7 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
         Annotated[
             str,
             Meta(
-                description="Their last error, numbers, ids and addresses aside.",
+                description="Their last error, apart from numbers, ids and addresses.",
                 extra_json_schema={**_LENGTH, "minLength": 1},
             ),
         ]
@@ -114,10 +119,11 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
 AttributePairs = Annotated[
     dict[str, str],
     up_to(
-        limits.ATTRIBUTES_MAX, "An attribute they have, as key:value. May be repeated: they have all of them."
+        limits.ATTRIBUTES_MAX,
+        "An attribute that they have, as key:value. May be repeated; they must have all of them.",
     ),
 ]
-SearchLimit = Annotated[int, bounded(1, limits.SEARCH_PAGE_MAX, "The most messages wanted.")]
+SearchLimit = Annotated[int, bounded(1, limits.SEARCH_PAGE_MAX, "How many messages at most.")]
 
 
 class DeadLettersQuery(Query, DeadLetterFilter, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ SEARCH_DEAD_LETTERS = Endpoint(
     name="searchDeadLetters",
     tag=_TAG,
     summary="Find dead letters, newest first",
-    description="A page looks at 10,000 messages at most and says how far it came.",
+    description="A page reads at most 10,000 messages, and says how far it came.",
     query=bodies.DeadLettersQuery,
     answers=(Answer(200, "Those that match, with their provenance.", DeadLetterPage),),
     errors=(errors.InvalidRequest, errors.DeadLettersOnly, errors.QueueNotFound, *READ_ERRORS),
@@ -81,7 +81,8 @@ START_REDRIVE = Endpoint(
     name="startRedrive",
     tag=_TAG,
     summary="Move or delete all dead letters that match",
-    description="A task takes those that are there now, one transaction after the other, also over a restart.",
+    description="A task takes those that are there now, in one transaction after the other, and continues "
+    "after a restart.",
     body=bodies.StartRedrive,
     answers=(Answer(202, "The task.", ChangedRedrive),),
     errors=(
@@ -100,7 +101,7 @@ LIST_REDRIVES = Endpoint(
     name="listRedrives",
     tag=_TAG,
     summary="The redrives of a queue",
-    answers=(Answer(200, "Those that run or are paused and the latest that ended.", bodies.RedriveList),),
+    answers=(Answer(200, "Those that run or are paused, and the latest that ended.", bodies.RedriveList),),
     errors=(errors.DeadLettersOnly, errors.Stopping),
 )
 SHOW_REDRIVE = Endpoint(
@@ -119,7 +120,8 @@ PAUSE_REDRIVE = Endpoint(
     name="pauseRedrive",
     tag=_TAG,
     summary="Stop a redrive until it is resumed",
-    description="Answered once that is stored: it stays paused over a restart. A paused one is left as it is.",
+    description="The answer comes once the pause is stored, so that it outlives a restart. A redrive that is "
+    "paused already stays as it is.",
     answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=(errors.RedriveStateConflict, *WRITE_ERRORS),
 )
@@ -129,8 +131,8 @@ RESUME_REDRIVE = Endpoint(
     Scope.REDRIVE,
     name="resumeRedrive",
     tag=_TAG,
-    summary="Let a paused or failed redrive go on from where it was",
-    description="One that runs is left as it is.",
+    summary="Continue a paused or failed redrive from where it was",
+    description="A redrive that runs stays as it is.",
     answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=(errors.RedriveStateConflict, errors.TooManyRedrives, *WRITE_ERRORS),
 )
@@ -140,8 +142,9 @@ CANCEL_REDRIVE = Endpoint(
     Scope.REDRIVE,
     name="cancelRedrive",
     tag=_TAG,
-    summary="Stop a redrive between two transactions for good",
-    description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
+    summary="Stop a redrive for good, between two transactions",
+    description="The answer comes once it has ended; what it moved stays moved. A redrive that ended before "
+    "stays as it is.",
     answers=(Answer(200, "The task.", ChangedRedrive),),
     errors=WRITE_ERRORS,
 )

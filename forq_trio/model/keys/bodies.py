@@ -27,10 +27,7 @@ class DropKeyQuery(KindQuery, frozen=True, kw_only=True):
     """What of a key is removed. With a revision nothing waits behind the message, so the two exclude each other."""
 
     revision: (
-        Annotated[
-            int, bounded(1, limits.SEQUENCE_MAX, "Only if it was not changed since it had this revision.")
-        ]
-        | None
+        Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Only if the message still has this revision.")] | None
     ) = None
     once_more: Annotated[
         bool, Meta(description="Only the offer that waits behind the message in process.")
@@ -56,14 +53,16 @@ class KeysQuery(Query, frozen=True, kw_only=True):
     kind: (
         Annotated[str, _A_KIND, Meta(description="Only keys of this kind; without it, of all kinds.")] | None
     ) = None
-    after: Annotated[str, Meta(description="Only what comes after: `next` of the page before.")] | None = None
-    limit: Annotated[int, bounded(1, limits.BROWSE_PAGE_MAX, "The most messages wanted.")] = (
+    after: (
+        Annotated[str, Meta(description="Only what comes after this: `next` of the page before.")] | None
+    ) = None
+    limit: Annotated[int, bounded(1, limits.BROWSE_PAGE_MAX, "How many messages at most.")] = (
         limits.BROWSE_PAGE_MAX
     )
 
 
 class Offerings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Offers in one commit; at most 4 MiB of content in all. A key may be there more than once."""
+    """Offers in one commit; at most 4 MiB of content in all. A key may occur more than once."""
 
     messages: Annotated[list[Offering], up_to(limits.PRODUCE_BATCH_MAX, "Offered in this order.")]
 
@@ -92,7 +91,7 @@ class OfferResults(Struct, frozen=True, rename="camel"):
 
 
 class RescheduleRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """When a keyed message is due from now on: one of the two times. onceMore: the offer that waits is meant."""
+    """When a keyed message is due from now on: one of the two times. onceMore: of the offer that waits behind it."""
 
     process_after: ProcessAfter | None = None
     delay_ms: DelayMs | None = None

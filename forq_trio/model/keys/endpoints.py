@@ -13,7 +13,7 @@ from forq_trio.model.paths import PathParameter, declare_path
 _TAG = "Keys"
 declare_path(
     key=PathParameter(
-        "The key, each character percent-encoded but A-Z a-z 0-9 - _ ~ and a . that is not alone.",
+        "The key, percent-encoded except for A-Z a-z 0-9 - . _ ~; the keys . and .. are %2E and %2E%2E.",
         {"type": "string", "minLength": 1, "maxLength": limits.KEY_LENGTH_MAX},
         errors.InvalidKey,
     )
@@ -29,11 +29,11 @@ OFFER_MESSAGE = Endpoint(
     name="offerMessage",
     tag=_TAG,
     summary="Offer a message under a key",
-    description="One message of a key is pending at a time; `mode` says what becomes of another offer meanwhile.",
+    description="One message of a key is pending at a time; `mode` says what an offer does if there is one.",
     query=bodies.KindQuery,
     body=Offer,
     answers=(
-        Answer(200, "The message of the key was changed, or is as it was.", Offered),
+        Answer(200, "The message of the key was updated, or the offer was ignored.", Offered),
         Answer(201, "A message was stored, or waits behind the one in process.", Offered),
     ),
     errors=(errors.KeyExists, *_OFFER_ERRORS),
@@ -45,7 +45,7 @@ OFFER_MESSAGES = Endpoint(
     name="offerMessages",
     tag=_TAG,
     summary="Offer up to 1,000 messages in one commit",
-    description="As if one after the other, also for a key that is there twice. Each is refused alone.",
+    description="They are carried out one after the other, so a key may occur twice. Each is refused alone.",
     body=bodies.Offerings,
     answers=(Answer(200, "One result per offer, in their order.", bodies.OfferResults),),
     errors=_OFFER_ERRORS,
@@ -79,7 +79,7 @@ RESCHEDULE_KEY = Endpoint(
     name="rescheduleKey",
     tag=_TAG,
     summary="Change when the message of a key is due",
-    description="Its content stays as it is. One that a consumer has is refused.",
+    description="Its content stays as it is. A message in process is refused.",
     query=bodies.KindQuery,
     body=bodies.RescheduleRequest,
     answers=(Answer(200, "What is stored now.", Offered),),
@@ -104,7 +104,7 @@ DROP_KEYS = Endpoint(
     name="dropKeys",
     tag=_TAG,
     summary="Remove all keyed messages of a kind",
-    description="Those that were there before this request, in whatever status. Messages without a key stay.",
+    description="Those that were stored before this request, in any status. Messages without a key stay.",
     query=bodies.DropKeysQuery,
     answers=(Answer(200, "How many there were.", bodies.Dropped),),
     errors=(errors.QueueNotFound, *WRITE_ERRORS),

@@ -16,9 +16,9 @@ class EventsQuery(Query, frozen=True, kw_only=True):
 
     after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only events with an id above this.")] = 0
     until: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only events with an id up to this.")] | None = None
-    limit: Annotated[int, bounded(1, limits.LOG_PAGE_MAX, "The most events wanted.")] = limits.LOG_PAGE_MAX
+    limit: Annotated[int, bounded(1, limits.LOG_PAGE_MAX, "How many events at most.")] = limits.LOG_PAGE_MAX
     queue: Annotated[str, Meta(description="Only events of this queue.")] | None = None
-    wait_ms: Annotated[int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for one.")] = 0
+    wait_ms: Annotated[int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for an event.")] = 0
 
 
 class HistoryPageQuery(Query, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class HistoryPageQuery(Query, frozen=True, kw_only=True):
     until: (
         Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only those with a history id up to this.")] | None
     ) = None
-    limit: Annotated[int, bounded(1, limits.LOG_PAGE_MAX, "The most messages wanted.")] = limits.LOG_PAGE_MAX
+    limit: Annotated[int, bounded(1, limits.LOG_PAGE_MAX, "How many messages at most.")] = limits.LOG_PAGE_MAX
     queue: Annotated[str, Meta(description="Only those of this queue.")] | None = None
 
 
@@ -41,13 +41,13 @@ class LogRange(Struct, frozen=True, gc=False):
 
 
 class EventRange(LogRange, frozen=True, gc=False):
-    """Whether new events are kept, and the ids of the oldest and the newest one; first is last + 1 where none is."""
+    """Whether new events are stored, and the ids of the oldest and the newest one; without any, first is last + 1."""
 
 
 class HistoryRange(LogRange, frozen=True, gc=False):
-    """The history ids that are kept, from `first` to `last`, except those of queues whose history was purged.
+    """The history ids that are stored, from `first` to `last`, except those of queues whose history was purged.
 
-    enabled: whether messages that end now are kept. first: last + 1 where none is kept.
+    enabled: whether messages that end now are stored. first: last + 1 if none is stored.
     """
 
 

@@ -18,8 +18,9 @@ LIST_EVENTS = Endpoint(
     name="listEvents",
     tag=_EVENTS,
     summary="What happened to messages, oldest first",
-    description="One event a line, at most 4 MiB of them. The headers X-Forq-Next (pass it as `after` to go on), "
-    "X-Forq-First and X-Forq-Last (which are kept) are always there. A token for some queues has to name one.",
+    description="One event a line, at most 4 MiB of them. The headers X-Forq-Next (the `after` to go on with), "
+    "X-Forq-First and X-Forq-Last (the range that is stored) are always there. A token for some queues has to "
+    "name one.",
     query=EventsQuery,
     answers=(Answer(200, "The events, one a line.", MessageEvent, content_type=NDJSON),),
     errors=(errors.EventsOff, errors.EventsGone, *READ_ERRORS),
@@ -30,7 +31,7 @@ SHOW_EVENT_RANGE = Endpoint(
     Scope.BROWSE,
     name="showEventRange",
     tag=_EVENTS,
-    summary="Which events are kept",
+    summary="The range of the stored events",
     answers=(Answer(200, "The ids of the oldest and the newest one.", EventRange),),
 )
 LIST_MESSAGE_EVENTS = Endpoint(
@@ -39,7 +40,7 @@ LIST_MESSAGE_EVENTS = Endpoint(
     Scope.BROWSE,
     name="listMessageEvents",
     tag=_EVENTS,
-    summary="What happened to one message, also to one that has gone",
+    summary="What happened to one message, even if it is gone",
     description="The latest 1,000, oldest first; a token sees those in queues that it covers.",
     answers=(Answer(200, "The events.", list[MessageEvent]),),
     errors=(errors.MessageNotFound, *READ_ERRORS),
@@ -51,8 +52,8 @@ READ_HISTORY = Endpoint(
     name="readHistory",
     tag=HISTORY,
     summary="Finished messages, oldest first, page by page",
-    description=f"A message a line. {NEXT_HEADER} is the `after` of the next page, {FIRST_HEADER} and {LAST_HEADER} "
-    "are the ids that are kept. A token that does not cover all queues has to name one.",
+    description=f"A message a line. {NEXT_HEADER} is the `after` of the next page, {FIRST_HEADER} and "
+    f"{LAST_HEADER} are the range that is stored. A token that does not cover all queues has to name one.",
     query=HistoryPageQuery,
     answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
     errors=(errors.HistoryOff, errors.HistoryGone, *READ_ERRORS),
@@ -63,6 +64,6 @@ SHOW_HISTORY_RANGE = Endpoint(
     Scope.BROWSE,
     name="showHistoryRange",
     tag=HISTORY,
-    summary="Which history ids are kept",
+    summary="The range of the stored history ids",
     answers=(Answer(200, "Whether the history is on, and its first and last id.", HistoryRange),),
 )

@@ -15,7 +15,9 @@ from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 
 LeaseMs = Annotated[
     int,
-    bounded(0, limits.LEASE_MS_MAX, "How long the messages are this consumer's, in milliseconds from now."),
+    bounded(
+        0, limits.LEASE_MS_MAX, "How long the messages are leased to this consumer, in milliseconds from now."
+    ),
 ]
 Order = Annotated[
     Literal["fifo", "shuffle"],
@@ -52,7 +54,7 @@ class ReceiveRequest(
 ):
     """How many messages to lease for how long, and how long to wait for the first."""
 
-    max: Annotated[int, bounded(1, limits.RECEIVE_BATCH_MAX, "The most messages wanted.")] = 1
+    max: Annotated[int, bounded(1, limits.RECEIVE_BATCH_MAX, "How many messages at most.")] = 1
     wait_ms: Annotated[int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for the first message.")] = 0
     lease_ms: LeaseMs | None = None  # absent for the queue's
     order: Literal["fifo", "shuffle"] = "fifo"  # `fifo` is the queue's own order, `shuffle` random messages
@@ -76,7 +78,7 @@ class NextQuery(Query, frozen=True, kw_only=True):
 class PeekQuery(Query, frozen=True, kw_only=True):
     """Which messages to peek at."""
 
-    limit: Annotated[int, bounded(1, limits.BROWSE_PAGE_MAX, "The most messages wanted.")] = (
+    limit: Annotated[int, bounded(1, limits.BROWSE_PAGE_MAX, "How many messages at most.")] = (
         limits.PEEK_DEFAULT
     )
     order: Order = "fifo"

@@ -56,8 +56,9 @@ SEND_MESSAGE = Endpoint(
     name="sendMessage",
     tag="Producer",
     summary="Send a message",
-    description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
-    "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
+    description="Forq's own members are content and processAfter. In a message with only these, unknown "
+    "members are ignored; in one with any other member they are refused. A message with a known "
+    "deduplicationId gets the same answer as any other.",
     body=NewMessage,
     headers=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably.", NoneType),),
@@ -79,13 +80,13 @@ RECEIVE_MESSAGE = Endpoint(
     name="receiveMessage",
     tag="Consumer",
     summary="Receive the next message, waiting up to 30 seconds",
-    description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
-    "set. The answer comes as soon as there is one.",
+    description="The message is leased to this consumer for the lease time of the queue, which is 5 minutes "
+    "unless its settings say otherwise. The answer comes as soon as there is a message.",
     query=NextQuery,
     headers=(_ANSWER,),
     answers=(
         Answer(200, "A message.", NextMessage, full=ReceivedMessage),
-        Answer(204, "There was none.", NoneType),
+        Answer(204, "No message came within the wait.", NoneType),
     ),
     errors=(*WRITE_ERRORS, *READ_ERRORS, *TABLE_ERRORS),
 )
@@ -95,7 +96,7 @@ ACK_MESSAGE = Endpoint(
     Scope.CONSUME,
     name="ackMessage",
     tag="Consumer",
-    summary="Remove a message that is done with",
+    summary="Acknowledge a message, which removes it",
     description="Without a receipt it succeeds whether or not the message was there.",
     headers=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is gone.", NoneType),),
@@ -114,11 +115,11 @@ NACK_MESSAGE = Endpoint(
     name="nackMessage",
     tag="Consumer",
     summary="Give back a message that failed",
-    description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
-    "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
-    "message was there.",
+    description="It is ready again after 1, 5, 15, 30 or 60 seconds by attempt, and moves to the dead-letter queue "
+    "after the fifth, unless the message or the settings of its queue say otherwise. Without a receipt it succeeds "
+    "whether or not the message was there.",
     headers=(_RECEIPT, _ANSWER),
-    answers=(Answer(204, "The message is given back, or failed.", NoneType),),
+    answers=(Answer(204, "The message is given back, or has failed.", NoneType),),
     errors=(
         errors.MalformedReceipt,
         errors.ReceiptMissing,
@@ -155,7 +156,7 @@ RECEIVE_MESSAGES = Endpoint(
     tag="Consumer",
     summary="Receive up to 100 messages, waiting for the first",
     body=ReceiveRequest,
-    answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
+    answers=(Answer(200, "The messages; an empty list if none came within the wait.", ReceivedMessages),),
     errors=(*WRITE_ERRORS, *READ_ERRORS, *TABLE_ERRORS),
 )
 ACK_MESSAGES = Endpoint(
@@ -164,7 +165,7 @@ ACK_MESSAGES = Endpoint(
     Scope.CONSUME,
     name="ackMessages",
     tag="Consumer",
-    summary="Remove messages that are done with",
+    summary="Acknowledge messages, which removes them",
     body=AckRequest,
     answers=_SETTLED,
     errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
@@ -187,7 +188,8 @@ DISCARD_MESSAGES = Endpoint(
     name="discardMessages",
     tag="Consumer",
     summary="End messages that no attempt can process",
-    description="They never come again, and are no dead letters. The history, where it is on, keeps them as discarded.",
+    description="They are not delivered again and do not become dead letters. The history, if it is on, stores "
+    "them as discarded.",
     body=DiscardRequest,
     answers=_SETTLED,
     errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
@@ -199,8 +201,8 @@ EXTEND_LEASES = Endpoint(
     name="extendLeases",
     tag="Consumer",
     summary="Extend the leases of messages",
-    description="leaseMs counts from now; without it, as long as a lease of the queue is. 0 ends the lease at "
-    "once, the attempt counted.",
+    description="leaseMs counts from now; without it the lease time of the queue applies. 0 ends the lease at "
+    "once, and the attempt counts.",
     body=ExtendRequest,
     answers=_SETTLED,
     errors=(*SETTLE_ERRORS, *TABLE_ERRORS),
@@ -212,7 +214,7 @@ RELEASE_MESSAGES = Endpoint(
     name="releaseMessages",
     tag="Consumer",
     summary="Give back messages unprocessed",
-    description="They are ready again at their old positions, the attempt uncounted.",
+    description="They are ready again at their old positions, without counting the attempt.",
     body=ReleaseRequest,
     answers=_SETTLED,
     errors=(*SETTLE_ERRORS, *TABLE_ERRORS),

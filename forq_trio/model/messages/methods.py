@@ -22,7 +22,8 @@ CANCEL_MESSAGE = CommandEndpoint(
     name="cancelMessage",
     tag="Producer",
     summary="Remove a message before anybody receives it",
-    description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
+    description="The message must be ready, delayed or held. Its deduplicationId is still remembered for its "
+    "window.",
     answers=(Answer(204, "The message is removed.", NoneType),),
     errors=(MessageNotFound, MessageInFlight, QueueBound, *WRITE_ERRORS),
 )

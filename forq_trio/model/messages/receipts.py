@@ -85,21 +85,21 @@ class DiscardRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     reason: Annotated[
         str,
         Meta(
-            description="Kept in the history as the messages' last error.",
+            description="Stored in the history as the messages' last error.",
             extra_json_schema={"minLength": 1, "maxLength": limits.REASON_LENGTH_MAX},
         ),
     ]
 
 
 class ExtendRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Messages whose leases to extend. leaseMs: from now; absent for the queue's."""
+    """Messages whose leases to extend. leaseMs: from now; without it the lease time of the queue."""
 
     receipts: Receipts
     lease_ms: LeaseMs | None = None
 
 
 class ReleaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Messages to give back unprocessed, the attempt uncounted."""
+    """Messages to give back unprocessed, without counting the attempt."""
 
     receipts: Receipts
     delay_ms: DelayMs = 0

@@ -6,7 +6,7 @@ from forq_trio.model.messages.new_message import NewMessage
 
 
 class SetAside(Struct, frozen=True, gc=False):
-    """A message that was handed over in a database, and refused for good."""
+    """A message that a program handed over in a database, and that was refused for good."""
 
     id: int  # names the message to send again or delete; ids grow
     queue: str

@@ -12,10 +12,10 @@ from forq_trio.model.values import bounded, up_to
 
 
 class RelayRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The next messages of an outbox, by growing ids, and the position that they come behind."""
+    """The next messages of an outbox, by growing ids, and the position before them."""
 
     after: Annotated[
-        int, bounded(0, limits.SEQUENCE_MAX, "The position that is stored; nothing is done if it is another.")
+        int, bounded(0, limits.SEQUENCE_MAX, "The stored position; if another is stored, nothing is done.")
     ]
     messages: Annotated[list[RelayedMessage], up_to(limits.OUTBOX_PAGE_MAX, "By growing ids.")]
 
@@ -24,24 +24,24 @@ class SetAsideQuery(Query, frozen=True, kw_only=True):
     """A page of messages that were set aside."""
 
     after: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with ids above this.")] = 0
-    limit: Annotated[int, bounded(1, limits.SET_ASIDE_PAGE_MAX, "The most messages wanted.")] = (
+    limit: Annotated[int, bounded(1, limits.SET_ASIDE_PAGE_MAX, "How many messages at most.")] = (
         limits.SET_ASIDE_PAGE_DEFAULT
     )
 
 
 class SetAsidePage(Struct, frozen=True):
-    """Messages that were set aside; none: there are no more."""
+    """Messages that were set aside; empty at the end."""
 
     messages: list[SetAside]
 
 
 class SetAsideIds(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which of them."""
+    """Which of the messages that were set aside."""
 
     ids: Annotated[list[int], up_to(limits.SET_ASIDE_PAGE_MAX, "Ids of messages that were set aside.")]
 
 
 class SetAsideCount(Struct, frozen=True):
-    """How many of them there were."""
+    """How many of these ids were found."""
 
     count: int

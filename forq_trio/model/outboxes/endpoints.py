@@ -16,10 +16,10 @@ RELAY_OUTBOX = Endpoint(
     name="relayOutbox",
     tag=_TAG,
     summary="Store the next messages of an outbox, each exactly once",
-    description="Messages and position are one commit. They are stored in their order up to the first that is refused, "
-    "which the answer names. If the stored position is not `after`, nothing is done. The token needs the scope "
-    "`produce` for the queue of each message; one without is refused with `forbidden`. An outbox belongs to the token "
-    "that relayed it first; the server's secret may relay every one.",
+    description="The messages are stored together with the position, in order, up to the first message that is "
+    "refused; the answer names it. If the stored position is not `after`, nothing is done. The token needs the scope "
+    "`produce` for the queue of each message; without it the message is refused with `forbidden`. An outbox belongs to "
+    "the token that relayed it first; the server's secret may relay every one.",
     body=bodies.RelayRequest,
     answers=(Answer(200, "The position that is stored now.", OutboxPosition),),
     errors=(errors.OutOfRange.about("messages"), errors.TooManyOutboxes, *STORE_ERRORS),
@@ -31,7 +31,7 @@ SHOW_OUTBOX = Endpoint(
     name="showOutbox",
     tag=_TAG,
     summary="How far an outbox was relayed",
-    answers=(Answer(200, "The position; 0 for an outbox that is not known.", OutboxPosition),),
+    answers=(Answer(200, "The position; 0 for an unknown outbox.", OutboxPosition),),
     errors=STORE_ERRORS,
 )
 LIST_SET_ASIDE = Endpoint(
@@ -41,11 +41,11 @@ LIST_SET_ASIDE = Endpoint(
     name="listSetAside",
     tag=_TAG,
     summary="Messages of forq.send that were refused for good",
-    description="With a file there are none: there the application's database has them.",
+    description="Only PostgreSQL has them; with a file they are in the application's database.",
     query=bodies.SetAsideQuery,
     answers=(
         Answer(
-            200, "A page by id, shorter where they have many bytes; empty at the end.", bodies.SetAsidePage
+            200, "A page by id, shorter if the messages are large; empty at the end.", bodies.SetAsidePage
         ),
     ),
     errors=READ_ERRORS,
@@ -56,9 +56,9 @@ RETRY_SET_ASIDE = Endpoint(
     Scope.ADMIN,
     name="putBack",
     tag=_TAG,
-    summary="Send messages that were set aside again, behind all others",
+    summary="Send again messages that were set aside, behind all others",
     body=bodies.SetAsideIds,
-    answers=(Answer(200, "How many of them there were.", bodies.SetAsideCount),),
+    answers=(Answer(200, "How many of these ids were found.", bodies.SetAsideCount),),
     errors=WRITE_ERRORS,
 )
 DELETE_SET_ASIDE = Endpoint(
@@ -69,6 +69,6 @@ DELETE_SET_ASIDE = Endpoint(
     tag=_TAG,
     summary="Delete messages that were set aside, for good",
     body=bodies.SetAsideIds,
-    answers=(Answer(200, "How many of them there were.", bodies.SetAsideCount),),
+    answers=(Answer(200, "How many of these ids were found.", bodies.SetAsideCount),),
     errors=WRITE_ERRORS,
 )

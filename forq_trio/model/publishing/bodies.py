@@ -36,7 +36,7 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What became of a publication.
 
     published: false if the app had published this version, or a later one, before: nothing was done then. messages: how
-    many are in their queues. moving: not all of them are yet; the same call goes on to wait for that.
+    many are in their queues. moving: not all of them are yet; repeat the call to wait on.
     """
 
     published: bool
@@ -48,9 +48,9 @@ class AppsQuery(Query, frozen=True, kw_only=True):
     """A page of apps."""
 
     after: Annotated[
-        int, bounded(0, limits.SEQUENCE_MAX, "Only those behind this one: `next` of the page before.")
+        int, bounded(0, limits.SEQUENCE_MAX, "Only those after this one: `next` of the page before.")
     ] = 0
-    limit: Annotated[int, bounded(1, limits.APPS_PAGE_MAX, "The most apps wanted.")] = limits.APPS_PAGE_MAX
+    limit: Annotated[int, bounded(1, limits.APPS_PAGE_MAX, "How many apps at most.")] = limits.APPS_PAGE_MAX
 
 
 class ExportQuery(Query, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class ExportQuery(Query, frozen=True, kw_only=True):
     until: (
         Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Only messages with a sequence up to this.")] | None
     ) = None
-    limit: Annotated[int, bounded(1, limits.EXPORT_PAGE_MAX, "The most messages wanted.")] = (
+    limit: Annotated[int, bounded(1, limits.EXPORT_PAGE_MAX, "How many messages at most.")] = (
         limits.EXPORT_PAGE_MAX
     )
 
@@ -68,13 +68,13 @@ class ExportQuery(Query, frozen=True, kw_only=True):
 class PartitionsQuery(Query, frozen=True, kw_only=True):
     """Into how many ranges a queue is divided."""
 
-    count: Annotated[int, bounded(1, limits.EXPORT_PARTITIONS_MAX, "The most ranges wanted.")] = (
+    count: Annotated[int, bounded(1, limits.EXPORT_PARTITIONS_MAX, "How many ranges at most.")] = (
         limits.EXPORT_PARTITIONS_DEFAULT
     )
 
 
 class AppPage(Struct, frozen=True, gc=False):
-    """Apps in the order in which they published last. next: the `after` of the next page, None at the end."""
+    """Apps in the order of their last publications. next: the `after` of the next page, None at the end."""
 
     apps: list[PublishedVersion]
     next: int | None = None

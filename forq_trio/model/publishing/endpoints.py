@@ -26,9 +26,9 @@ STAGE_PAGE = Endpoint(
     name="stagePage",
     tag=_TAG,
     summary="Store a page of messages until they are published",
-    description="The body has a message a line, at most 10,000 lines and 4 MiB, stored all or none. A page "
-    "that is there already is ignored, and answered like the first time. A stage ends by itself a day after its last "
-    "page.",
+    description="The body has a message a line, at most 10,000 lines and 4 MiB; all are stored, or none. A "
+    "page that is stored already is ignored, and gets the first answer again. A stage is discarded a day after "
+    "its last page.",
     body=NewMessage,
     body_type=NDJSON,
     answers=(Answer(200, "The page is stored durably.", Staged),),
@@ -45,8 +45,8 @@ DISCARD_STAGE = Endpoint(
     Scope.PRODUCE,
     name="discardStage",
     tag=_TAG,
-    summary="End a stage that is not to be published",
-    answers=(Answer(204, "It is gone, if it was there, and its name is free again.", NoneType),),
+    summary="Discard a stage",
+    answers=(Answer(204, "The stage is gone, if there was one, and its name is free again.", NoneType),),
     errors=WRITE_ERRORS,
 )
 PUBLISH = Endpoint(
@@ -56,9 +56,9 @@ PUBLISH = Endpoint(
     name="publish",
     tag=_TAG,
     summary="Publish stages in one transaction, as a version of an app",
-    description="From the commit on nothing can lose or repeat the messages; the answer comes when all are in their "
-    "queues, or after 30 seconds as `moving`: repeat the request then. A version that the app published before, or an "
-    "earlier one, is not published again.",
+    description="Once it is committed, no message can be lost or sent twice. The answer comes when all are in "
+    "their queues, or after 30 seconds with `moving`: then repeat the request to wait on. A version that the "
+    "app published before, or an earlier one, is not published again.",
     body=bodies.PublishRequest,
     answers=(Answer(200, "All messages are in their queues, unless it is `moving`.", bodies.Publication),),
     errors=(
@@ -89,8 +89,8 @@ LIST_APPS = Endpoint(
     name="listApps",
     tag=_TAG,
     summary="The apps whose last versions are remembered",
-    description="In the order in which they published last. Of a key for some queues only those that write no others: "
-    "then a page may have fewer than there are behind it.",
+    description="In the order of their last publications. A key for some queues sees only apps that write no "
+    "others: then a page may have fewer than `limit` although more follow.",
     query=bodies.AppsQuery,
     answers=(Answer(200, "A page of apps.", bodies.AppPage),),
     errors=READ_ERRORS,
@@ -102,7 +102,8 @@ DELETE_APP = Endpoint(
     name="deleteApp",
     tag=_TAG,
     summary="Forget what an app published",
-    description="The same version is then published again. Of a key for some queues only apps that write no others.",
+    description="Its versions can then be published again. A key for some queues may only delete apps that "
+    "write no others.",
     answers=(Answer(204, "It is forgotten.", NoneType),),
     errors=(errors.PublicationNotFound, *WRITE_ERRORS),
 )

@@ -27,7 +27,7 @@ Remedy = Literal[
 
 
 class QueueHealth(Struct, frozen=True, gc=False, rename="camel"):
-    """How well a queue is, in words."""
+    """The health of a queue, in words."""
 
     level: Level
     verdict: str
@@ -71,7 +71,7 @@ class QueuesQuery(Query, frozen=True, kw_only=True):
     """A page of queues."""
 
     after: Annotated[str, Meta(description="Only queues whose names come after this one.")] = ""
-    limit: Annotated[int, bounded(1, limits.QUEUES_PAGE_MAX, "The most queues wanted.")] = (
+    limit: Annotated[int, bounded(1, limits.QUEUES_PAGE_MAX, "How many queues at most.")] = (
         limits.QUEUES_PAGE_MAX
     )
 
@@ -91,13 +91,13 @@ class QueueConfiguration(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ConfiguredQueue(QueueConfiguration, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """A queue for which something was set."""
+    """A queue that has settings."""
 
     queue: str
 
 
 class ConfiguredQueues(Struct, frozen=True, rename="camel"):
-    """A page of the queues for which something was set, by name. next: as in QueueList."""
+    """A page of the queues that have settings, by name. next: the `after` of the next page; null at the end."""
 
     queues: list[ConfiguredQueue]
     next: str | None = None

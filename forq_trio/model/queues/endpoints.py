@@ -38,9 +38,9 @@ SHOW_HEALTH = Endpoint(
     Scope.BROWSE,
     name="showHealth",
     tag="Queues",
-    summary="How well a queue is",
-    description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
-    "is shown once it lasted one minute (broken) or five (attention).",
+    summary="The health of a queue",
+    description="A verdict in words, its causes, and what to do. It follows from the last minutes; a problem "
+    "shows once it has lasted one minute (broken) or five (attention).",
     answers=(Answer(200, "The verdict.", bodies.QueueHealth),),
     errors=(errors.QueueNotFound,),
 )
@@ -50,7 +50,7 @@ LIST_SETTINGS = Endpoint(
     Scope.BROWSE,
     name="listSettings",
     tag=_TAG,
-    summary="The queues for which something was set, page by page",
+    summary="The queues that have settings, page by page",
     query=bodies.QueuesQuery,
     answers=(Answer(200, "Their settings, by name.", bodies.ConfiguredQueues),),
 )
@@ -61,7 +61,7 @@ SHOW_SETTINGS = Endpoint(
     name="showSettings",
     tag=_TAG,
     summary="The settings of a queue",
-    description="A queue for which nothing was set has the defaults.",
+    description="A queue without settings has the defaults.",
     answers=_SETTINGS,
     errors=(errors.QueueNotFound,),
 )
@@ -72,8 +72,9 @@ CHANGE_SETTINGS = Endpoint(
     name="changeSettings",
     tag=_TAG,
     summary="Change settings of a queue",
-    description="Members that are absent stay as they are, null goes back to the default. Order, delay and ttl "
-    "apply to messages sent from now on, all others also to those in the queue. It makes a queue that is not known.",
+    description="Absent members stay as they are; null resets one to the default. Order, delay and ttl apply "
+    "to messages sent from now on, all others also to those in the queue. A queue that does not exist is "
+    "created.",
     body=SettingsChange,
     answers=_SETTINGS,
     errors=(errors.TooManyQueues, errors.QueueBound, *WRITE_ERRORS),
@@ -84,7 +85,7 @@ FORGET_SETTINGS = Endpoint(
     Scope.ADMIN,
     name="forgetSettings",
     tag=_TAG,
-    summary="Go back to the defaults",
+    summary="Reset all settings of a queue to the defaults",
     description="A queue that is paused stays paused.",
     answers=(Answer(204, "The queue has the defaults.", NoneType),),
     errors=(errors.QueueNotFound, *WRITE_ERRORS),
@@ -97,7 +98,7 @@ BIND_QUEUE = Endpoint(
     tag=_TAG,
     summary="Bind a queue to a table of pgq's layout",
     description="Its messages are the rows of the table, in the PostgreSQL database of the server, and pgq's programs "
-    "publish and consume there at the same time. The queue has no messages, and no settings but leaseMs and "
+    "publish and consume there at the same time. The queue must have no messages, and no settings but leaseMs and "
     "maxAttempts. A token needs the scope for all queues.",
     body=QueueTable,
     answers=(Answer(200, "The table.", QueueTable),),
@@ -163,7 +164,7 @@ PURGE_QUEUE = Endpoint(
     name="purgeQueue",
     tag=_TAG,
     summary="Remove all messages of a queue",
-    description="Those that were sent before this request, in whatever status. Deduplication ids are remembered.",
+    description="Those that were sent before this request, in any status. Deduplication ids are still remembered.",
     takes_nothing=True,
     answers=(Answer(200, "How many there were.", bodies.Purged),),
     errors=(errors.QueueNotFound, errors.QueueBound, *WRITE_ERRORS),

@@ -14,7 +14,7 @@ class SchedulesQuery(Query, frozen=True, kw_only=True):
     """A page of schedules."""
 
     after: Annotated[str, Meta(description="Only schedules whose names come after this one.")] | None = None
-    limit: Annotated[int, bounded(1, limits.SCHEDULES_PAGE_MAX, "The most schedules wanted.")] = (
+    limit: Annotated[int, bounded(1, limits.SCHEDULES_PAGE_MAX, "How many schedules at most.")] = (
         limits.SCHEDULES_PAGE_DEFAULT
     )
 
@@ -22,13 +22,13 @@ class SchedulesQuery(Query, frozen=True, kw_only=True):
 class SaveScheduleQuery(Query, frozen=True, kw_only=True):
     """How to store a schedule."""
 
-    only_new: Annotated[bool, Meta(description="Refuse to change one that is there.")] = False
+    only_new: Annotated[bool, Meta(description="Refuse to change a schedule that exists.")] = False
 
 
 class ScheduleQuery(Query, frozen=True, kw_only=True):
     """What to show of a schedule."""
 
-    runs: Annotated[int, bounded(0, limits.RUNS_KEPT_MAX, "The most runs wanted of those that were.")] = (
+    runs: Annotated[int, bounded(0, limits.RUNS_KEPT_MAX, "How many past runs at most.")] = (
         limits.RUNS_SHOWN_DEFAULT
     )
 
@@ -36,7 +36,7 @@ class ScheduleQuery(Query, frozen=True, kw_only=True):
 class NextRunsQuery(Query, frozen=True, kw_only=True):
     """How many runs are wanted."""
 
-    count: Annotated[int, bounded(1, limits.NEXT_RUNS_MAX, "The most runs wanted.")] = (
+    count: Annotated[int, bounded(1, limits.NEXT_RUNS_MAX, "How many runs at most.")] = (
         limits.NEXT_RUNS_DEFAULT
     )
 

@@ -27,8 +27,8 @@ LIST_SCHEDULES = Endpoint(
     name="listSchedules",
     tag=_TAG,
     summary="All schedules, page by page",
-    description="Of a key for some queues only those that send to one of them: then a page may have fewer than there "
-    "are behind it.",
+    description="A key for some queues sees only schedules that send to one of them: then a page may have "
+    "fewer than `limit` although more follow.",
     query=bodies.SchedulesQuery,
     answers=(Answer(200, "The schedules by name.", SchedulePage),),
     errors=(errors.InvalidContent, *READ_ERRORS),
@@ -40,8 +40,9 @@ SAVE_SCHEDULE = Endpoint(
     name="saveSchedule",
     tag=_TAG,
     summary="Make a schedule, or change one",
-    description="The body is the whole schedule: what it leaves out gets its default, but for `paused`. The token "
-    "needs the scope `produce` for the queue, too. With another timing the next run is computed from now on.",
+    description="The body is the whole schedule: what it leaves out gets its default, except `paused`, which "
+    "stays. The token needs the scope `produce` for the queue, too. If the timing changes, the next run is "
+    "computed from now on.",
     query=bodies.SaveScheduleQuery,
     body=NewSchedule,
     answers=(Answer(200, "The schedule as it is stored.", ChangedSchedule),),
@@ -60,7 +61,7 @@ SHOW_SCHEDULE = Endpoint(
     Scope.BROWSE,
     name="showSchedule",
     tag=_TAG,
-    summary="One schedule, its next runs and its last ones",
+    summary="One schedule, its next runs, and the results of the last ones",
     query=bodies.ScheduleQuery,
     answers=(Answer(200, "The schedule.", ScheduleDetails),),
     errors=(errors.ScheduleNotFound, *READ_ERRORS),
@@ -71,7 +72,7 @@ DELETE_SCHEDULE = Endpoint(
     Scope.SCHEDULE,
     name="deleteSchedule",
     tag=_TAG,
-    summary="Delete a schedule and what is known of its runs",
+    summary="Delete a schedule and the results of its runs",
     description="Messages that it has sent stay.",
     answers=(Answer(204, "It is deleted.", NoneType),),
     errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
@@ -82,8 +83,9 @@ PAUSE_SCHEDULE = Endpoint(
     Scope.SCHEDULE,
     name="pauseSchedule",
     tag=_TAG,
-    summary="Let a schedule send nothing until it is resumed",
-    description="Its runs until then are not made up for, nor counted as missed. A paused one is left as it is.",
+    summary="Pause a schedule until it is resumed",
+    description="Its runs until then are neither sent later nor counted as missed. A schedule that is paused "
+    "already stays as it is.",
     takes_nothing=True,
     answers=(Answer(200, "The schedule.", ChangedSchedule),),
     errors=(errors.ScheduleNotFound, *WRITE_ERRORS),
@@ -107,7 +109,7 @@ RUN_SCHEDULE = Endpoint(
     name="runSchedule",
     tag=_TAG,
     summary="Send the message of a schedule now",
-    description="Also of a paused one. Its planned runs stay as they are. The token needs the scope `produce` for the "
+    description="Even if it is paused. Its planned runs stay as they are. The token needs the scope `produce` for the "
     "queue, too.",
     takes_nothing=True,
     answers=(Answer(200, "The message.", Produced),),
@@ -120,9 +122,10 @@ NEXT_RUNS = Endpoint(
     name="nextRuns",
     tag=_TAG,
     summary="The next runs that a timing would have",
-    description="Nothing is stored. Says in words what was understood, and where a change of the clocks moves a run.",
+    description="Nothing is stored. The answer says in words what the timing means, and where a clock change "
+    "moves a run.",
     query=bodies.NextRunsQuery,
     body=Timing,
-    answers=(Answer(200, "The runs from now on; fewer where the timing has an end.", bodies.NextRuns),),
+    answers=(Answer(200, "The runs from now on; fewer if the timing ends.", bodies.NextRuns),),
     errors=(errors.InvalidSchedule,),
 )

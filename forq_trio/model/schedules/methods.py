@@ -74,7 +74,7 @@ class ScheduleMethods(ABC):
 
     @abstractmethod
     async def delete_schedule(self, name: str) -> None:
-        """Delete a schedule and what is known of its runs; messages that it sent stay.
+        """Delete a schedule and the results of its runs; messages that it sent stay.
 
         Raises InvalidSchedule, ScheduleNotFound.
         """

@@ -81,7 +81,8 @@ Cron = Annotated[
     str,
     text_up_to(
         limits.CRON_LENGTH_MAX,
-        "A cron expression of five fields, of six with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly.",
+        "A cron expression of five fields, of six with seconds first, or @hourly, @daily, @weekly, @monthly, "
+        "@yearly.",
     ),
     _option(ValueKind.TEXT, "A cron expression such as '0 8 * * 1-5', or @daily and the like."),
 ]
@@ -104,19 +105,19 @@ Jitter = Annotated[
     str,
     Meta(
         description=(
-            "Each run is sent up to so much later, at most 24 h and always before the next run; the same for each"
-            " restart."
+            "Each run is sent later by up to this much, at most 24 h, and before the next run. A restart does "
+            "not change by how much."
         )
     ),
     _option(ValueKind.DURATION_TEXT, "Send each run up to this much later."),
 ]
 Start = Annotated[
     EpochMs,
-    Meta(description="No run is before it. `every` counts from it."),
+    Meta(description="No run before this time. `every` counts from it."),
     _option(ValueKind.TIME, "No run before this time."),
 ]
 End = Annotated[
-    EpochMs, Meta(description="No run is after it."), _option(ValueKind.TIME, "No run after this time.")
+    EpochMs, Meta(description="No run after this time."), _option(ValueKind.TIME, "No run after this time.")
 ]
 
 

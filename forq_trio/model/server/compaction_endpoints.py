@@ -41,5 +41,5 @@ PAUSE_COMPACTION = _changing(
     "/admin/compaction/pause", "pauseCompaction", "Pause the compaction until it is started again"
 )
 STOP_COMPACTION = _changing(
-    "/admin/compaction/stop", "stopCompaction", "End the compaction; what it gave back stays given back"
+    "/admin/compaction/stop", "stopCompaction", "Stop the compaction; what it has freed stays freed"
 )

@@ -12,6 +12,4 @@ from forq_trio.model.values import up_to
 class ProcessList(Struct, frozen=True):
     """The processes that are known, silent ones too."""
 
-    processes: Annotated[
-        list[ProcessInfo], up_to(limits.PROCESSES_MAX, "Those that were started first first.")
-    ]
+    processes: Annotated[list[ProcessInfo], up_to(limits.PROCESSES_MAX, "Oldest start first.")]

@@ -11,6 +11,9 @@ LIST_PROCESSES = Endpoint(
     name="listProcesses",
     tag="Processes",
     summary="The server processes on the database",
-    description="Silent ones too, for five minutes. On a SQLite file it is the one that answers.",
-    answers=(Answer(200, "What they said of themselves within the last 5 seconds.", bodies.ProcessList),),
+    description="Silent ones are listed, too, for five minutes. On a SQLite file there is only the one that "
+    "answers.",
+    answers=(
+        Answer(200, "The processes, as of their latest reports, one every 5 seconds.", bodies.ProcessList),
+    ),
 )

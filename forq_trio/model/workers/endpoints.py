@@ -22,11 +22,12 @@ REPORT_WORKER = Endpoint(
     Scope.CONSUME,
     name="reportWorker",
     tag=_TAG,
-    summary="A worker says what it does",
-    description="At its start, and then every 5 seconds. The token needs the scope `consume` for each queue that it "
-    "names. Nothing is stored: a server that starts knows a worker from its next report on.",
+    summary="Report what a worker does",
+    description="A worker reports at its start, and then every 5 seconds. The token needs the scope `consume` "
+    "for each queue that it names. Nothing is stored: after a restart the server knows a worker from its next "
+    "report on.",
     body=bodies.WorkerState,
-    answers=(Answer(204, "It is known.", NoneType),),
+    answers=(Answer(204, "The server has the report.", NoneType),),
     errors=(errors.TooManyWorkers, errors.InvalidQueueName, errors.MalformedMessageId, errors.OutOfRange),
 )
 FORGET_WORKER = Endpoint(
@@ -35,9 +36,9 @@ FORGET_WORKER = Endpoint(
     Scope.CONSUME,
     name="forgetWorker",
     tag=_TAG,
-    summary="A worker ends",
+    summary="Forget a worker that ends",
     description="Only the key that reported it, and the server's secret, may forget it.",
-    answers=(Answer(204, "It is not known any more, or was not.", NoneType),),
+    answers=(Answer(204, "The server does not know the worker, or no longer.", NoneType),),
 )
 LIST_WORKERS = Endpoint(
     "GET",
@@ -46,7 +47,7 @@ LIST_WORKERS = Endpoint(
     name="listWorkers",
     tag=_TAG,
     summary="The workers that are known",
-    description="Silent ones too: until their leases have ended, and for at least a minute.",
+    description="Silent ones are listed, too, until their leases have ended, and for at least a minute.",
     query=bodies.WorkersQuery,
     answers=(Answer(200, "What is known of them in queues that the key covers.", bodies.WorkerList),),
     errors=(errors.InvalidQueueName,),
