@@ -10,13 +10,13 @@ class InvalidSecret(ForqError, ValueError):
 
 
 class InvalidServerUrl(ForqError, ValueError):
-    """The URL is not one that a server can be at"""
+    """The URL cannot be that of a server"""
 
     code = "client.url"
 
 
 class ClientClosed(ForqError):
-    """The client was closed before the answer came; what was asked for may be done or not"""
+    """The client was closed before the answer came; the request may or may not have been carried out"""
 
     code = "client.closed"
 

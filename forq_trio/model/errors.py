@@ -215,7 +215,7 @@ class UnknownQueryParameter(InvalidRequest, code="bad_request.query.unknown_para
 
 
 class UnknownContentEncoding(InvalidRequest, code="bad_request.content_encoding.unknown", status=415):
-    """The body is compressed (Content-Encoding); it has to come as it is"""
+    """The body is compressed (Content-Encoding); send it uncompressed"""
 
 
 class WrongKey(CallerError, code="unauthorized", status=401):
@@ -257,7 +257,7 @@ class ReceiptNotCurrent(MessageNotFound):
 class KeyNotFound(
     NotFound,
     code="not_found.key",
-    means="No message with this key and kind is pending; of a removal by revision, none with this revision.",
+    means="No message with this key and kind is pending or, if a revision is given, none with that revision.",
 ):
     """No message with this key is pending"""
 
@@ -287,7 +287,7 @@ class KeyExists(CallerError, code="conflict.key_exists", status=409):
 
 
 class RedriveStateConflict(CallerError, code="conflict.redrive_state", status=409):
-    """The redrive is in a state in which that cannot be done; the message names it"""
+    """The state of the redrive does not allow that; the message names it"""
 
 
 class TokenExists(CallerError, code="conflict.token_exists", status=409):
@@ -304,11 +304,11 @@ class AppInUse(CallerError, code="conflict.app_in_use", status=409):
 
 
 class HistoryOff(CallerError, code="forq.history_off", status=409):
-    """The history is off, and nothing is kept in it"""
+    """The history is off and empty; FORQ_HISTORY=on turns it on"""
 
 
 class HistoryGone(CallerError, code="forq.history_gone", status=410):
-    """Retention has removed what was asked for from the history; its range says where it begins"""
+    """Retention has removed messages after that history id; the range of the history says where it begins"""
 
 
 class EventsOff(CallerError, code="forq.events_off", status=409):
@@ -316,7 +316,7 @@ class EventsOff(CallerError, code="forq.events_off", status=409):
 
 
 class EventsGone(CallerError, code="forq.events_gone", status=410):
-    """The events behind that one were removed by retention; go on from the first that is kept, or from 0"""
+    """Retention has removed events after that id; go on from the first that is stored, or from 0"""
 
 
 class BackupRunning(CallerError, code="conflict.backup_running", status=409):
@@ -324,7 +324,7 @@ class BackupRunning(CallerError, code="conflict.backup_running", status=409):
 
 
 class BackupImpossible(CallerError, code="conflict.in_memory", status=409):
-    """This server keeps its messages in memory alone, or in a file that goes with it: there is nothing to back up"""
+    """This server keeps its messages in memory or in a temporary file: there is nothing to back up"""
 
 
 class CompactionImpossible(CallerError, code="conflict.not_compactable", status=409):
@@ -340,7 +340,7 @@ class InternalError(OutcomeUnknown, code="internal"):
 
 
 class StorageUnavailable(ServiceError, code="forq.unhealthy"):
-    """The database does not do it at the moment; nothing was changed"""
+    """The database cannot do this at the moment; nothing was changed"""
 
 
 class CommandRefused(ServiceError):
@@ -379,7 +379,7 @@ class QueueFull(ServiceError, code="forq.queue_full"):
 
 
 class StagingFull(ServiceError, code="forq.staging_full"):
-    """As many stages, or bytes in them, wait to be published as may at once; nothing was staged"""
+    """As many stages, or bytes in them, wait to be published as are allowed; nothing was staged"""
 
 
 class PublicationUnfinished(ServiceError, code="forq.publication_unfinished", status=504):
@@ -387,15 +387,15 @@ class PublicationUnfinished(ServiceError, code="forq.publication_unfinished", st
 
 
 class TooManyApps(ServiceError, code="forq.too_many_apps"):
-    """As many apps have published as are remembered; nothing was published"""
+    """As many apps are remembered as are allowed; nothing was published"""
 
 
 class TooManyOutboxes(ServiceError, code="forq.too_many_outboxes"):
-    """As many outboxes as are remembered have relayed messages; nothing was stored"""
+    """As many outboxes are remembered as are allowed; nothing was stored"""
 
 
 class TooManyRedrives(ServiceError, code="forq.too_many_redrives"):
-    """As many redrives run as may at once; try again when one has ended"""
+    """As many redrives run as are allowed; try again when one has ended"""
 
 
 class StorageOpenError(ForqError):

@@ -16,7 +16,7 @@ class OutboxReplaced(NoOutbox):
 
 
 class OutboxOlder(ForqError):
-    """The server has messages of this outbox that the database has not given yet: it is an older copy. Call
+    """The server has stored more messages of this outbox than the database has numbered: it is an older copy. Call
     forq_trio.outbox.new_identity; messages that were relayed after the copy was made may then be sent once more"""
 
     code = "outbox.older"

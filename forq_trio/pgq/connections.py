@@ -333,7 +333,7 @@ def error_of(problem: psycopg.Error, connection: PgqConnection) -> ForqError:
         case psycopg.OperationalError() | errors.ReadOnlySqlTransaction():
             if isinstance(problem, errors.ReadOnlySqlTransaction):
                 connection.close()  # the database has become a replica: the next one may be another server
-            return StorageUnavailable(f"the database does not do it now: {words}")
+            return StorageUnavailable(f"the database cannot do this now: {words}")
     return DatabaseRefused(f"the database refused it: {words}")
 
 

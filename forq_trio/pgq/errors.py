@@ -15,6 +15,6 @@ class InvalidDatabaseUrl(CallerError):
 
 
 class TableBusy(StorageUnavailable):
-    """The table is locked, or what is asked of it takes too long; nothing was changed"""
+    """The table is locked, or the statement took too long; nothing was changed"""
 
     message_for_callers = True

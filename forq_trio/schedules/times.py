@@ -198,7 +198,7 @@ def _time_of(text: str) -> time:
     found = _TIME.fullmatch(text)
     if found is None:
         raise InvalidSchedule(
-            f"daily: {text[:40]!r} is not a time of day, as 08:00 or 08:00:30", field="daily"
+            f"daily: {text[:40]!r} is not a time of day such as 08:00 or 08:00:30", field="daily"
         )
     return time(int(found[1]), int(found[2]), int(found[3] or 0))
 

@@ -113,7 +113,7 @@ class LogEvent(StrEnum):
     COMPACTION_FAILED = (
         "compaction.failed",
         "warning",
-        "A compaction failed; what it gave back stays given back.",
+        "A compaction failed; what it has freed stays freed.",
     )
     UI_PLAIN = (
         "ui.plain_http",

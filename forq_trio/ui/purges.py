@@ -56,7 +56,7 @@ class Purges:
         if running is not None and running.ended_at is None:
             return running
         if sum(purge.ended_at is None for purge in self._purges.values()) >= limits.PURGES_RUNNING_MAX:
-            raise Overloaded("as many purges run as may at once; try again when one has ended")
+            raise Overloaded("as many purges run as are allowed; try again when one has ended")
         purge = PurgeRun(queue, self._count(queue), started_by)
         self._send.send_nowait(purge)
         self._purges[queue] = purge

@@ -49,7 +49,7 @@ CODES = {
     ),
     VALIDATION_ERROR: Code(
         400,
-        "A value lies outside its range or has not its form, or the queue is bound to a table; the message says it.",
+        "A value is out of range or has the wrong form, or the queue is bound to a table; the message says which.",
     ),
     UNAUTHORIZED: Code(401, "The X-API-Key header is missing or wrong."),
     FORBIDDEN: Code(
@@ -61,7 +61,7 @@ CODES = {
     METHOD_NOT_ALLOWED: Code(405, "The endpoint has another method; the Allow header names it."),
     DUPLICATE_MESSAGE: Code(409, "The deduplication id was used in this queue within its period."),
     MESSAGE_SIZE_EXCEEDED: Code(413, "The message, or the whole request, is longer than allowed."),
-    UNSUPPORTED_ENCODING: Code(415, "The body is compressed (Content-Encoding); it has to come as it is."),
+    UNSUPPORTED_ENCODING: Code(415, "The body is compressed (Content-Encoding); send it uncompressed."),
     TOO_MANY_REQUESTS: Code(429, "Too many wrong keys came from this address; see Retry-After."),
     INTERNAL_ERROR: Code(500, "An error of the server; details are in its log only."),
     QUEUE_FULL: Code(503, "The queue holds as many messages as it may; see Retry-After."),
@@ -96,7 +96,7 @@ _OWN_WORDS: dict[type[Exception], str] = {
     LockedOut: "too many wrong keys; try again later",
     ForeignSite: "without keys the server takes no requests from web pages of other sites",
     PathNotFound: "nothing is served at this path",
-    UnknownEncoding: "the request body is compressed (Content-Encoding); it has to come as it is",
+    UnknownEncoding: "the request body is compressed (Content-Encoding); send it uncompressed",
     errors.MalformedReceipt: "receipt_handles must be UUIDs",
 }
 

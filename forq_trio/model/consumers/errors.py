@@ -24,4 +24,4 @@ class LeaseGone(CallerError, code="forq.lease_gone", status=410):
 
 
 class LeasesFull(ServiceError, code="forq.leases_full"):
-    """The leases of all consumers, or of those this key made, have as many bytes as they may; nothing was leased"""
+    """The leases of all consumers, or of those this key made, have as many bytes as are allowed; nothing was leased"""

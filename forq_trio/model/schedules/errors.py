@@ -14,16 +14,19 @@ class InvalidSchedule(
             "bad_request.schedule.invalid_name",
             "The name of a schedule is not 1 to 128 characters of A-Z a-z 0-9 . _ -.",
         ),
-        "every": ("bad_request.every.invalid", "every is not a duration of 1 s to 366 d, as 90s or 1h30m."),
+        "every": (
+            "bad_request.every.invalid",
+            "every is not a duration of 1 s to 366 d, such as 90s or 1h30m.",
+        ),
         "daily": (
             "bad_request.daily.invalid",
-            "daily is not 1 to 100 different times of a day, as 08:00 or 08:00:30.",
+            "daily is not 1 to 100 different times of a day, such as 08:00 or 08:00:30.",
         ),
         "timeZone": (
             "bad_request.timeZone.invalid",
-            "timeZone is not the name of a time zone, as Europe/Paris.",
+            "timeZone is not the name of a time zone such as Europe/Paris.",
         ),
-        "jitter": ("bad_request.jitter.invalid", "jitter is not a duration of at most 24 h, as 30s."),
+        "jitter": ("bad_request.jitter.invalid", "jitter is not a duration of at most 24 h, such as 30s."),
         "start": ("bad_request.start.invalid", "start is not a time until the year 9999."),
         "end": ("bad_request.end.invalid", "end is not a time until the year 9999, or lies before start."),
     },

@@ -88,17 +88,17 @@ Cron = Annotated[
 ]
 Every = Annotated[
     str,
-    Meta(description="The time between two runs, 1 s to 366 d, as 90s or 1h30m."),
+    Meta(description="The time between two runs, 1 s to 366 d, such as 90s or 1h30m."),
     _option(ValueKind.DURATION_TEXT, "The time between two runs, such as 90s."),
 ]
 Daily = Annotated[
     tuple[str, ...],
-    up_to(limits.DAILY_MAX, "Times of a day in the time zone, as 08:00 or 08:00:30."),
+    up_to(limits.DAILY_MAX, "Times of a day in the time zone, such as 08:00 or 08:00:30."),
     _option(ValueKind.DAY_TIMES, "At this time of each day, such as 08:00; may be repeated."),
 ]
 TimeZone = Annotated[
     str,
-    text_up_to(limits.TIME_ZONE_LENGTH_MAX, "An IANA time zone, for cron and daily, as Europe/Paris."),
+    text_up_to(limits.TIME_ZONE_LENGTH_MAX, "An IANA time zone, for cron and daily, such as Europe/Paris."),
     _option(ValueKind.TIME_ZONE, "For --cron and --daily, such as Europe/Paris.", default="UTC"),
 ]
 Jitter = Annotated[
