@@ -1,6 +1,7 @@
 """A plugin of pytest for the tests that need a browser: Debian's Chromium, one a worker, driven by Playwright.
 
-Playwright's own browsers are never downloaded.
+Playwright's own browsers are never downloaded. The headless shell has the same engine and draws no window: a page takes
+it a third of the processor time (0.2 s instead of 0.65 s, the first page of a context 0.6 s instead of 2.3 s).
 
 Playwright's blocking API runs an event loop of asyncio in a greenlet of the thread, and leaves it marked as the running
 one between two calls. Other tests of this worker start loops of their own, so the mark is taken away while no test
@@ -17,7 +18,9 @@ from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from support.needs import lacks
 
-EXECUTABLE = shutil.which("chromium")
+PROGRAMS = ("chromium-headless-shell", "chromium")
+"""The first that is here is used."""
+EXECUTABLE = next(filter(None, map(shutil.which, PROGRAMS)), None)
 # Containers lack the rights that Chromium's sandbox needs; all it opens is our own server. Glyphs are drawn alike
 # everywhere without hinting.
 ARGUMENTS = ["--no-sandbox", "--font-render-hinting=none"]
@@ -61,6 +64,7 @@ class Chromium:
 def chromium() -> Iterator[Chromium]:
     """This worker's browser."""
     if EXECUTABLE is None:
-        lacks("the admin UI", "chromium (on Debian: apt install chromium)")
+        shell = PROGRAMS[0]
+        lacks("the admin UI", f"{shell} (on Debian: apt install {shell})")
     with Chromium.started() as started:
         yield started
