@@ -58,7 +58,7 @@ def open_each(page: Page, seen: set[str]) -> None:
         opener.click()
         dialog = page.locator("dialog[open]")
         expect(dialog).to_have_count(1)
-        axe(page)
+        axe(dialog)
         assert sideways_pixels(page) <= 0, name
         expect(dialog.locator(":focus"), name).to_have_count(1)
         keyboard(page, "Escape")

@@ -123,7 +123,7 @@ def test_the_database_is_shown_and_who_holds_a_snapshot(
         why = f"held by <i>dumps (pid {dumps.info.backend_pid}), idle in transaction."
         expect(page.locator(".why:visible")).to_contain_text(why)
         assert "not to be shown" not in page.content()
-        axe(page)
+        axe(block)
     look.click()
     expect(page.locator("h1 + .vd")).to_have_text("All is well")
 

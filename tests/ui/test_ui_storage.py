@@ -52,7 +52,7 @@ def test_every_page_says_that_sends_are_refused_and_system_says_what_frees_space
         expect(band).to_contain_text("The disk is full, sends are refused", timeout=LATER_MS)
         expect(band).to_contain_text("Receives and acks go on.")
         expect(band).to_contain_text("make space or lower FORQ_DISK_RESERVE_MB")
-        axe(page)
+        axe(band)
         for path in ("/dead", "/queue/orders", "/queue/orders/settings"):
             page.goto(path)
             expect(band).to_be_visible()
