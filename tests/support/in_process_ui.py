@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -32,8 +33,8 @@ class InProcessUi:
         self.broker = broker
         self._token = token
 
-    def call(self, do: Callable[..., Awaitable[Any]], *args: object) -> Any:
-        return trio.from_thread.run(do, *args, trio_token=self._token)
+    def call(self, do: Callable[..., Awaitable[Any]], *args: object, **named: object) -> Any:
+        return trio.from_thread.run(partial(do, *args, **named), trio_token=self._token)
 
 
 @contextmanager
