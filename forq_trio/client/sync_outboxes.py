@@ -52,7 +52,7 @@ class Outboxes(Connection):
         query = SetAsideQuery(after=after, limit=limit)
         return (self._call(outbox_api.LIST_SET_ASIDE, query=query)).messages
 
-    def put_back(self, ids: Sequence[int]) -> int:
+    def retry_set_aside(self, ids: Sequence[int]) -> int:
         """Send again messages that were set aside, behind all others; returns how many there were of these.
 
         ids: at most 1,000. Raises OutOfRange. A call that fails, or is cancelled, may have done it for the first ones.

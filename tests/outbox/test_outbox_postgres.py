@@ -171,7 +171,7 @@ def test_what_is_not_valid_is_refused_in_the_application(queue, content, options
         outbox.statement(queue, content, **options)
 
 
-def test_what_was_set_aside_is_listed_and_put_back(application, engine, empty_tables):
+def test_what_was_set_aside_is_listed_and_sent_again(application, engine, empty_tables):
     connection, _ = application
     owner = connection.connection if isinstance(connection, psycopg.Cursor) else connection
     outbox.send(connection, "q", "a")

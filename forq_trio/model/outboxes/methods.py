@@ -50,7 +50,7 @@ class OutboxMethods(ABC):
         """
 
     @abstractmethod
-    async def put_back(self, ids: Sequence[int]) -> int:
+    async def retry_set_aside(self, ids: Sequence[int]) -> int:
         """Send again messages that were set aside, behind all others; returns how many there were of these.
 
         ids: at most 1,000. Raises OutOfRange. A call that fails, or is cancelled, may have done it for the first ones.
