@@ -120,20 +120,7 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             system.broker.known_processes.connections = lambda: server.connections
             api_url = _url(config, config.api_addr, server.ports[0])
             if ui_listeners:
-                # Only here, because its libraries take a third of the time in which a server without it starts.
-                from forq_trio.ui.start import build_ui
-
-                ui_tls = _tls_context(config, http2=False)
-                ui = build_ui(
-                    config,
-                    system,
-                    lambda: server.connections,
-                    ui_listeners,
-                    ui_tls,
-                    api_url,
-                    _version(),
-                    fit.ui,
-                )
+                ui = _build_ui(config, system, server, ui_listeners, api_url, fit.ui)
             async with _serving(server, ui, system):
                 _tune_collector()
                 log.log(
@@ -297,6 +284,23 @@ def _build_server(
         on_error=_log_request_error,
         refuse=refuse,
         ssl_context=_tls_context(config, http2=config.h2c == "on"),
+    )
+
+
+def _build_ui(
+    config: Config,
+    system: System,
+    api: Server,
+    listeners: list[socket.socket],
+    api_url: str,
+    connections_max: int,
+) -> "RunningUi":
+    # Only here, because its libraries take a third of the time in which a server without it starts.
+    from forq_trio.ui.start import build_ui
+
+    tls = _tls_context(config, http2=False)
+    return build_ui(
+        config, system, lambda: api.connections, listeners, tls, api_url, _version(), connections_max
     )
 
 

@@ -148,8 +148,8 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
     try:
         if url_file is None:
             return app.run(loaded.config)
-        with open(url_file, "w", encoding="utf-8") as file:
-            return app.run(loaded.config, partial(_write_urls, file))
+        with open(url_file, "w", encoding="utf-8") as urls:
+            return app.run(loaded.config, partial(_write_urls, urls))
     except StorageOpenError as error:
         is_default = loaded.sources["db_path"] == DEFAULT and not (
             loaded.config.memory or loaded.config.db_url

@@ -87,7 +87,13 @@ LEFT_OUT = {
     "compact": SERVER | PRETTY,
     "verify missing.db": {"httpx", "pydantic", "trio", "anyio", "hpack"},
     "config --help": {"httpx", "trio", "hpack", *PRETTY},
-    "serve --api-addr 192.0.2.1:1": {"httpx", "quart", "flask", "hypercorn", "jinja2"},  # without the admin UI, so far
+    "serve --api-addr 192.0.2.1:1": {
+        "httpx",
+        "quart",
+        "flask",
+        "hypercorn",
+        "jinja2",
+    },  # without the admin UI, so far
 }
 """Heavy packages that a command does not use."""
 
