@@ -5,6 +5,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Nack, SweepKind
 from forq_trio.model.errors import OutOfRange
+from forq_trio.model.keys.checks import check_key
 from forq_trio.model.messages.types import STATUS_NAMES
 from forq_trio.model.queues.settings import Order
 
@@ -214,7 +215,22 @@ def test_pages_of_keys_go_on_in_the_next_kind(engine, reader):
             found += [(message.keyed.kind, message.keyed.key) for message in page]
             if after is None:
                 break
+            check_key(after[1], after[0])  # as whoever is given it, and brings it back, has it checked
         assert found == expected
+
+
+def test_a_page_of_keys_that_has_looked_at_many_kinds_goes_on(engine, reader, monkeypatch):
+    monkeypatch.setattr(limits, "KINDS_LOOKED_AT_MAX", 2)
+    for kind in "abcde":
+        offer(engine, "wanted" if kind == "e" else "other", kind=kind, process_after=T0 + 5)
+    found, after = [], None
+    for _ in range(9):
+        page, after = reader.keyed_messages("q", "want", None, after, 5)
+        found += [message.keyed.kind for message in page]
+        if after is None:
+            break
+        check_key(after[1], after[0])
+    assert (found, after) == (["e"], None)
 
 
 def test_the_bytes_of_a_row_are_its_own_and_not_those_that_wait_behind_it(engine, reader):

@@ -158,6 +158,17 @@ async def test_pages_of_keys(face: Face):
     assert rest.next is None
 
 
+async def test_a_page_of_keys_that_ends_with_its_kind_goes_on_with_the_next(face: Face):
+    for kind in ("", "y", "z"):
+        await offer(face, f"of {kind}", kind=kind)
+    found, after = [], None
+    for _ in range(3):
+        page = await face.methods.keyed_messages("q", after=after, limit=1)
+        found += [each.content for each in page.messages]
+        after = page.next
+    assert (found, after) == (["of ", "of y", "of z"], None)
+
+
 REFUSED = [
     ("offer", ("q", "", "m"), {}, InvalidKey, "key"),
     ("offer", ("q", "k" * (limits.KEY_LENGTH_MAX + 1), "m"), {}, InvalidKey, "key"),

@@ -44,6 +44,7 @@ from forq_trio.storage.rules import PageBytes, lines_within, message_bytes, numb
 
 _FIRST_CHARACTER = "\x01"  # no kind has U+0000
 _LAST_CHARACTER = "\U0010ffff"
+_LAST_KEY = _LAST_CHARACTER * limits.KEY_LENGTH_MAX
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 _CHARACTER_BYTES_MAX = 4
@@ -90,7 +91,7 @@ class SqlReader(ABC):
     def keyed_messages(
         self, queue: str, prefix: str, kind: str | None, after: tuple[str, str] | None, limit: int
     ) -> tuple[list[MessageInfo], tuple[str, str] | None]:
-        place = after or (kind or "", "")
+        reached = place = after or (kind or "", "")
         last = prefix + _LAST_CHARACTER * (limits.KEY_LENGTH_MAX - len(prefix))
         page, found = PageBytes(), list[MessageInfo]()
         with self._snapshot():
@@ -103,11 +104,11 @@ class SqlReader(ABC):
                 with closing(self._rows("keyed_messages", queue, *place, prefix, last, wanted + 1)) as rows:
                     for message in map(_message, rows):
                         if not page.take(message) or len(found) == limit:
-                            return found, place
+                            return found, reached
                         found.append(message)
-                        place = place[0], _key_of(message)
+                        reached = place = place[0], _key_of(message)
                 place = place[0] + _FIRST_CHARACTER, ""  # the first key of the next kind
-        return found, place
+        return found, (kinds[0][0], _LAST_KEY)
 
     def count_keys(self, queue: str, most: int) -> dict[str, int]:
         return dict(self._query("count_keys", queue, most))
