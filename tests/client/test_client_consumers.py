@@ -1,4 +1,4 @@
-"""Consumers of pipelines over HTTP, by every client: leases, pages, acknowledgements, fencing."""
+"""Consumers of pipelines over HTTP, by either client: leases, pages, acknowledgements, fencing."""
 
 import pytest
 
@@ -14,6 +14,12 @@ from forq_trio import (
 from forq_trio.model import limits
 
 from .conftest import Call
+
+
+@pytest.fixture(scope="module")
+def call(either: Call) -> Call:
+    """No face leases, so both clients do."""
+    return either
 
 
 def send_each(call: Call, queue: str, count: int) -> list[str]:

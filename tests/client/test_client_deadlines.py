@@ -83,7 +83,9 @@ def dripping(opening: bytes, rest: bytes, ticks: Ticks) -> Iterator[tuple[Script
             ticks.end()
 
 
-@pytest.mark.parametrize("part", DRIPS)
+@pytest.mark.parametrize(
+    ("kind", "part"), [*(("sync", part) for part in DRIPS), ("trio", "chunks"), ("asyncio", "chunks")]
+)
 def test_a_server_that_drips(kind: str, ticks: Ticks, part: str):
     opening, rest = DRIPS[part]
     with (
@@ -145,9 +147,10 @@ def test_framing_is_bounded_by_the_content(extension: bytes):
 
 
 def test_chunks_of_one_byte_are_no_flood():
+    """Five bytes each beside their content: 40,000 are more than two heads may have."""
     reader = AnswerReader()
     reader.feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-    for chunk in repeat(b"1\r\n \r\n", 200_000):
+    for chunk in repeat(b"1\r\n \r\n", 40_000):
         reader.feed(chunk)
     reader.feed(b"0\r\n\r\n")
     assert reader.complete

@@ -21,7 +21,7 @@ from .test_client_connections import DONE, connections
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
-ROUNDS = 60
+ROUNDS = 15
 PROGRAM = """
 import os, sys
 from forq_trio import ForqClient, AsyncForqClient
